@@ -1,0 +1,48 @@
+"""warplog: CUDA kernels in, evidence out. `snakemake --cores 1` runs the campaign of config/config.yaml."""
+
+from snakemake.logging import logger
+from snakemake.utils import min_version
+
+from warplog.gpu_lock import hold_folder
+from warplog.plan import make_plan
+
+min_version("9.20")
+
+
+configfile: "config/config.yaml"
+
+
+# Inert unless containers are asked for (--sdm apptainer).
+container: "docker://nvidia/cuda:13.0.2-devel-ubuntu24.04"
+
+
+wildcard_constraints:
+    arch=r"sm_\d+",
+    gpu=r"[a-z0-9-]+",
+    family=r"[a-z][a-z0-9_]*",
+    variant=r"[a-z][a-z0-9_]*",
+    figure=r"[a-z][a-z0-9_]*",
+
+
+plan = make_plan(config)
+logger.info(plan.message)
+
+
+include: "workflow/rules/build.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/profile.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/plot.smk"
+include: "workflow/rules/track.smk"
+
+
+onstart:
+    hold_folder("results")
+
+
+rule all:
+    default_target: True
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        rules.track.input,

@@ -1,0 +1,23 @@
+"""What the tests share: where the project is, and which of them this machine can run."""
+
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project() -> Path:
+    return PROJECT
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips GPU tests where there is no GPU, and says why."""
+    from warplog import device
+
+    reason = device.why_not()
+    if reason:
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=f"no GPU: {reason}"))

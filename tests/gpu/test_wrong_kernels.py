@@ -1,0 +1,64 @@
+"""Deliberately wrong kernels are refused on the GPU, each for its reason, and a right one is not."""
+
+from pathlib import Path
+
+import pytest
+from warplog import build, measure, toolchain
+from warplog.catalog import load_family
+from warplog.records import Record
+
+WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
+FAMILY = next(WRONG.glob("**/family.yaml"))
+
+pytestmark = pytest.mark.gpu
+
+EXPECTED = {
+    "right": ("ok", ""),
+    "off_by_one": ("wrong", "outside the tolerance"),
+    "missing_barrier": ("wrong", "C: "),
+    "unwritten_tail": ("wrong", "C: "),
+    "out_of_bounds_write": ("wrong", "wrote outside C"),
+    "writes_nan": ("wrong", "NaN"),
+    "ignores_beta": ("wrong", "outside the tolerance"),
+    "modifies_input": ("wrong", "changed its input"),
+    "hangs": ("timeout", "no answer within"),
+    "crashes": ("crashed", "llegal"),
+    "host_segfault": ("crashed", "SIGSEGV"),
+    "does_not_compile": ("skipped", "compile_error"),
+}
+
+
+def check(variant: str, folder: Path) -> Record:
+    toolchain.ensure("cuda")
+    family = load_family(FAMILY)
+    gpu = measure.device.detect()
+    assert gpu is not None
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    build.build_variant(family, family.variant(variant), gpu.arch, nvcc, cuobjdump, folder / "build")
+    job = measure.Job(
+        family=family,
+        variant=family.variant(variant),
+        gpu=gpu,
+        build_folder=folder / "build",
+        record=folder / "check.json",
+        scratch=folder / "work",
+        settings={"rounds": 2, "timeout_s": 10},
+        tools={},
+        commit="",
+        content_sha256="",
+    )
+    return measure.check_variant(job)
+
+
+@pytest.mark.parametrize("variant", EXPECTED)
+def test_wrong_kernel_is_refused_for_its_reason(variant: str, tmp_path: Path) -> None:
+    record = check(variant, tmp_path)
+    status, words = EXPECTED[variant]
+    assert record["status"] == status, record["reason"]
+    assert words in record["reason"]
+
+
+def test_every_wrong_kernel_has_an_expectation() -> None:
+    assert {v.name for v in load_family(FAMILY).variants} == set(EXPECTED)
+
+

@@ -1,0 +1,61 @@
+# On the GPU, one job at a time (resource gpu): the campaign's identity, correctness, time.
+
+
+rule start_campaign:
+    output:
+        "results/campaign/{gpu}.json",
+    log:
+        "results/logs/campaign/{gpu}.log",
+    params:
+        name=plan.settings["campaign"],
+        commit=plan.settings["commit"],
+    resources:
+        gpu=1,
+    script:
+        "../scripts/start_campaign.py"
+
+
+rule check_variant:
+    input:
+        build=plan.build_record,
+        library=plan.library,
+        campaign=ancient("results/campaign/{gpu}.json"),
+        reference=plan.reference,
+        code=plan.code("check"),
+    output:
+        "results/check/{gpu}/{family}/{variant}.json",
+    log:
+        "results/logs/check/{gpu}/{family}/{variant}.log",
+    params:
+        family_file=plan.family_file,
+        contract=plan.check_contract,
+        settings=plan.settings["check"],
+    resources:
+        gpu=1,
+    script:
+        "../scripts/check_variant.py"
+
+
+rule time_variant:
+    input:
+        build=plan.build_record,
+        library=plan.library,
+        check="results/check/{gpu}/{family}/{variant}.json",
+        timer=plan.timer,
+        campaign=ancient("results/campaign/{gpu}.json"),
+        code=plan.code("time"),
+    output:
+        "results/time/{gpu}/{family}/{variant}.json",
+    log:
+        "results/logs/time/{gpu}/{family}/{variant}.log",
+    params:
+        family_file=plan.family_file,
+        contract=plan.time_contract,
+        cases=plan.timed_cases,
+        settings=plan.settings["time"],
+    # All cores: nothing else runs beside the clock.
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    script:
+        "../scripts/time_variant.py"

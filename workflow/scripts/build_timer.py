@@ -1,0 +1,16 @@
+"""Compiles the timing core for one architecture."""
+
+from pathlib import Path
+
+from warplog import build, toolchain
+from warplog.job import job
+
+
+def main(arch: str, library: Path) -> None:
+    toolchain.ensure("cuda")
+    build.build_timer(toolchain.find("nvcc"), arch, library)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(snakemake.wildcards.arch, Path(snakemake.output[0]))

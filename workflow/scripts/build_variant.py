@@ -1,0 +1,37 @@
+"""Compiles one variant; without any nvcc, the recorded build record takes its place."""
+
+import sys
+from pathlib import Path
+
+from warplog import build, toolchain
+from warplog.catalog import load_family
+from warplog.errors import WarplogError
+from warplog.job import job
+
+
+def main(family_file: Path, variant: str, arch: str, record: Path, recorded: str) -> None:
+    family = load_family(family_file)
+    try:
+        toolchain.ensure("cuda")
+        nvcc = toolchain.find("nvcc")
+    except WarplogError as error:
+        if not recorded or not Path(recorded).is_file():
+            raise
+        print(f"  build   {family.name}/{variant}  recorded ({error})", file=sys.stderr)
+        build.take_recorded(Path(recorded), record.parent)
+        return
+    done = build.build_variant(
+        family, family.variant(variant), arch, nvcc, toolchain.find("cuobjdump"), record.parent
+    )
+    print(f"  build   {family.name}/{variant}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Path(snakemake.params.family_file),
+            snakemake.wildcards.variant,
+            snakemake.wildcards.arch,
+            Path(snakemake.output.record),
+            snakemake.params.recorded,
+        )

@@ -1,0 +1,26 @@
+"""Proves one variant against the float64 reference, on the GPU."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import measure
+from warplog.job import job
+
+
+def main(values: dict[str, Any], record: Path) -> None:
+    measure.check_variant(measure.make_job(record=record, **values))
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            {
+                "family_file": Path(snakemake.params.family_file),
+                "variant": snakemake.wildcards.variant,
+                "gpu": snakemake.wildcards.gpu,
+                "build": Path(snakemake.input.build),
+                "campaign": Path(snakemake.input.campaign),
+                "settings": snakemake.params.settings,
+            },
+            Path(snakemake.output[0]),
+        )

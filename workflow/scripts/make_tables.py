@@ -1,0 +1,25 @@
+"""Puts the records of all variants into the tables."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import device, provenance, tables
+from warplog.job import job
+from warplog.plan import make_plan
+from warplog.records import read_json
+from warplog.schema import read_yaml
+
+
+def main(config: dict[str, Any], folder: Path) -> None:
+    plan = make_plan(config)
+    campaign = read_json(Path(plan.campaign()), "record")
+    origin = "live" if plan.live else "recorded"
+    source = tables.Source(plan.root, plan.gpu, plan.arch, origin, campaign)
+    gpu = provenance.gpu_of(campaign)
+    peaks = device.peaks(gpu, read_yaml(Path("config/gpus.yaml"), "gpus"))
+    tables.write_tables(tables.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks), folder)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(snakemake.config, Path(snakemake.output.parquet[0]).parent)

@@ -1,0 +1,24 @@
+"""Writes the campaign's identity: name, GPU, driver, tools, code."""
+
+from pathlib import Path
+
+from warplog import measure, provenance, toolchain
+from warplog.job import job
+
+
+def main(gpu: str, name: str, commit: str, output: Path) -> None:
+    toolchain.ensure("gpu")
+    found = measure.this_gpu(gpu)
+    code = provenance.commit_of(Path()) if commit == "auto" else commit
+    content = provenance.content_sha256(Path())
+    provenance.write_campaign(output, found, name, code, content, toolchain.snapshot())
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.wildcards.gpu,
+            snakemake.params.name,
+            snakemake.params.commit,
+            Path(snakemake.output[0]),
+        )

@@ -1,0 +1,29 @@
+"""Times all cases of one variant, on the GPU and alone on it."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import measure
+from warplog.job import job
+
+
+def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
+    measure.time_variant(measure.make_job(record=record, **values), check, timer, tuple(cases))
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            {
+                "family_file": Path(snakemake.params.family_file),
+                "variant": snakemake.wildcards.variant,
+                "gpu": snakemake.wildcards.gpu,
+                "build": Path(snakemake.input.build),
+                "campaign": Path(snakemake.input.campaign),
+                "settings": snakemake.params.settings,
+            },
+            Path(snakemake.input.check),
+            Path(snakemake.input.timer),
+            snakemake.params.cases,
+            Path(snakemake.output[0]),
+        )

@@ -1,0 +1,235 @@
+"""The catalogue: families and variants, read from folders that hold a family.yaml."""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from warplog import formula
+from warplog.errors import WarplogError
+from warplog.schema import read_yaml, suggest
+
+DTYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "int64": 8}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the launcher: an array in device memory, or a scalar named like a case parameter."""
+
+    name: str
+    kind: str  # input | output | inout | scalar
+    dtype: str
+    shape: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem: a name and the values of the family's parameters (sizes, scalars)."""
+
+    name: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Requires:
+    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only) and multiples."""
+
+    arch: str = "sm_75"
+    multiple_of: Mapping[str, int] = field(default_factory=dict)
+
+    def why_not(self, compute_capability: tuple[int, int]) -> str:
+        """'' where the GPU serves, else the reason."""
+        wanted = int(self.arch.removeprefix("sm_").removesuffix("a"))
+        have = compute_capability[0] * 10 + compute_capability[1]
+        if self.arch.endswith("a") and have != wanted:
+            return f"needs {self.arch}, this GPU is sm_{have}"
+        return f"needs {self.arch} or later, this GPU is sm_{have}" if have < wanted else ""
+
+    def why_not_case(self, case: Case) -> str:
+        """'' where the case fits, else the reason."""
+        misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
+        return f"needs {' and '.join(misfits)}" if misfits else ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung of the ladder: one source file with its parameters (given to nvcc as -D)."""
+
+    name: str
+    family: str
+    file: Path
+    parent: str | None
+    idea: str
+    credit: str
+    parameters: Mapping[str, int]
+    requires: Requires
+    expects: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The contract that all variants of a family keep, and the problems they are given."""
+
+    name: str
+    title: str
+    summary: str
+    folder: Path
+    arguments: tuple[Argument, ...]
+    tolerance: Mapping[str, Any]
+    flops: str
+    bytes_moved: str
+    size: str
+    size_label: str
+    cases: Mapping[str, Case]
+    check_cases: Mapping[str, Case]
+    profile_cases: tuple[str, ...]
+    headline_case: str
+    baseline: str
+    variants: tuple[Variant, ...]
+
+    @property
+    def file(self) -> Path:
+        """The family.yaml that this family was read from."""
+        return self.folder / "family.yaml"
+
+    def variant(self, name: str) -> Variant:
+        """The variant of that name.
+
+        Raises:
+            WarplogError: there is none; the text suggests the nearest.
+        """
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        known = [v.name for v in self.variants]
+        raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
+
+    def value(self, text: str | float, case: Case) -> float:
+        """A formula of this family (flops, bytes, size, a dimension) for one case."""
+        return formula.evaluate(text, case.values, f"{self.file} ({case.name})")
+
+    def shape(self, argument: Argument, case: Case) -> tuple[int, ...]:
+        """The array's shape in elements for one case."""
+        return tuple(int(self.value(d, case)) for d in argument.shape)
+
+    def reference(self) -> ModuleType:
+        """The family's reference.py, imported: make_inputs(xp, rng, case) and reference(xp, inputs, case).
+
+        Raises:
+            WarplogError: the file is missing or lacks one of the two functions.
+        """
+        path = self.folder / "reference.py"
+        spec = importlib.util.spec_from_file_location(f"warplog_reference_{self.name}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise WarplogError(f"{path}: is missing; it must define make_inputs and reference")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name in ("make_inputs", "reference"):
+            if not callable(getattr(module, name, None)):
+                raise WarplogError(f"{path}: defines no function {name}")
+        return module
+
+
+def load(folders: Sequence[Path]) -> dict[str, Family]:
+    """All families below `folders` (each `<folder>/<family>/family.yaml`), by name.
+
+    Raises:
+        WarplogError: a folder is missing, two families share a name, or a family.yaml is not right.
+    """
+    families: dict[str, Family] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise WarplogError(f"{folder}: no such folder of kernels (config: kernel_folders)")
+        for path in sorted(folder.glob("*/family.yaml")):
+            family = load_family(path)
+            if family.name in families:
+                raise WarplogError(f"{path}: family {family.name!r} is also in {families[family.name].folder}")
+            families[family.name] = family
+    return families
+
+
+def load_family(path: Path) -> Family:
+    """One family.yaml.
+
+    Raises:
+        WarplogError: the file does not fit the schema, or names a file, case or variant that is not there.
+    """
+    data = read_yaml(path, "family")
+    defaults = data.get("defaults", {})
+    work = data["work"]
+    family = Family(
+        name=data["family"],
+        title=data["title"],
+        summary=data["summary"],
+        folder=path.parent,
+        arguments=tuple(_argument(a) for a in data["arguments"]),
+        tolerance=data["tolerance"],
+        flops=str(work["flops"]),
+        bytes_moved=str(work["bytes"]),
+        size=str(work["size"]),
+        size_label=work["size_label"],
+        cases=_cases(data["cases"], defaults),
+        check_cases=_cases(data["check_cases"], defaults),
+        profile_cases=tuple(data["profile_cases"]),
+        headline_case=data["headline_case"],
+        baseline=data.get("baseline", ""),
+        variants=tuple(_variant(v, data["family"], path.parent) for v in data["variants"]),
+    )
+    _cross_check(family)
+    return family
+
+
+def _argument(data: Mapping[str, Any]) -> Argument:
+    return Argument(data["name"], data["kind"], data["dtype"], tuple(data.get("shape", ())))
+
+
+def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
+    return {name: Case(name, {**defaults, **values}) for name, values in data.items()}
+
+
+def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
+    requires = data.get("requires", {})
+    return Variant(
+        name=data["name"],
+        family=family,
+        file=folder / data.get("file", f"{data['name']}.cu"),
+        parent=data.get("parent"),
+        idea=data["idea"],
+        credit=data.get("credit", ""),
+        parameters=data.get("parameters", {}),
+        requires=Requires(requires.get("arch", "sm_75"), requires.get("multiple_of", {})),
+        expects=data.get("expects", {}),
+    )
+
+
+def _cross_check(family: Family) -> None:
+    """What a schema cannot say: names that must exist, formulas that must evaluate, files inside the folder."""
+    if family.folder.name != family.name:
+        raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
+    names = [v.name for v in family.variants]
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
+    for key, wanted, known in (
+        ("profile_cases", family.profile_cases, list(family.cases)),
+        ("headline_case", (family.headline_case,), list(family.profile_cases)),
+        ("baseline", (family.baseline,) if family.baseline else (), names),
+        ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")
+    for variant in family.variants:
+        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
+            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
+        if not variant.file.is_file():
+            raise WarplogError(f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing")
+    for case in (*family.cases.values(), *family.check_cases.values()):
+        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
+            family.value(text, case)
+        for argument in family.arguments:
+            family.shape(argument, case)
+            if argument.kind == "scalar" and argument.name not in case.values:
+                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")

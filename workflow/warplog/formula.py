@@ -1,0 +1,36 @@
+"""Arithmetic formulas of family.yaml (`2*M*N*K`), evaluated without Python's eval."""
+
+from collections.abc import Mapping
+
+import simpleeval
+
+from warplog.errors import WarplogError
+
+_FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
+_LONGEST = 500
+
+
+def evaluate(text: str | float, values: Mapping[str, float], where: str) -> float:
+    """The value of `text` with the names in `values`.
+
+    Args:
+        text: a number, or an expression of names, numbers, `+ - * / // % **` and min, max, ceil, abs.
+        values: the case's parameters by name.
+        where: file and key, for the error.
+
+    Raises:
+        WarplogError: an unknown name, a syntax error, or a result that is no number.
+    """
+    if isinstance(text, int | float):
+        return text
+    if len(text) > _LONGEST:
+        raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
+    try:
+        result = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS).eval(text)
+    except Exception as error:  # simpleeval raises many kinds, among them SyntaxError and ZeroDivisionError
+        raise WarplogError(
+            f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
+        ) from None
+    if isinstance(result, bool) or not isinstance(result, int | float):
+        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not a number")
+    return result

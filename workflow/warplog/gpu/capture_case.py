@@ -1,0 +1,46 @@
+"""Launches one case for a profiler: everything but the wanted launches lies outside the captured range."""
+
+from typing import Any
+
+from warplog.gpu.backend import CupyBackend, Launcher
+from warplog.gpu.problem import Problem
+
+_SEED = 30_000
+_MOST_SECONDS = 2.0
+
+
+def capture_case(backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int) -> dict[str, Any]:
+    """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<case>`.
+
+    ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,
+    fewer where they would last longer than about two seconds.
+
+    Raises:
+        LaunchFailed: the launcher or the device reports an error.
+    """
+    cuda = backend.xp.cuda
+    problem.fill(_SEED)
+    begin, end = cuda.Event(), cuda.Event()
+    launcher(problem.arguments)
+    begin.record()
+    launcher(problem.arguments)
+    end.record()
+    end.synchronize()
+    seconds = cuda.get_elapsed_time(begin, end) / 1e3
+    count = 1 if tool == "ncu" else max(1, min(launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
+    cuda.profiler.start()
+    cuda.nvtx.RangePush(f"case:{problem.case.name}")
+    for i in range(count):
+        cuda.nvtx.RangePush(f"launch:{i}")
+        launcher.check(launcher.function(_address(problem), backend.stream))
+        cuda.nvtx.RangePop()
+    backend.synchronise()
+    cuda.nvtx.RangePop()
+    cuda.profiler.stop()
+    return {"status": "ok", "reason": "", "launches": count}
+
+
+def _address(problem: Problem) -> int:
+    import ctypes
+
+    return ctypes.addressof(problem.arguments)

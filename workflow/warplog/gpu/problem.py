@@ -1,0 +1,180 @@
+"""One problem in device memory: guarded arrays, packed launcher arguments, and the verdict on an answer."""
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from warplog.catalog import Argument, Case, Family
+
+# Every byte of a guard band is 0xFF, which reads as NaN in every floating-point type: a kernel that reads
+# past its input gets NaN, one that writes past its output leaves something else. 0xFF.. is no NaN that
+# arithmetic produces (that is 0x7FFF..), so it also marks elements that were never written.
+GUARD_BYTES = 64 << 10
+GUARD_VALUE = 0xFF
+
+SCALARS: Mapping[str, Any] = {
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+}
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right: `reason` is '' then, else the first thing that is wrong with it."""
+
+    reason: str
+    max_abs_error: float | None = None
+    max_error_over_tolerance: float | None = None
+
+
+def launcher_type(family: Family) -> type[ctypes.Structure]:
+    """The packed arguments of the family's launcher as a C structure, in the order of family.yaml."""
+    fields = [
+        (a.name, SCALARS[a.dtype] if a.kind == "scalar" else ctypes.c_void_p) for a in family.arguments
+    ]
+    return type("LauncherArguments", (ctypes.Structure,), {"_fields_": fields})
+
+
+class GuardedArray:
+    """An array between two guard bands, in one allocation.
+
+    Attributes:
+        values: the array, shaped; of `xp`.
+    """
+
+    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str) -> None:
+        self._xp = xp
+        self.dtype = xp.dtype(dtype)
+        self._bytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        self._raw = xp.empty(self._bytes + 2 * GUARD_BYTES, dtype=xp.uint8)
+        self._raw[:] = GUARD_VALUE
+        self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self._bytes]
+        self.values = self._body.view(self.dtype).reshape(shape)
+
+    def pointer(self) -> int:
+        """Address of the first element."""
+        data = self._body.data
+        return int(data.ptr) if hasattr(data, "ptr") else int(self._body.ctypes.data)
+
+    def poison(self) -> None:
+        """Fills the array with the NaN that marks what was never written."""
+        self._body[:] = GUARD_VALUE
+
+    def never_written(self) -> int:
+        """Number of elements that still hold the poison."""
+        rows = self._body.reshape(-1, self.dtype.itemsize)
+        return int((rows == GUARD_VALUE).all(axis=1).sum())
+
+    def damage(self) -> str:
+        """'' where both guard bands are whole, else where and how many bytes were written."""
+        for band, where in (
+            (self._raw[:GUARD_BYTES], "before its start"),
+            (self._raw[GUARD_BYTES + self._bytes :], "after its end"),
+        ):
+            changed = band != GUARD_VALUE
+            count = int(changed.sum())
+            if count:
+                return f"{count} bytes {where}"
+        return ""
+
+
+class Problem:
+    """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed."""
+
+    def __init__(self, xp: ModuleType, family: Family, case: Case) -> None:
+        self._xp = xp
+        self.family = family
+        self.case = case
+        self._reference = family.reference()
+        self.arrays = {
+            a.name: GuardedArray(xp, family.shape(a, case), a.dtype) for a in family.arguments if a.kind != "scalar"
+        }
+        self._inputs: dict[str, Any] = {}
+        self.arguments = launcher_type(family)()
+        for a in family.arguments:
+            scalar = case.values[a.name] if a.kind == "scalar" else None
+            value = self.arrays[a.name].pointer() if scalar is None else _as_scalar(a, scalar)
+            setattr(self.arguments, a.name, value)
+
+    def fill(self, seed: int) -> None:
+        """Fresh random inputs; outputs are poisoned."""
+        rng = self._xp.random.default_rng(seed)
+        self._inputs = self._reference.make_inputs(self._xp, rng, self.case.values)
+        self.restore()
+
+    def restore(self) -> None:
+        """Puts the inputs of the last `fill` back and poisons the outputs again."""
+        for argument in self._of_kind("input", "inout", "output"):
+            array = self.arrays[argument.name]
+            if argument.kind == "output":
+                array.poison()
+            else:
+                array.values[...] = self._inputs[argument.name]
+
+    def verdict(self) -> Verdict:
+        """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
+        for name, array in self.arrays.items():
+            if damage := array.damage():
+                return Verdict(f"wrote outside {name}: {damage}")
+        for argument in self._of_kind("input"):
+            if not self._same_bits(self.arrays[argument.name], self._inputs[argument.name]):
+                return Verdict(f"changed its input {argument.name}")
+        expected = self._reference.reference(self._xp, self._inputs, self.case.values)
+        verdicts = [self._judge(a, *expected[a.name]) for a in self._of_kind("inout", "output")]
+        bad = [v for v in verdicts if v.reason]
+        return bad[0] if bad else max(verdicts, key=lambda v: v.max_error_over_tolerance or 0.0)
+
+    def _of_kind(self, *kinds: str) -> list[Argument]:
+        return [a for a in self.family.arguments if a.kind in kinds]
+
+    def _same_bits(self, array: GuardedArray, expected: Any) -> bool:
+        xp = self._xp
+        wanted = xp.ascontiguousarray(expected, dtype=array.dtype).reshape(-1).view(xp.uint8)
+        return bool((array.values.reshape(-1).view(xp.uint8) == wanted).all())
+
+    def _judge(self, argument: Argument, expected: Any, scale: Any) -> Verdict:
+        xp, name = self._xp, argument.name
+        array = self.arrays[name]
+        got = array.values.astype(xp.float64)
+        tolerance = self.tolerance() * scale
+        error = xp.abs(got - expected)
+        bad = ~(error <= tolerance)
+        count = int(bad.sum())
+        if count == 0:
+            worst = float((error / xp.maximum(tolerance, 1e-300)).max()) if error.size else 0.0
+            return Verdict("", float(error.max()) if error.size else 0.0, worst)
+        if left := array.never_written():
+            return Verdict(f"{name}: {left} of {got.size} elements were never written, or read from outside an input")
+        if not bool(got.any()):
+            return Verdict(f"{name} is all zero")
+        if not bool(xp.isfinite(got).all()):
+            return Verdict(f"{name}: {int((~xp.isfinite(got)).sum())} of {got.size} elements are NaN or Inf")
+        where = tuple(int(i) for i in xp.unravel_index(xp.argmax(error), error.shape))
+        return Verdict(
+            f"{name}: {count} of {got.size} elements are outside the tolerance; worst at {list(where)}: "
+            f"{float(got[where]):.9g} instead of {float(expected[where]):.9g}",
+            float(error.max()),
+            float((error / xp.maximum(tolerance, 1e-300)).max()),
+        )
+
+    def tolerance(self) -> float:
+        """Bound of the rounding error relative to the reference's scale.
+
+        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and
+        Stability of Numerical Algorithms, 2.8 and 3.1), with the family's safety factor.
+        """
+        rule = self.family.tolerance
+        length = self.family.value(rule["reduction_length"], self.case)
+        return float(rule["factor"] * _EPSILON[rule["dtype"]] / 2 * max(length, 1.0) ** 0.5)
+
+
+def _as_scalar(argument: Argument, value: float) -> float | int:
+    return float(value) if argument.dtype.startswith("float") else int(value)

@@ -1,0 +1,72 @@
+"""Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
+
+from typing import Any
+
+from warplog.device import Sampler
+from warplog.gpu.backend import Backend, Launcher
+from warplog.gpu.problem import Problem
+from warplog.gpu.timer import ColdSample, StopRule, Timer, cold_batch, hot_plan, sample_until, unthrottled
+from warplog.summary import summarise
+
+_SEED = 20_000
+
+
+def time_case(
+    backend: Backend, launcher: Launcher, timer: Timer, problem: Problem, settings: dict[str, Any], default_mhz: float
+) -> dict[str, Any]:
+    """The times of one case as a record, in microseconds; status 'wrong' and no times where the answer is wrong.
+
+    Raises:
+        LaunchFailed: the launcher or the device reports an error.
+    """
+    rule = StopRule(*(settings[k] for k in ("min_samples", "max_samples", "max_seconds", "rel_spread")))
+    problem.fill(_SEED)
+    backend.synchronise()
+    arguments = problem.arguments
+    launches, first_us = timer.warm_up(launcher, arguments, settings["warmup_launches"], settings["warmup_ms"])
+    estimate_us = min(s.event_us for s in timer.cold(launcher, arguments, 1))
+    with Sampler() as sampler:
+        samples = sample_until(lambda n: timer.cold(launcher, arguments, n), rule, cold_batch(estimate_us))
+        hot_launches, replays = hot_plan(estimate_us, settings["hot_seconds"])
+        hot = timer.hot(launcher, arguments, hot_launches, replays)
+    state = sampler.result()
+    problem.restore()
+    backend.synchronise()
+    launcher(arguments)
+    verdict = problem.verdict()
+    if verdict.reason:
+        return {"status": "wrong", "reason": f"after timing: {verdict.reason}"}
+    return {
+        "status": "ok",
+        "reason": _remark(samples, rule, default_mhz),
+        "warmup_launches": launches,
+        "first_launch_us": first_us,
+        "cold": _cold(samples, timer.empty_us, default_mhz),
+        "hot": {**summarise(hot).as_record(hot), "launches": hot_launches * replays},
+        **state,
+    }
+
+
+def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dict[str, Any]:
+    kept, discarded = unthrottled(samples, default_mhz)
+    corrected = [s.event_us - empty_us for s in kept]
+    clocks = [s.sm_mhz for s in kept if s.sm_mhz]
+    return {
+        **summarise(corrected).as_record(corrected),
+        "empty_us": empty_us,
+        "discarded": discarded,
+        "not_blocked": sum(not s.blocked for s in kept),
+        "sm_mhz_samples": clocks,
+        "sm_mhz": summarise(clocks).median_us if clocks else None,
+    }
+
+
+def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float) -> str:
+    remarks = []
+    if len(samples) < rule.min_samples:
+        remarks.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
+    if discarded := unthrottled(samples, default_mhz)[1]:
+        remarks.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
+    if waiting := sum(not s.blocked for s in samples):
+        remarks.append(f"{waiting} samples not blocked: the launcher synchronises")
+    return "; ".join(remarks)

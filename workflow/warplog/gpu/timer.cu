@@ -1,0 +1,240 @@
+// The timing core: cold samples behind a clean L2 flush and a blocked stream, hot samples from a CUDA graph.
+//
+// It runs inside the process that holds the kernel under test, is told a launcher and its packed arguments,
+// and does nothing but launch and read clocks; how many samples are taken is decided by timer.py.
+// Every function returns a cudaError_t (0 = success).
+//
+// A cold sample, in stream order:
+//   write 2x L2, read another 2x L2   L2 now holds foreign, clean lines: the kernel neither hits nor pays write-backs
+//   block                             a spin on a host flag, so that everything below is queued before it starts
+//   stamp, event, kernel, event, stamp   the stamps give the SM clock during the sample
+// The host then opens the flag. The same sequence without the kernel gives the empty interval, which timer.py subtracts.
+
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+using Launcher = int (*)(const void* arguments, cudaStream_t stream);
+
+struct Stamp {
+    unsigned long long ns;
+    unsigned long long cycles;
+};
+
+struct Timer {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t begin = nullptr, end = nullptr;
+    uint4 *written = nullptr, *read = nullptr;
+    size_t lines = 0;
+    unsigned* sink = nullptr;
+    Stamp *stamps_before = nullptr, *stamps_after = nullptr;  // one for each SM id
+    std::vector<Stamp> before, after;
+    volatile int* flags = nullptr;  // host memory: [0] open, [1] timed out
+    int* device_flags = nullptr;
+    int sms = 0;
+    int blocks = 0;
+    unsigned rounds = 0;
+};
+
+namespace {
+
+constexpr int kFlushThreads = 512;
+constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // a launcher that synchronises must not hang us
+
+__device__ unsigned long long global_ns() {
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+__global__ void write_lines(uint4* lines, size_t count, unsigned value) {
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
+        lines[i] = make_uint4(value, value, value, value);
+}
+
+__global__ void read_lines(const uint4* lines, size_t count, unsigned* sink) {
+    unsigned sum = 0;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
+        const uint4 line = __ldcg(lines + i);
+        sum += line.x ^ line.y ^ line.z ^ line.w;
+    }
+    if (sum == 0x5eed1e55u) *sink = sum;  // never true for the buffer's content; keeps the loads
+}
+
+__global__ void block_stream(const volatile int* open, volatile int* timed_out) {
+    const unsigned long long begin = global_ns();
+    while (*open == 0) {
+        if (global_ns() - begin > kBlockLimitNs) {
+            *timed_out = 1;
+            return;
+        }
+    }
+}
+
+// One thread on every SM waits for the next tick of the global timer and notes both clocks at that edge,
+// so that the timer's coarse step (up to 1 us) does not blur the ratio over a short sample.
+__global__ void stamp_clocks(Stamp* stamps) {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    const unsigned long long before = global_ns();
+    unsigned long long now = before;
+    while (now == before) now = global_ns();
+    stamps[sm] = {now, static_cast<unsigned long long>(clock64())};
+}
+
+#define TRY(call) \
+    do { \
+        const cudaError_t try_status = (call); \
+        if (try_status != cudaSuccess) return try_status; \
+    } while (0)
+
+constexpr int kSmIdLimit = 1024;
+
+cudaError_t flush_l2_clean(Timer& t) {
+    write_lines<<<t.blocks, kFlushThreads, 0, t.stream>>>(t.written, t.lines, ++t.rounds & 0xffffu);
+    read_lines<<<t.blocks, kFlushThreads, 0, t.stream>>>(t.read, t.lines, t.sink);
+    return cudaGetLastError();
+}
+
+cudaError_t stamp(Timer& t, Stamp* where) {
+    stamp_clocks<<<t.sms, 1, 0, t.stream>>>(where);
+    return cudaGetLastError();
+}
+
+// Median over the SMs would be finer than needed: the SMs share one clock, so the sums' ratio is its mean.
+float mean_sm_mhz(Timer& t) {
+    double cycles = 0, ns = 0;
+    for (int sm = 0; sm < kSmIdLimit; ++sm) {
+        if (t.before[sm].ns == 0 || t.after[sm].ns <= t.before[sm].ns) continue;
+        cycles += double(t.after[sm].cycles - t.before[sm].cycles);
+        ns += double(t.after[sm].ns - t.before[sm].ns);
+    }
+    return ns > 0 ? float(1e3 * cycles / ns) : 0.0f;
+}
+
+}  // namespace
+
+struct ColdSample {
+    float event_us;  // between the two events, the empty interval included
+    float sm_mhz;    // mean SM clock between the stamps; 0 = unknown
+    int blocked;     // 0 = the block gave up waiting, so that host time may be inside event_us
+};
+
+extern "C" int warplog_timer_destroy(Timer* t) {
+    if (t == nullptr) return cudaSuccess;
+    cudaFree(t->written);
+    cudaFree(t->read);
+    cudaFree(t->sink);
+    cudaFree(t->stamps_before);
+    cudaFree(t->stamps_after);
+    if (t->flags != nullptr) cudaFreeHost(const_cast<int*>(t->flags));
+    if (t->begin != nullptr) cudaEventDestroy(t->begin);
+    if (t->end != nullptr) cudaEventDestroy(t->end);
+    if (t->stream != nullptr) cudaStreamDestroy(t->stream);
+    delete t;
+    return cudaSuccess;
+}
+
+extern "C" int warplog_timer_create(Timer** out) {
+    auto* t = new (std::nothrow) Timer;
+    if (t == nullptr) return cudaErrorMemoryAllocation;
+    *out = t;
+    int device = 0, l2_bytes = 0;
+    TRY(cudaGetDevice(&device));
+    TRY(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
+    TRY(cudaDeviceGetAttribute(&t->sms, cudaDevAttrMultiProcessorCount, device));
+    t->blocks = t->sms * 4;
+    t->lines = 2 * size_t(l2_bytes) / sizeof(uint4);
+    t->before.resize(kSmIdLimit);
+    t->after.resize(kSmIdLimit);
+    TRY(cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking));
+    TRY(cudaEventCreate(&t->begin));
+    TRY(cudaEventCreate(&t->end));
+    TRY(cudaMalloc(&t->written, t->lines * sizeof(uint4)));
+    TRY(cudaMalloc(&t->read, t->lines * sizeof(uint4)));
+    TRY(cudaMalloc(&t->sink, sizeof(unsigned)));
+    TRY(cudaMalloc(&t->stamps_before, kSmIdLimit * sizeof(Stamp)));
+    TRY(cudaMalloc(&t->stamps_after, kSmIdLimit * sizeof(Stamp)));
+    int* flags = nullptr;
+    TRY(cudaHostAlloc(&flags, 2 * sizeof(int), cudaHostAllocMapped));
+    t->flags = flags;
+    TRY(cudaHostGetDevicePointer(&t->device_flags, flags, 0));
+    TRY(cudaMemsetAsync(t->read, 1, t->lines * sizeof(uint4), t->stream));
+    return cudaStreamSynchronize(t->stream);
+}
+
+// Untimed launches: at least `least` of them and at least `milliseconds`; the first one is timed by the host clock.
+extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
+                             int* launches, float* first_us) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    *launches = 0;
+    do {
+        TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
+        TRY(cudaStreamSynchronize(t->stream));
+        const std::chrono::duration<float, std::micro> elapsed = Clock::now() - begin;
+        if (++*launches == 1) *first_us = elapsed.count();
+        if (*launches >= least && elapsed.count() >= 1e3f * milliseconds) break;
+    } while (true);
+    return cudaSuccess;
+}
+
+// `launch` may be null: then the empty interval is measured.
+extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* arguments, int samples, ColdSample* out) {
+    const size_t stamp_bytes = kSmIdLimit * sizeof(Stamp);
+    for (int i = 0; i < samples; ++i) {
+        TRY(cudaMemsetAsync(t->stamps_before, 0, stamp_bytes, t->stream));
+        TRY(cudaMemsetAsync(t->stamps_after, 0, stamp_bytes, t->stream));
+        TRY(flush_l2_clean(*t));
+        t->flags[0] = 0;
+        t->flags[1] = 0;
+        block_stream<<<1, 1, 0, t->stream>>>(t->device_flags, t->device_flags + 1);
+        TRY(cudaGetLastError());
+        TRY(stamp(*t, t->stamps_before));
+        TRY(cudaEventRecord(t->begin, t->stream));
+        const int failed = launch != nullptr ? launch(arguments, t->stream) : 0;
+        const cudaError_t recorded = cudaEventRecord(t->end, t->stream);
+        const cudaError_t stamped = stamp(*t, t->stamps_after);
+        t->flags[0] = 1;  // opened on every path: a blocked stream would outlive the error
+        TRY(static_cast<cudaError_t>(failed));
+        TRY(recorded);
+        TRY(stamped);
+        TRY(cudaStreamSynchronize(t->stream));
+        float milliseconds = 0;
+        TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
+        TRY(cudaMemcpy(t->before.data(), t->stamps_before, stamp_bytes, cudaMemcpyDeviceToHost));
+        TRY(cudaMemcpy(t->after.data(), t->stamps_after, stamp_bytes, cudaMemcpyDeviceToHost));
+        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), t->flags[1] == 0};
+    }
+    return cudaSuccess;
+}
+
+// A graph of `launches` back-to-back launches, replayed `replays` times; out_us[i] is microseconds per launch.
+extern "C" int warplog_timer_hot(Timer* t, Launcher launch, const void* arguments, int launches, int replays, float* out_us) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    TRY(cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal));
+    int failed = 0;
+    for (int i = 0; i < launches && failed == 0; ++i) failed = launch(arguments, t->stream);
+    const cudaError_t captured = cudaStreamEndCapture(t->stream, &graph);
+    TRY(static_cast<cudaError_t>(failed));
+    TRY(captured);
+    TRY(cudaGraphInstantiate(&executable, graph, 0));
+    TRY(cudaGraphUpload(executable, t->stream));
+    for (int i = 0; i < replays; ++i) {
+        TRY(cudaEventRecord(t->begin, t->stream));
+        TRY(cudaGraphLaunch(executable, t->stream));
+        TRY(cudaEventRecord(t->end, t->stream));
+        TRY(cudaStreamSynchronize(t->stream));
+        float milliseconds = 0;
+        TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
+        out_us[i] = 1e3f * milliseconds / float(launches);
+    }
+    TRY(cudaGraphExecDestroy(executable));
+    return cudaGraphDestroy(graph);
+}
+
+extern "C" const char* warplog_timer_error(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }

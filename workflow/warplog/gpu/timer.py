@@ -1,0 +1,151 @@
+"""Python side of the timing core (timer.cu): when to stop sampling, and what a case's times are."""
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog.errors import WarplogError
+from warplog.gpu.backend import Launcher, LaunchFailed
+from warplog.summary import summarise
+
+EMPTY_SAMPLES = 51
+LEAST_SAMPLES = 3  # of a kernel so slow that the time limit runs out first
+THROTTLED_BELOW = 0.75  # of the default SM clock: such samples are discarded
+_BATCH_SECONDS = 0.1
+_BATCH_MOST = 20
+_GRAPH_SECONDS = 0.02
+_GRAPH_MOST_LAUNCHES = 500
+
+
+class _Sample(ctypes.Structure):
+    _fields_ = [("event_us", ctypes.c_float), ("sm_mhz", ctypes.c_float), ("blocked", ctypes.c_int)]
+
+
+@dataclass(frozen=True)
+class ColdSample:
+    """One launch behind a clean L2 flush; the empty interval is still in event_us."""
+
+    event_us: float
+    sm_mhz: float
+    blocked: bool
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When there are enough samples: see config/README.md, `time`."""
+
+    min_samples: int
+    max_samples: int
+    max_seconds: float
+    rel_spread: float
+
+
+def sample_until(collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int) -> list[ColdSample]:
+    """Collects batches until the spread is small or has settled, or a limit is reached.
+
+    Settled: the last three batches changed the relative spread by less than 5 %, after three times the
+    least number of samples. At least LEAST_SAMPLES are taken however long they last.
+    """
+    samples: list[ColdSample] = []
+    spreads: list[float] = []
+    begin = time.monotonic()
+    while len(samples) < rule.max_samples:
+        late = time.monotonic() - begin >= rule.max_seconds
+        if late and len(samples) >= LEAST_SAMPLES:
+            break
+        samples += collect(min(batch, rule.max_samples - len(samples)))
+        spreads.append(summarise([s.event_us for s in samples]).rel_spread)
+        if len(samples) < rule.min_samples:
+            continue
+        if spreads[-1] < rule.rel_spread:
+            break
+        recent = spreads[-3:]
+        settled = len(recent) == 3 and max(recent) - min(recent) < 0.05 * recent[-1]
+        if settled and len(samples) >= 3 * rule.min_samples:
+            break
+    return samples
+
+
+def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
+    """The samples at 75 % of the default clock or above, and how many were below it.
+
+    Where fewer than LEAST_SAMPLES remain, all are kept: data that is tagged serves better than none.
+    """
+    kept = [s for s in samples if s.sm_mhz == 0 or s.sm_mhz >= THROTTLED_BELOW * default_mhz]
+    discarded = len(samples) - len(kept)
+    return (kept, discarded) if len(kept) >= LEAST_SAMPLES else (list(samples), discarded)
+
+
+class Timer:
+    """The native timing core in this process's CUDA context.
+
+    Raises:
+        WarplogError: the library cannot be loaded or the device refuses its buffers.
+    """
+
+    def __init__(self, library: Path) -> None:
+        try:
+            self._library = ctypes.CDLL(str(library.resolve()))
+        except OSError as error:
+            raise WarplogError(f"{library}: cannot be loaded ({error}); delete it and run again") from None
+        self._library.warplog_timer_error.restype = ctypes.c_char_p
+        self._handle = ctypes.c_void_p()
+        self._call("create", ctypes.byref(self._handle))
+        self.empty_us = self._measure_empty()
+
+    def close(self) -> None:
+        """Gives the buffers back."""
+        self._call("destroy", self._handle)
+
+    def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> tuple[int, float]:
+        """Untimed launches; how many there were, and the host time of the first in microseconds."""
+        count, first = ctypes.c_int(), ctypes.c_float()
+        self._call(
+            "warm_up",
+            self._handle,
+            launcher.function,
+            ctypes.byref(arguments),
+            launches,
+            ctypes.c_float(milliseconds),
+            ctypes.byref(count),
+            ctypes.byref(first),
+        )
+        return count.value, first.value
+
+    def cold(self, launcher: Launcher | None, arguments: Any, count: int) -> list[ColdSample]:
+        """Cold samples; of the empty interval where there is no launcher."""
+        out = (_Sample * count)()
+        function = launcher.function if launcher else None
+        self._call("cold", self._handle, function, ctypes.byref(arguments) if launcher else None, count, out)
+        return [ColdSample(s.event_us, s.sm_mhz, bool(s.blocked)) for s in out]
+
+    def hot(self, launcher: Launcher, arguments: Any, launches: int, replays: int) -> list[float]:
+        """Microseconds per launch of `replays` replays of a graph of `launches` launches."""
+        out = (ctypes.c_float * replays)()
+        self._call("hot", self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
+        return [float(v) for v in out]
+
+    def _measure_empty(self) -> float:
+        self.cold(None, None, 5)
+        return summarise([s.event_us for s in self.cold(None, None, EMPTY_SAMPLES)]).median_us
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, f"warplog_timer_{name}")(*arguments)
+        if code:
+            text = self._library.warplog_timer_error(code).decode(errors="replace")
+            raise LaunchFailed("out_of_memory" if code == 2 else "crashed", text)
+
+
+def cold_batch(estimate_us: float) -> int:
+    """Samples a batch, so that a batch lasts about 0.1 s."""
+    return max(1, min(_BATCH_MOST, int(_BATCH_SECONDS * 1e6 / max(estimate_us, 1.0))))
+
+
+def hot_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
+    """Launches in the graph (about 20 ms) and replays (`seconds` in all; once where one launch lasts longer)."""
+    launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_GRAPH_SECONDS * 1e6 / max(estimate_us, 0.5))))
+    replays = int(seconds * 1e6 / max(launches * estimate_us, 1.0)) + 1
+    return launches, 1 if estimate_us >= seconds * 1e6 else max(5, min(replays, 2000))

@@ -1,0 +1,112 @@
+"""The worker process: runs the cases of a task one after the other and notes each in the journal.
+
+    python -m warplog.gpu.worker TASK.json
+
+A case that kills the CUDA context (or the process) ends the worker; the supervisor starts a new one for
+the cases that are left. Standard output and error are the supervisor's log.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from warplog.catalog import Case, load_family
+from warplog.gpu.backend import Backend, CupyBackend, Launcher, LaunchFailed, classify, make_backend
+from warplog.gpu.problem import Problem
+
+CONTEXT_LOST = 70  # exit status after a device error: nothing more can run in this process
+BROKEN = 71  # exit status where warplog, a reference.py or the installation is at fault, not the kernel
+_PR_SET_PDEATHSIG = 1
+
+
+def main(task_file: Path) -> int:
+    """Runs the task; 0 when every case was tried."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed supervisor leaves no one behind
+    task = json.loads(task_file.read_text())
+    family = load_family(Path(task["family_file"]))
+    backend = make_backend(task["backend"])
+    launcher = Launcher(Path(task["library"]), backend)
+    journal = Path(task["journal"])
+    runner = _Runner(task, backend, launcher)
+    note(journal, {"session": {**backend.facts(), **runner.facts()}})
+    for name in task["cases"]:
+        case = family.cases.get(name) or family.check_cases[name]
+        note(journal, {"begin": name})
+        begin = time.monotonic()
+        result = runner.run(case)
+        note(journal, {"result": {"case": name, **result, "seconds": round(time.monotonic() - begin, 3)}})
+        if result["status"] == "crashed":
+            return CONTEXT_LOST
+    return 0
+
+
+class _Runner:
+    """Holds what the cases of a task share."""
+
+    def __init__(self, task: dict[str, Any], backend: Backend, launcher: Launcher) -> None:
+        self._task = task
+        self._backend = backend
+        self._launcher = launcher
+        self._family = load_family(Path(task["family_file"]))
+        self._timer: Any = None
+        if task["mode"] == "time":
+            from warplog.gpu.timer import Timer
+
+            self._timer = Timer(Path(task["timer"]))
+
+    def facts(self) -> dict[str, Any]:
+        """What the session adds to the provenance."""
+        return {"empty_us": self._timer.empty_us} if self._timer else {}
+
+    def run(self, case: Case) -> dict[str, Any]:
+        """One case; a device error is a result with its status and reason."""
+        try:
+            return self._run(case)
+        except LaunchFailed as failed:
+            return {"status": failed.status, "reason": failed.reason}
+        except Exception as error:
+            if type(error).__name__ not in ("CUDARuntimeError", "CUDADriverError", "OutOfMemoryError", "MemoryError"):
+                raise
+            status, reason = classify(error)
+            return {"status": status, "reason": reason}
+        finally:
+            if isinstance(self._backend, CupyBackend):
+                self._backend.xp.get_default_memory_pool().free_all_blocks()
+
+    def _run(self, case: Case) -> dict[str, Any]:
+        settings, backend = self._task["settings"], self._backend
+        problem = Problem(backend.xp, self._family, case)
+        if self._task["mode"] == "check":
+            from warplog.gpu.check_case import check_case
+
+            return check_case(backend, self._launcher, problem, settings["rounds"])
+        if self._task["mode"] == "time":
+            from warplog.gpu.time_case import time_case
+
+            return time_case(backend, self._launcher, self._timer, problem, settings, settings["default_mhz"])
+        from warplog.gpu.capture_case import capture_case
+
+        assert isinstance(backend, CupyBackend)
+        return capture_case(backend, self._launcher, problem, settings["tool"], settings["launches"])
+
+
+def note(journal: Path, entry: dict[str, Any]) -> None:
+    """Appends one line and makes sure that it is on disk before the next case begins."""
+    with journal.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(entry, allow_nan=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(Path(sys.argv[1])))
+    except Exception:
+        traceback.print_exc()
+        sys.exit(BROKEN)

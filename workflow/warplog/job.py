@@ -1,0 +1,47 @@
+"""What every script of the workflow does around its work: a log, and errors as one line."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from warplog.errors import WarplogError
+
+
+class _Tee:
+    """Standard error that also goes into the log."""
+
+    def __init__(self, terminal: TextIO, log: TextIO) -> None:
+        self._terminal, self._log = terminal, log
+
+    def write(self, text: str) -> int:
+        self._log.write(text)
+        return self._terminal.write(text)
+
+    def flush(self) -> None:
+        self._log.flush()
+        self._terminal.flush()
+
+    def isatty(self) -> bool:
+        return self._terminal.isatty()
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+
+@contextmanager
+def job(log: str) -> Iterator[None]:
+    """Copies standard error into the log; a WarplogError becomes one line and exit status 1."""
+    path = Path(log)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    terminal = sys.stderr
+    with path.open("w", encoding="utf-8") as file:
+        sys.stderr = _Tee(terminal, file)  # type: ignore[assignment]
+        try:
+            yield
+        except WarplogError as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            raise SystemExit(1) from None
+        finally:
+            sys.stderr = terminal

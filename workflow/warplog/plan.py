@@ -1,0 +1,266 @@
+"""The plan: what the configuration asks for, on which GPU, live or from a recorded campaign.
+
+The Snakefile asks it for names, files and parameters; it starts nothing and writes nothing.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog import catalog, device, layout, schema
+from warplog.catalog import Case, Family, Variant
+from warplog.errors import WarplogError
+from warplog.records import Record, read_json, sha256_file, sha256_of
+
+DEFAULTS: Mapping[str, Any] = {
+    "families": "all",
+    "variants": "all",
+    "cases": "all",
+    "kernel_folders": [],
+    "gpu": "auto",
+    "mode": "auto",
+    "recorded": "h200",
+    "campaign": "auto",
+    "commit": "auto",
+    "check": {"rounds": 3, "timeout_s": 60},
+    "time": {
+        "min_samples": 10,
+        "max_samples": 200,
+        "max_seconds": 3.0,
+        "rel_spread": 0.005,
+        "warmup_launches": 3,
+        "warmup_ms": 25,
+        "hot_seconds": 0.2,
+        "timeout_s": 120,
+    },
+    "profile": {"ncu": True, "nsys": True, "metrics": "lean", "launches": 10, "timeout_s": 300},
+    "track": {"uri": "sqlite:///results/mlflow.db"},
+}
+# Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
+_PACKAGE = Path(__file__).parent
+_CODE: Mapping[str, tuple[str, ...]] = {
+    "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
+    "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
+    "time": ("gpu/time_case.py", "gpu/timer.py", "gpu/timer.cu", "gpu/problem.py", "gpu/backend.py", "summary.py"),
+    "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
+    "extract": ("extract.py", "parsers/ncu_rep.py", "parsers/nsys_sqlite.py", "metrics/*.py"),
+    "tables": ("tables.py", "table_*.py"),
+    "plot": ("figure_*.py",),
+    "track": ("track.py", "mlflow_*.py"),
+}
+FIGURES = Path("workflow/scripts/figures")
+TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run.
+
+    Attributes:
+        chosen: the variants of each family, in ladder order.
+        cases: the timed cases of each family.
+        gpu: slug of the GPU whose numbers are shown; arch: the architecture to compile for.
+        live: whether measuring runs here; else `root` is the recorded campaign.
+        root: results, or results/recorded/<name>: where check, time and extract records are read from.
+        message: one line for the user: which GPU, live or recorded.
+    """
+
+    settings: Mapping[str, Any]
+    families: Mapping[str, Family]
+    chosen: Mapping[str, tuple[Variant, ...]]
+    cases: Mapping[str, tuple[str, ...]]
+    gpu: str
+    arch: str
+    live: bool
+    root: Path
+    message: str
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(family, variant) of all that is run."""
+        return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
+
+    def files(self, stage: str) -> list[str]:
+        """All records of a stage: 'build' is always made here, the others lie below `root`."""
+        if stage == "build":
+            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in self.pairs()]
+            return [str(folder / "record.json") for folder in folders]
+        files = [layout.record(self.root, stage, self.gpu, *pair) for pair in self.pairs()]
+        return [str(f) for f in files if self.live or f.is_file()]
+
+    def campaign(self) -> str:
+        """The campaign record: live results/campaign/<gpu>.json, else the recorded one."""
+        return str(self.root / "campaign" / f"{self.gpu}.json")
+
+    def code(self, stage: str) -> list[str]:
+        """The modules that a stage's results depend on."""
+        files = sorted({p for pattern in _CODE[stage] for p in _PACKAGE.glob(pattern)})
+        return [os.path.relpath(p) for p in files]
+
+    def family_file(self, wildcards: Any) -> str:
+        """The family's family.yaml, as a parameter: an input would rerun all variants with each new one."""
+        return str(self.families[wildcards.family].file)
+
+    def build_record(self, wildcards: Any) -> str:
+        """The build record of a variant for this GPU's architecture."""
+        return str(self._build(wildcards) / "record.json")
+
+    def library(self, wildcards: Any) -> str:
+        """The compiled variant for this GPU's architecture."""
+        return str(self._build(wildcards) / "kernel.so")
+
+    def recorded_build(self, wildcards: Any) -> str:
+        """The recorded build record that serves where no nvcc is to be had; '' on a live campaign."""
+        if self.live:
+            return ""
+        folder = layout.build_folder(self.root, wildcards.arch, wildcards.family, wildcards.variant)
+        return str(folder / "record.json")
+
+    def _build(self, wildcards: Any) -> Path:
+        return layout.build_folder(layout.RESULTS, self.arch, wildcards.family, wildcards.variant)
+
+    def timer(self) -> str:
+        """The compiled timing core."""
+        return str(layout.RESULTS / "build" / self.arch / "timer.so")
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables."""
+        return TABLES
+
+    def table_contract(self) -> str:
+        """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
+        return sha256_of([sha256_file(f.file) for f in self.families.values()], dict(self.cases), self.pairs())
+
+    def tracking_uri(self) -> str:
+        """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
+        return str(self.settings["track"]["uri"])
+
+    def tracking_store(self) -> str:
+        """'gone' where the store was filled once and its file is no longer there: then it is filled again."""
+        path = Path(self.tracking_uri().removeprefix("sqlite:///"))
+        filled = (layout.RESULTS / "track" / "mlflow.json").is_file()
+        local = self.tracking_uri().startswith("sqlite:///") and "MLFLOW_TRACKING_URI" not in os.environ
+        return "gone" if local and filled and not path.is_file() else "there"
+
+    def figures(self) -> list[str]:
+        """The figures (PNG) of all families."""
+        names = sorted(p.stem for p in FIGURES.glob("[a-z]*.py"))
+        return [f"results/figures/{family}/{name}.png" for family in self.chosen for name in names]
+
+    def sources(self, wildcards: Any) -> list[str]:
+        """The variant's source and the shared headers it may include."""
+        variant = self.families[wildcards.family].variant(wildcards.variant)
+        headers = sorted((variant.file.parent.parent / "include").glob("*.cuh"))
+        return [str(variant.file), *map(str, headers)]
+
+    def reference(self, wildcards: Any) -> str:
+        """The family's reference.py."""
+        return str(self.families[wildcards.family].folder / "reference.py")
+
+    def contract(self, wildcards: Any) -> str:
+        """Hash of what compiling depends on besides the source: arguments, parameters, requirements."""
+        family = self.families[wildcards.family]
+        variant = family.variant(wildcards.variant)
+        return sha256_of(family.arguments, dict(variant.parameters), variant.requires)
+
+    def check_contract(self, wildcards: Any) -> str:
+        """Hash of what checking depends on: cases and tolerance."""
+        family = self.families[wildcards.family]
+        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
+
+    def timed_cases(self, wildcards: Any) -> list[str]:
+        """Names of the timed cases."""
+        return list(self.cases[wildcards.family])
+
+    def time_contract(self, wildcards: Any) -> str:
+        """Hash of what timing depends on: cases and policy."""
+        family = self.families[wildcards.family]
+        return sha256_of(_values(family.cases), self.settings["time"])
+
+    def captured_cases(self, wildcards: Any) -> list[str]:
+        """Names of the cases that the profilers capture."""
+        return [c for c in self.families[wildcards.family].profile_cases if c in self.cases[wildcards.family]]
+
+
+def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
+    """The plan for a configuration.
+
+    Raises:
+        WarplogError: an unknown key, family, variant, case or GPU, or no GPU and no recorded campaign.
+    """
+    schema.check(dict(config), "config", "config")
+    settings = {
+        key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
+        for key, value in DEFAULTS.items()
+    }
+    families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
+    wanted = _choice(settings["families"], list(families), "families")
+    chosen = _choose_variants(settings["variants"], {f: families[f] for f in families if f in wanted})
+    families = {f: families[f] for f in chosen}
+    cases = _choose_cases(settings["cases"], families)
+    found = None if settings["mode"] == "recorded" else device.detect()
+    if settings["mode"] == "live" or found is not None:
+        gpu, arch = _live_gpu(settings, found, project)
+        name = found.name if found else gpu
+        message = f"live on {name} ({arch})"
+        return Plan(settings, families, chosen, cases, gpu, arch, True, layout.RESULTS, message)
+    root, record = _recorded(settings["recorded"], project)
+    why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
+    message = (
+        f"{why}: using the recorded campaign {record['campaign']}"
+        f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
+    )
+    return Plan(settings, families, chosen, cases, record["gpu"], record["arch"], False, root, message)
+
+
+def _live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Path) -> tuple[str, str]:
+    if settings["gpu"] in ("auto", getattr(found, "slug", None)) and found is not None:
+        return found.slug, found.arch
+    table = schema.read_yaml(project / "config" / "gpus.yaml", "gpus")
+    if settings["gpu"] not in table:
+        raise WarplogError(
+            f"config: gpu: {settings['gpu']!r} is not in config/gpus.yaml; {schema.suggest(settings['gpu'], table)}"
+            " (mode: live without a GPU here needs a name)"
+        )
+    return settings["gpu"], table[settings["gpu"]]["arch"]
+
+
+def _recorded(name: str, project: Path) -> tuple[Path, Record]:
+    root = layout.recorded_root(name)
+    files = sorted((project / root / "campaign").glob("*.json"))
+    if not files:
+        known = sorted(p.name for p in (project / layout.RECORDED).glob("*") if p.is_dir())
+        raise WarplogError(f"no GPU here ({device.why_not()}) and no recorded campaign {root}; recorded: {known}")
+    return root, read_json(files[0], "record")
+
+
+def _choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
+    if value == "all":
+        return known
+    names = [n.strip() for n in str(value).split(",")] if not isinstance(value, list) else [str(n) for n in value]
+    for name in names:
+        if name not in known:
+            raise WarplogError(f"config: {key}: {name!r} is not there; {schema.suggest(name, known)}")
+    return names
+
+
+def _choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
+    full = {f"{f.name}/{v.name}" for f in families.values() for v in f.variants}
+    names = set(_choice(value, sorted(full | {n.split("/")[1] for n in full}), "variants"))
+    chosen = {}
+    for family in families.values():
+        picked = tuple(v for v in family.variants if value == "all" or {v.name, f"{family.name}/{v.name}"} & names)
+        if picked:
+            chosen[family.name] = tuple(v for v in family.variants if v in picked or v.name == family.baseline)
+    return chosen
+
+
+def _choose_cases(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
+    known = sorted({c for f in families.values() for c in f.cases})
+    names = _choice(value, known, "cases")
+    return {f.name: tuple(c for c in f.cases if c in names) for f in families.values()}
+
+
+def _values(cases: Mapping[str, Case]) -> dict[str, Any]:
+    return {name: dict(case.values) for name, case in cases.items()}

@@ -1,0 +1,107 @@
+"""Reading and writing the JSON records between the stages: atomic, bounded, by schema."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from warplog import schema as schemas
+from warplog.errors import WarplogError
+
+Status = Literal[
+    "ok",
+    "compile_error",
+    "wrong",
+    "crashed",
+    "timeout",
+    "out_of_memory",
+    "skipped",
+    "unsupported",
+    "denied",
+    "missing",
+    "error",
+]
+Record = dict[str, Any]
+SCHEMA_VERSION = 1
+_MOST_BYTES = 64 << 20
+
+
+def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:
+    """Writes `data` so that `path` holds the old content or the new one, never half of it.
+
+    Raises:
+        WarplogError: the data does not fit the schema, or the disk is full or not writable.
+    """
+    if schema is not None:
+        schemas.check(data, schema, str(path))
+    text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Atomic write of a text file; creates the folder.
+
+    Raises:
+        WarplogError: the disk is full or the folder is not writable.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise WarplogError(f"{path}: cannot be written ({error.strerror}); free space or rights?") from None
+
+
+def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTES) -> Any:
+    """The JSON content of `path`.
+
+    Raises:
+        WarplogError: missing, larger than `max_bytes`, not JSON, or not of the schema.
+    """
+    try:
+        size = path.stat().st_size
+        if size > max_bytes:
+            raise WarplogError(f"{path}: {size} bytes, over the limit of {max_bytes}; is it a record?")
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
+    if schema is not None:
+        schemas.check(data, schema, str(path))
+    return data
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex.
+
+    Raises:
+        WarplogError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def sha256_of(*parts: object) -> str:
+    """SHA-256 over a JSON rendering of values: a fingerprint of settings."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def worst(statuses: Iterable[str]) -> str:
+    """'ok' where all are; else the first other one that is not 'skipped', else 'skipped'."""
+    others = [s for s in statuses if s != "ok"]
+    return next((s for s in others if s != "skipped"), others[0] if others else "ok")

@@ -1,0 +1,73 @@
+"""Closed schemas at every door: what is wrong is named by file, key, value and remedy."""
+
+import difflib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from warplog.errors import WarplogError
+
+FOLDER = Path(__file__).parents[1] / "schemas"
+_MOST_YAML_BYTES = 1 << 20
+
+
+@cache
+def _validator(name: str) -> Any:
+    import jsonschema
+
+    text = (FOLDER / f"{name}.schema.yaml").read_text()
+    return jsonschema.Draft202012Validator(yaml.safe_load(text))
+
+
+def read_yaml(path: Path, schema: str) -> Any:
+    """The content of a YAML file that fits the schema.
+
+    Raises:
+        WarplogError: unreadable, over 1 MiB, not YAML, or not of the schema; the text names the key.
+    """
+    try:
+        size = path.stat().st_size
+        if size > _MOST_YAML_BYTES:
+            raise WarplogError(f"{path}: {size} bytes; a YAML file here has at most {_MOST_YAML_BYTES}")
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
+    check(data, schema, str(path))
+    return data
+
+
+def check(data: Any, schema: str, where: str) -> None:
+    """Raises WarplogError with the first misfit between `data` and `<schema>.schema.yaml`."""
+    misfit = min(_validator(schema).iter_errors(data), key=lambda e: (-len(e.path), str(e.path)), default=None)
+    if misfit is not None:
+        raise WarplogError(f"{where}: {_explain(misfit)}")
+
+
+def _explain(misfit: Any) -> str:
+    key = ".".join(str(part) for part in misfit.absolute_path) or "(top level)"
+    if misfit.validator == "additionalProperties":
+        known = list(misfit.schema.get("properties", {}))
+        unknown = [k for k in misfit.instance if k not in known]
+        return f"{key}: unknown key {unknown[0]!r}; {suggest(str(unknown[0]), known)}"
+    if misfit.validator in ("anyOf", "oneOf") and misfit.context:
+        return f"{key}: {_shorten(misfit.instance)} fits none of the forms: " + "; ".join(
+            sorted({_shorten(e.message, 120) for e in misfit.context})
+        )
+    return f"{key}: {_shorten(misfit.message, 300)}"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """'did you mean …?' or the list of what is known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or '(none)'}"
+
+
+def _shorten(value: object, most: int = 80) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= most else text[: most - 1] + "…"

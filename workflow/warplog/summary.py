@@ -1,0 +1,53 @@
+"""Robust statistics of samples: what a time is reported with."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+# The quartile distance of a normal distribution is 1.349 standard deviations.
+_IQR_OF_NORMAL = 1.349
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Location and spread of samples; times in microseconds, rel_spread without unit.
+
+    rel_spread is the robust relative standard deviation, (q3 - q1) / (1.349 median).
+    """
+
+    median_us: float
+    q1_us: float
+    q3_us: float
+    min_us: float
+    max_us: float
+    mean_us: float
+    rel_spread: float
+    samples: int
+
+    def as_record(self, samples_us: Sequence[float]) -> dict[str, Any]:
+        """The summary and every sample, for a JSON record."""
+        return {**asdict(self), "samples_us": [float(s) for s in samples_us]}
+
+
+def summarise(samples_us: Sequence[float]) -> Summary:
+    """The summary of at least one sample.
+
+    Raises:
+        ValueError: there are no samples, or one of them is not finite.
+    """
+    values = np.asarray(samples_us, dtype=np.float64)
+    if values.size == 0 or not np.isfinite(values).all():
+        raise ValueError("a summary needs at least one sample, all of them finite")
+    q1, median, q3 = (float(q) for q in np.percentile(values, (25, 50, 75)))
+    return Summary(
+        median_us=median,
+        q1_us=q1,
+        q3_us=q3,
+        min_us=float(values.min()),
+        max_us=float(values.max()),
+        mean_us=float(values.mean()),
+        rel_spread=(q3 - q1) / (_IQR_OF_NORMAL * median) if median > 0 else 0.0,
+        samples=int(values.size),
+    )

@@ -1,0 +1,198 @@
+"""Runs a task's cases in worker processes: a crash costs one case, a hang its time limit, a kill nothing done."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warplog.errors import WarplogError
+from warplog.gpu.worker import BROKEN
+from warplog.process import Completed, explain_exit, minimal_env, run
+from warplog.records import Record, sha256_file, sha256_of, write_json
+
+_START_S = 120.0  # a worker's start: imports, CUDA context, module load
+_LOG_TAIL = 400
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is asked to do; the fields are those of TASK.json (see gpu/worker.py).
+
+    Attributes:
+        folder: where the task, its journal and its log lie; the journal lets the next run resume.
+        wrapper: a command to run the worker under (a profiler).
+    """
+
+    mode: str
+    backend: str
+    family_file: Path
+    library: Path
+    library_sha256: str
+    cases: tuple[str, ...]
+    folder: Path
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timer: Path | None = None
+    wrapper: tuple[str, ...] = ()
+
+    def fingerprint(self) -> str:
+        """Of everything that a finished case's result depends on; the choice of cases is not part of it."""
+        contract = [sha256_file(self.family_file), sha256_file(self.family_file.with_name("reference.py"))]
+        return sha256_of(self.mode, self.backend, self.library_sha256, dict(self.settings), contract)
+
+
+def run_cases(
+    task: Task, timeout_s: float, say: Callable[[Record], None], stop_at: Sequence[str] = ()
+) -> tuple[list[Record], Record]:
+    """Results of all cases, in order, and what the worker noted of its session.
+
+    Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced, and
+    the case that killed it gets 'crashed' or 'timeout'. A status in `stop_at` skips the cases behind it.
+
+    Raises:
+        WarplogError: the worker failed for a reason that is not the kernel's.
+    """
+    task.folder.mkdir(parents=True, exist_ok=True)
+    journal = _Journal(task)
+    while left := [c for c in task.cases if c not in journal.results]:
+        done = [journal.results[c] for c in task.cases if c in journal.results]
+        ended_by = next((r for r in done if r["status"] in stop_at), None)
+        if ended_by:
+            for case in left:
+                reason = f"not tried after {ended_by['status']} in case {ended_by['case']}"
+                journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
+            break
+        _one_worker(task, journal, left, timeout_s, say)
+    return [journal.results[c] for c in task.cases], journal.session
+
+
+def discard(task_folder: Path) -> None:
+    """Removes a task's working files once its record is written."""
+    for path in (task_folder / "task.json", task_folder / "journal.jsonl", task_folder / "worker.log"):
+        path.unlink(missing_ok=True)
+    if task_folder.is_dir() and not any(task_folder.iterdir()):
+        task_folder.rmdir()
+
+
+class _Journal:
+    """The worker's notes, read as they grow."""
+
+    def __init__(self, task: Task) -> None:
+        self.path = task.folder / "journal.jsonl"
+        self.results: dict[str, Record] = {}
+        self.session: Record = {}
+        self.running: str | None = None
+        self.last_note = time.monotonic()
+        self._offset = 0
+        header = {"fingerprint": task.fingerprint()}
+        if not self.path.is_file() or self._first_line() != header:
+            self.path.write_text(json.dumps(header) + "\n")
+        self.read()
+        resumed = [c for c in task.cases if c in self.results]
+        if resumed:
+            print(f"  resuming: {len(resumed)} of {len(task.cases)} cases are done", file=sys.stderr, flush=True)
+
+    def _first_line(self) -> Any:
+        with self.path.open(encoding="utf-8", errors="replace") as file:
+            return _parse(file.readline())
+
+    def read(self) -> list[Record]:
+        """Takes in what is new; the results among it. A half-written last line waits for its end."""
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        new = []
+        for entry in map(_parse, whole.decode(errors="replace").splitlines()):
+            self.last_note = time.monotonic()
+            if "begin" in entry:
+                self.running = entry["begin"]
+            elif "session" in entry:
+                self.session = entry["session"]
+            elif "result" in entry:
+                result = entry["result"]
+                self.results[result["case"]] = result
+                self.running = None
+                new.append(result)
+        return new
+
+    def add(self, result: Record) -> None:
+        """Notes a result in the worker's place."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"result": result}) + "\n")
+
+
+def _parse(line: str) -> Record:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _one_worker(
+    task: Task, journal: _Journal, cases: list[str], timeout_s: float, say: Callable[[Record], None]
+) -> None:
+    """Runs one worker until it ends, dies, or exceeds a case's time."""
+    file = task.folder / "task.json"
+    write_json(file, _task_json(task, journal, cases))
+    journal.running = None
+    journal.last_note = time.monotonic()
+
+    def overdue() -> bool:
+        for result in journal.read():
+            say(result)
+        limit = timeout_s if journal.running else _START_S
+        return time.monotonic() - journal.last_note > limit
+
+    command = [*task.wrapper, sys.executable, "-m", "warplog.gpu.worker", str(file)]
+    log = task.folder / "worker.log"
+    longest = _START_S + timeout_s * len(cases) * 1.5
+    completed = run(command, timeout_s=longest, env=_environment(), log=log, stop=overdue)
+    for result in journal.read():
+        say(result)
+    if completed.ok or all(c in journal.results for c in cases):
+        return
+    if journal.running is None or completed.returncode == BROKEN:
+        if any(journal.results.get(c, {}).get("status") == "crashed" for c in cases):
+            return  # the worker ended itself after a device error: the next one goes on
+        raise WarplogError(f"{task.mode} {task.library}: the worker failed ({explain_exit(completed)}): {_tail(completed)}")
+    result = _post_mortem(journal.running, completed, timeout_s)
+    journal.add(result)
+    for noted in journal.read():
+        say(noted)
+
+
+def _post_mortem(case: str, completed: Completed, timeout_s: float) -> Record:
+    if completed.timed_out:
+        return {"case": case, "status": "timeout", "reason": f"no answer within {timeout_s:g} s"}
+    tail = _tail(completed)
+    return {"case": case, "status": "crashed", "reason": explain_exit(completed) + (f": {tail}" if tail else "")}
+
+
+def _tail(completed: Completed) -> str:
+    return " ".join(completed.output_tail.split())[-_LOG_TAIL:]
+
+
+def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
+    return {
+        "mode": task.mode,
+        "backend": task.backend,
+        "family_file": str(task.family_file),
+        "library": str(task.library),
+        "timer": str(task.timer) if task.timer else None,
+        "cases": cases,
+        "journal": str(journal.path),
+        "settings": dict(task.settings),
+    }
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    package = str(Path(__file__).parents[1])
+    inherited = os.environ.get("PYTHONPATH", "")
+    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), "PYTHONUNBUFFERED": "1"})

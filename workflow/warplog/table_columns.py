@@ -1,0 +1,127 @@
+"""The columns of the tables: type, unit and meaning of each. results/tables/columns.csv is written from here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `kind` is str, int, float or bool; `unit` is '' for names and ratios."""
+
+    kind: str
+    unit: str
+    meaning: str
+
+
+_KEY: Mapping[str, Column] = {
+    "family": Column("str", "", "family of kernels"),
+    "variant": Column("str", "", "variant of the family"),
+    "case": Column("str", "", "problem; empty where the value holds for all of them"),
+}
+_ORIGIN: Mapping[str, Column] = {
+    "gpu": Column("str", "", "slug of the GPU"),
+    "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
+    "origin": Column("str", "", "live: measured by this installation; recorded: taken from a recorded campaign"),
+    "campaign": Column("str", "", "name of the campaign"),
+}
+_STATUS: Mapping[str, Column] = {
+    "status": Column("str", "", "ok, or what went wrong (compile_error, wrong, crashed, timeout, …)"),
+    "reason": Column("str", "", "why the status is not ok; a remark where it is"),
+}
+
+MEASUREMENTS: Mapping[str, Column] = {
+    **_KEY,
+    "size": Column("int", "", "the family's size formula for this case: the x axis"),
+    **_STATUS,
+    "median_us": Column("float", "us", "median cold time: clean L2, empty interval subtracted"),
+    "q1_us": Column("float", "us", "first quartile of the cold time"),
+    "q3_us": Column("float", "us", "third quartile of the cold time"),
+    "min_us": Column("float", "us", "smallest cold time"),
+    "max_us": Column("float", "us", "largest cold time"),
+    "mean_us": Column("float", "us", "mean cold time"),
+    "samples": Column("int", "", "number of cold samples"),
+    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the cold time"),
+    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph of back-to-back launches"),
+    "hot_rel_spread": Column("float", "", "relative spread of the hot time"),
+    "empty_us": Column("float", "us", "the empty interval that was subtracted"),
+    "sm_mhz": Column("float", "MHz", "median SM clock during the cold samples"),
+    "power_w": Column("float", "W", "median board power while the case was timed"),
+    "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed"),
+    "throttle_reasons": Column("str", "", "throttle reasons seen while the case was timed"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the median cold time"),
+    "gbytes_per_s": Column("float", "GB/s", "compulsory traffic over the median cold time"),
+    "ratio_to_baseline": Column("float", "", "baseline's median over this median: 1 is as fast as the baseline"),
+    "ratio_q1": Column("float", "", "baseline's median over this third quartile (slower end)"),
+    "ratio_q3": Column("float", "", "baseline's median over this first quartile (faster end)"),
+    "baseline": Column("str", "", "the variant that ratios refer to"),
+    "max_error_over_tolerance": Column("float", "", "largest error seen by the check, over the tolerance"),
+    "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold, summed over the launch's kernels"),
+    "nsys_us": Column("float", "us", "nsys' median duration of back-to-back launches, kernels summed"),
+    "agreement": Column("str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"),
+    **_ORIGIN,
+    "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
+    "commit": Column("str", "", "commit of the code that measured, if it was a checkout"),
+    "source_sha256": Column("str", "", "fingerprint of the measured source, its headers and parameters"),
+}
+METRICS: Mapping[str, Column] = {
+    **_KEY,
+    "kernel": Column("str", "", "kernel name; empty where the value is of the whole launch"),
+    "launch": Column("int", "", "number of the kernel within the case, from 0"),
+    "metric": Column("str", "", "name in the metric registry"),
+    "value": Column("float", "", "value in `unit`; missing where status is not ok"),
+    "unit": Column("str", "", "unit of the value"),
+    **_STATUS,
+    "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
+    "tool_version": Column("str", "", "version of the tool"),
+    **_ORIGIN,
+}
+TIMELINE: Mapping[str, Column] = {
+    **_KEY,
+    "name": Column("str", "", "what ran: kernel, copy or API call"),
+    "kind": Column("str", "", "kernel, memcpy, memset or api"),
+    "stream": Column("int", "", "CUDA stream"),
+    "start_us": Column("float", "us", "start, from the first event of the capture"),
+    "duration_us": Column("float", "us", "duration"),
+    **_ORIGIN,
+}
+VARIANTS: Mapping[str, Column] = {
+    "family": _KEY["family"],
+    "variant": _KEY["variant"],
+    "order": Column("int", "", "place in the ladder, from 0"),
+    "parent": Column("str", "", "the variant that this one improves on"),
+    "idea": Column("str", "", "the idea in one sentence"),
+    "credit": Column("str", "", "where the idea was published"),
+    "is_baseline": Column("bool", "", "whether ratios refer to it"),
+    "headline_case": Column("str", "", "the case that single numbers quote"),
+    "profile_cases": Column("str", "", "captured cases, comma separated"),
+    "size_label": Column("str", "", "label of the x axis"),
+    "title": Column("str", "", "title of the family"),
+    "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
+    "bytes": Column("float", "B", "compulsory traffic in the headline case"),
+    "parameters": Column("str", "", "tile sizes and the like, as JSON"),
+    **_STATUS,
+    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
+    "static_shared_bytes": Column("int", "B", "most static shared memory of its kernels (ptxas)"),
+    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
+    "build_origin": Column("str", "", "live: compiled here; recorded: no nvcc was to be had"),
+    "source_sha256": MEASUREMENTS["source_sha256"],
+    **_ORIGIN,
+}
+GPUS: Mapping[str, Column] = {
+    "gpu": _ORIGIN["gpu"],
+    "gpu_name": _ORIGIN["gpu_name"],
+    "arch": Column("str", "", "architecture compiled for"),
+    "sms": Column("int", "", "streaming multiprocessors"),
+    "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
+    "dram_gbytes_per_s_peak": Column("float", "GB/s", "device-memory peak"),
+    "l2_mib": Column("float", "MiB", "L2 cache"),
+    "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
+    "source": Column("str", "", "where the peaks come from"),
+}
+TABLES: Mapping[str, Mapping[str, Column]] = {
+    "measurements": MEASUREMENTS,
+    "metrics": METRICS,
+    "timeline": TIMELINE,
+    "variants": VARIANTS,
+    "gpus": GPUS,
+}
