@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-from warplog import build, measure, toolchain
+
+from warplog import build, device, measure, toolchain
 from warplog.catalog import load_family
+from warplog.jobs import Job
 from warplog.records import Record
 
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
-FAMILY = next(WRONG.glob("**/family.yaml"))
+FAMILY = WRONG / "wrong_sgemm" / "family.yaml"
 
 pytestmark = pytest.mark.gpu
 
@@ -19,7 +21,11 @@ EXPECTED = {
     "unwritten_tail": ("wrong", "C: "),
     "out_of_bounds_write": ("wrong", "wrote outside C"),
     "writes_nan": ("wrong", "NaN"),
+    "writes_nothing": ("wrong", "C: "),
     "ignores_beta": ("wrong", "outside the tolerance"),
+    "reads_c_at_beta_zero": ("wrong", "C: "),
+    "low_precision": ("wrong", "outside the tolerance"),
+    "refuses_to_launch": ("crashed", "nvalid"),
     "modifies_input": ("wrong", "changed its input"),
     "hangs": ("timeout", "no answer within"),
     "crashes": ("crashed", "llegal"),
@@ -31,11 +37,11 @@ EXPECTED = {
 def check(variant: str, folder: Path) -> Record:
     toolchain.ensure("cuda")
     family = load_family(FAMILY)
-    gpu = measure.device.detect()
+    gpu = device.detect()
     assert gpu is not None
     nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     build.build_variant(family, family.variant(variant), gpu.arch, nvcc, cuobjdump, folder / "build")
-    job = measure.Job(
+    job = Job(
         family=family,
         variant=family.variant(variant),
         gpu=gpu,
@@ -60,5 +66,3 @@ def test_wrong_kernel_is_refused_for_its_reason(variant: str, tmp_path: Path) ->
 
 def test_every_wrong_kernel_has_an_expectation() -> None:
     assert {v.name for v in load_family(FAMILY).variants} == set(EXPECTED)
-
-

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog.catalog import Family, load_family
 from warplog.device import Gpu
-from warplog.measure import Job
+from warplog.jobs import Job
 from warplog.records import sha256_file, write_json
 
 YAML = """

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from host_family import make_job
 from warplog import measure
 from warplog.errors import WarplogError
@@ -23,14 +24,20 @@ def test_right_function_passes_all_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("for (int i = 0; i < a->N - 1; ++i) a->y[i] = a->factor * a->x[i];", "1 of 127 elements were never written"),
+        (
+            "for (int i = 0; i < a->N - 1; ++i) a->y[i] = a->factor * a->x[i];",
+            "1 of 127 elements were never written",
+        ),
         (RIGHT + "a->y[a->N] = 1.0f;", "wrote outside y: 4 bytes after its end"),
         (RIGHT + "a->y[-1] = 0.0f;", "wrote outside y: 4 bytes before its start"),
         (RIGHT + "((float*)a->x)[0] = 7.0f;", "changed its input x"),
         (RIGHT + "a->y[5 % a->N] = NAN;", "NaN or Inf"),
         ("for (int i = 0; i < a->N; ++i) a->y[i] = 0.0f;", "all zero"),
         ("for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i] * 1.0001f;", "outside the tolerance"),
-        ("for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i + 1];", "or read from outside an input"),
+        (
+            "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i + 1];",
+            "or read from outside an input",
+        ),
     ],
 )
 def test_wrong_function_is_refused_for_its_reason(tmp_path: Path, body: str, words: str) -> None:
@@ -47,7 +54,9 @@ def test_crash_ends_the_case_and_skips_the_rest(tmp_path: Path) -> None:
 
 
 def test_hang_is_a_timeout(tmp_path: Path) -> None:
-    record = measure.check_variant(make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0))
+    record = measure.check_variant(
+        make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0)
+    )
     assert [c["status"] for c in record["cases"]] == ["ok", "timeout", "skipped"]
     assert "no answer within 1 s" in record["reason"]
 
@@ -58,14 +67,17 @@ def test_error_code_is_a_crash_and_memory_is_memory(tmp_path: Path) -> None:
 
 
 def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
-    job = make_job(tmp_path, f"if (a->N == 256 && access(\"{tmp_path}/go\", F_OK)) kill(getppid(), SIGKILL); {RIGHT}")
+    job = make_job(
+        tmp_path, f'if (a->N == 256 && access("{tmp_path}/go", F_OK)) kill(getppid(), SIGKILL); {RIGHT}'
+    )
     script = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nimport pickle\n"
     import pickle
     import subprocess
     import sys
 
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
-    script += f"from warplog import measure; measure.check_variant(pickle.load(open({str(tmp_path / 'job.pickle')!r}, 'rb')))"
+    pickled = str(tmp_path / "job.pickle")
+    script += f"from warplog import measure; measure.check_variant(pickle.load(open({pickled!r}, 'rb')))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
@@ -95,11 +107,13 @@ def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
     write_json(tmp_path / "stale.json", stale, "record")
     record = measure.time_variant(job, tmp_path / "stale.json", tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
-    summary = {k: 1.0 for k in ("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread")}
+    summary = dict.fromkeys(("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread"), 1.0)
     summary |= {"samples": 1, "samples_us": [1.0]}
     case = {"case": "64", "status": "ok", "reason": "", "cold": summary, "hot": summary}
     write_json(tmp_path / "time.json", record | {"check": "ok", "cases": [case]}, "record")
     with pytest.raises(WarplogError):
         write_json(tmp_path / "time.json", record | {"check": "wrong", "cases": [case]}, "record")
     with pytest.raises(WarplogError):
-        write_json(tmp_path / "time.json", record | {"check": "ok", "cases": [case | {"status": "wrong"}]}, "record")
+        write_json(
+            tmp_path / "time.json", record | {"check": "ok", "cases": [case | {"status": "wrong"}]}, "record"
+        )

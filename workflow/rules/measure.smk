@@ -6,11 +6,11 @@ rule start_campaign:
         "results/campaign/{gpu}.json",
     log:
         "results/logs/campaign/{gpu}.log",
+    resources:
+        gpu=1,
     params:
         name=plan.settings["campaign"],
         commit=plan.settings["commit"],
-    resources:
-        gpu=1,
     script:
         "../scripts/start_campaign.py"
 
@@ -26,12 +26,12 @@ rule check_variant:
         "results/check/{gpu}/{family}/{variant}.json",
     log:
         "results/logs/check/{gpu}/{family}/{variant}.log",
+    resources:
+        gpu=1,
     params:
         family_file=plan.family_file,
         contract=plan.check_contract,
         settings=plan.settings["check"],
-    resources:
-        gpu=1,
     script:
         "../scripts/check_variant.py"
 
@@ -41,21 +41,21 @@ rule time_variant:
         build=plan.build_record,
         library=plan.library,
         check="results/check/{gpu}/{family}/{variant}.json",
-        timer=plan.timer,
+        timer=plan.timer(),
         campaign=ancient("results/campaign/{gpu}.json"),
         code=plan.code("time"),
     output:
         "results/time/{gpu}/{family}/{variant}.json",
     log:
         "results/logs/time/{gpu}/{family}/{variant}.log",
+    # All cores: nothing else runs beside the clock.
+    threads: workflow.cores
+    resources:
+        gpu=1,
     params:
         family_file=plan.family_file,
         contract=plan.time_contract,
         cases=plan.timed_cases,
         settings=plan.settings["time"],
-    # All cores: nothing else runs beside the clock.
-    threads: workflow.cores
-    resources:
-        gpu=1,
     script:
         "../scripts/time_variant.py"

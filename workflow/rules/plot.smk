@@ -9,7 +9,7 @@ rule plot_figure:
     output:
         png=report(
             "results/figures/{family}/{figure}.png",
-            caption="../report/{figure}.rst",
+            caption="../report/figure.rst",
             category="Figures",
             subcategory="{family}",
             labels={"figure": "{figure}"},

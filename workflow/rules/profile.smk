@@ -13,12 +13,12 @@ rule profile_ncu:
         report="results/profile/{gpu}/{family}/{variant}.ncu-rep",
     log:
         "results/logs/profile/{gpu}/{family}/{variant}.ncu.log",
+    resources:
+        gpu=1,
     params:
         family_file=plan.family_file,
         cases=plan.captured_cases,
         settings=plan.settings["profile"],
-    resources:
-        gpu=1,
     script:
         "../scripts/profile_ncu.py"
 
@@ -35,12 +35,12 @@ rule profile_nsys:
         report="results/profile/{gpu}/{family}/{variant}.nsys.sqlite",
     log:
         "results/logs/profile/{gpu}/{family}/{variant}.nsys.log",
+    resources:
+        gpu=1,
     params:
         family_file=plan.family_file,
         cases=plan.captured_cases,
         settings=plan.settings["profile"],
-    resources:
-        gpu=1,
     script:
         "../scripts/profile_nsys.py"
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import measure
+from warplog import jobs, measure
 from warplog.job import job
 
 
 def main(values: dict[str, Any], record: Path) -> None:
-    measure.check_variant(measure.make_job(record=record, **values))
+    measure.check_variant(jobs.make_job(record=record, **values))
 
 
 if "snakemake" in globals():

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import device, provenance, tables
+from warplog import device, provenance, table_records, table_rows, tables
 from warplog.job import job
 from warplog.plan import make_plan
 from warplog.records import read_json
@@ -14,10 +14,12 @@ def main(config: dict[str, Any], folder: Path) -> None:
     plan = make_plan(config)
     campaign = read_json(Path(plan.campaign()), "record")
     origin = "live" if plan.live else "recorded"
-    source = tables.Source(plan.root, plan.gpu, plan.arch, origin, campaign)
+    source = table_records.Source(plan.root, plan.gpu, plan.arch, origin, campaign)
     gpu = provenance.gpu_of(campaign)
     peaks = device.peaks(gpu, read_yaml(Path("config/gpus.yaml"), "gpus"))
-    tables.write_tables(tables.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks), folder)
+    tables.write_tables(
+        table_rows.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks), folder
+    )
 
 
 if "snakemake" in globals():

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import capture, measure, toolchain
+from warplog import capture, jobs, toolchain
 from warplog.job import job
 
 
 def main(values: dict[str, Any], check: Path, cases: list[str], record: Path, report: Path) -> None:
     tool = toolchain.find("nsys")
-    capture.capture_nsys(measure.make_job(record=record, **values), check, tool, report, tuple(cases))
+    capture.capture_nsys(jobs.make_job(record=record, **values), check, tool, report, tuple(cases))
 
 
 if "snakemake" in globals():

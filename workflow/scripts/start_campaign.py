@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from warplog import measure, provenance, toolchain
+from warplog import jobs, provenance, toolchain
 from warplog.job import job
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:
     toolchain.ensure("gpu")
-    found = measure.this_gpu(gpu)
+    found = jobs.this_gpu(gpu)
     code = provenance.commit_of(Path()) if commit == "auto" else commit
     content = provenance.content_sha256(Path())
     provenance.write_campaign(output, found, name, code, content, toolchain.snapshot())

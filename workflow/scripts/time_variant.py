@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import measure
+from warplog import jobs, measure
 from warplog.job import job
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
-    measure.time_variant(measure.make_job(record=record, **values), check, timer, tuple(cases))
+    measure.time_variant(jobs.make_job(record=record, **values), check, timer, tuple(cases))
 
 
 if "snakemake" in globals():

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
 
 
-def build_variant(family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path) -> Record:
+def build_variant(
+    family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path
+) -> Record:
     """Compiles one variant into `folder`: kernel.so, compile.log, kernel.sass, record.json.
 
     A compile error is a record with the compiler's words; kernel.so and kernel.sass are empty then.
@@ -127,7 +129,7 @@ def kernel_facts(log: str, dump: str) -> list[Record]:
     opcodes = sass.parse(dump)
     facts = []
     for kernel in ptxas.parse(log):
-        counts = opcodes.get(kernel.mangled, {})
+        counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
         facts.append(
             {
                 "kernel": kernel.kernel,
@@ -171,15 +173,25 @@ def _disassemble(cuobjdump: Tool, library: Path, output: Path) -> str:
     if cuobjdump.path is None:
         raise WarplogError(f"cuobjdump: not found; {cuobjdump.remedy}")
     temporary = output.with_suffix(".part")
-    done = run([str(cuobjdump.path), "-sass", str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary)
+    done = run(
+        [str(cuobjdump.path), "-sass", str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary
+    )
     if not done.ok:
-        raise WarplogError(f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}")
+        raise WarplogError(
+            f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
+        )
     shutil.move(temporary, output)
     return output.read_text(errors="replace")
 
 
 def _record(
-    family: Family, variant: Variant, arch: str, command: Sequence[str], seconds: float, nvcc: Tool, cuobjdump: Tool
+    family: Family,
+    variant: Variant,
+    arch: str,
+    command: Sequence[str],
+    seconds: float,
+    nvcc: Tool,
+    cuobjdump: Tool,
 ) -> Record:
     tools: dict[str, Any] = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
     return {
@@ -199,8 +211,7 @@ def _record(
 
 def source_fingerprint(variant: Variant) -> str:
     """Of the source, the shared headers and the parameters: what a measurement belongs to."""
-    include = sorted((variant.file.parent.parent / "include").glob("*.cuh"))
-    headers = [sha256_file(path) for path in include if f'"{path.name}"' in variant.file.read_text(errors="replace")]
+    headers = [sha256_file(path) for path in variant.headers()]
     return sha256_of(sha256_file(variant.file), headers, dict(variant.parameters))
 
 

@@ -3,18 +3,19 @@
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from warplog import provenance
 from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
-from warplog.measure import Job, progress, refuse
+from warplog.jobs import Job, refuse_unproven
 from warplog.metrics import counters_to_collect
-from warplog.process import Completed, explain_exit, minimal_env, run
-from warplog.records import SCHEMA_VERSION, Record, read_json, worst, write_json
-from warplog.supervise import Task, discard, run_cases
+from warplog.process import explain_exit, minimal_env, run
+from warplog.records import Record, read_json, worst, write_json
+from warplog.supervise import discard, run_cases
 from warplog.toolchain import Tool
 
+_EXPORT_S = 300
 _DENIED = "ERR_NVGPUCTRPERM"
 _DENIED_REMEDY = (
     "counters are not permitted; as root, or with NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
@@ -22,151 +23,132 @@ _DENIED_REMEDY = (
 )
 
 
+@dataclass(frozen=True)
+class _Profiler:
+    """A profiler at work: its command before the worker's, and what makes its output the wanted file."""
+
+    name: str
+    tool: Tool
+    wrapper: tuple[str, ...]
+    finish: Callable[[], Path]
+
+
 def capture_ncu(job: Job, check_record: Path, tool: Tool, report: Path, cases: tuple[str, ...]) -> Record:
     """Counters of one launch per case into `report` (.ncu-rep); the file is empty where there is none."""
     partial = report.with_name(f".{report.stem}.part.ncu-rep")
-    wrapper = ncu_command(tool, partial, job.settings["metrics"], job.gpu.compute_capability)
-    return _capture(job, check_record, tool, "ncu", wrapper, partial, report, cases, lambda: partial)
+    command = ncu_command(tool, partial, job.settings["metrics"], job.gpu.compute_capability)
+    return _capture(job, check_record, _Profiler("ncu", tool, tuple(command), lambda: partial), report, cases)
 
 
 def capture_nsys(job: Job, check_record: Path, tool: Tool, report: Path, cases: tuple[str, ...]) -> Record:
     """The timeline of back-to-back launches into `report` (SQLite); the file is empty where there is none."""
     partial = report.with_name(f".{report.stem}.part.nsys-rep")
-    wrapper = nsys_command(tool, partial)
 
     def export() -> Path:
         database = partial.with_suffix(".sqlite")
         command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(database), str(partial)]
-        done = run(command, timeout_s=300, env=minimal_env())
+        done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         partial.unlink(missing_ok=True)
         if not done.ok or not database.is_file():
-            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {_end(done)}")
+            words = " ".join(done.output_tail.split())[-300:]
+            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {words}")
         return database
 
-    return _capture(job, check_record, tool, "nsys", wrapper, partial, report, cases, export)
+    profiler = _Profiler("nsys", tool, tuple(nsys_command(tool, partial)), export)
+    return _capture(job, check_record, profiler, report, cases)
 
 
 def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
     """ncu with clocks and caches as measuring wants them: clocks untouched, every pass from a cold L2."""
-    what = ["--set", "full"] if metrics == "full" else []
-    what += ["--metrics", ",".join(counters_to_collect(compute_capability=compute_capability))]
-    return [
-        str(tool.path),
-        "--config-file",
-        "off",
-        "-f",
-        "-o",
-        str(output.with_suffix("")),
-        "--target-processes",
-        "application-only",
-        "--profile-from-start",
-        "off",
-        "--nvtx",
-        "--clock-control",
-        "none",
-        "--cache-control",
-        "all",
-        "--import-source",
-        "yes" if metrics == "full" else "no",
-        *what,
-    ]
+    wanted = counters_to_collect("lean" if metrics == "lean" else "full", compute_capability)
+    sections = metrics == "sections"
+    options = {
+        "--config-file": "off",
+        "--target-processes": "application-only",
+        "--profile-from-start": "off",
+        "--clock-control": "none",
+        "--cache-control": "all",
+        "--import-source": "yes" if sections else "no",
+        "--metrics": ",".join(wanted),
+        "-o": str(output.with_suffix("")),
+    }
+    flat = [word for pair in options.items() for word in pair]
+    return [str(tool.path), "-f", "--nvtx", *flat, *(["--set", "full"] if sections else [])]
 
 
 def nsys_command(tool: Tool, output: Path) -> list[str]:
-    """nsys for CUDA and NVTX only, between cudaProfilerStart and the process's end."""
-    return [
-        str(tool.path),
-        "profile",
-        "-t",
-        "cuda,nvtx",
-        "-s",
-        "none",
-        "--cpuctxsw=none",
-        "-f",
-        "true",
-        "-o",
-        str(output),
-    ]
+    """nsys for CUDA and NVTX only."""
+    options = ["-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(output)]
+    return [str(tool.path), "profile", *options]
 
 
 def _capture(
-    job: Job,
-    check_record: Path,
-    tool: Tool,
-    name: str,
-    wrapper: Sequence[str],
-    partial: Path,
-    report: Path,
-    cases: tuple[str, ...],
-    finish: Callable[[], Path],
+    job: Job, check_record: Path, profiler: _Profiler, report: Path, cases: tuple[str, ...]
 ) -> Record:
-    build = read_json(job.build_folder / "record.json", "record")
-    status, reason = _may_capture(job, tool, name, read_json(check_record, "record"), build)
+    name = profiler.name
+    build = job.build()
+    status, reason = _may_capture(job, profiler, read_json(check_record, "record"), build)
     results: list[Record] = []
-    report.parent.mkdir(parents=True, exist_ok=True)
-    partial.unlink(missing_ok=True)
     session: Record = {}
+    report.parent.mkdir(parents=True, exist_ok=True)
     if status == "ok":
-        task = _task(job, name, wrapper, build, cases)
-        discard(task.folder)  # a cut capture cannot be continued: it starts afresh
-        try:
-            with hold(job.gpu.uuid):
-                limit, tell = job.settings["timeout_s"], progress(job, name, len(cases))
-                results, session = run_cases(task, limit, tell, ("crashed", "timeout"))
-                shutil.move(finish(), report)
-        except (WarplogError, OSError) as error:
-            status, reason = _diagnose(task.folder / "worker.log", str(error))
-        else:
-            status = worst(r["status"] for r in results)
-            reason = next((f"case {r['case']}: {r['reason']}" for r in results if r["status"] == status != "ok"), "")
-        discard(task.folder)
+        status, reason, results, session = _run(job, profiler, report, cases)
     if status != "ok":
         report.write_bytes(b"")
-        print(f"  {name:7} {job.family.name}/{job.variant.name}  {status}  {reason}", file=sys.stderr, flush=True)
+        print(
+            f"  {name:7} {job.family.name}/{job.variant.name}  {status}  {reason}",
+            file=sys.stderr,
+            flush=True,
+        )
     record = {
-        "schema": SCHEMA_VERSION,
-        "stage": "profile",
-        "family": job.family.name,
-        "variant": job.variant.name,
-        "gpu": job.gpu.slug,
+        **job.head("profile", build, session),
         "tool": name,
-        "tool_version": tool.version or "",
-        "command": [Path(wrapper[0]).name, *wrapper[1:]],
+        "tool_version": profiler.tool.version or "",
+        "command": [Path(w).name if i == 0 else w for i, w in enumerate(profiler.wrapper)],
         "status": status,
         "reason": reason,
-        "origin": "live",
-        "source_sha256": build["source_sha256"],
-        "library_sha256": build.get("library_sha256", ""),
-        "provenance": provenance.of_job(job.gpu, job.tools, job.commit, job.content_sha256, session),
         "cases": results or [{"case": c, "status": status, "reason": reason} for c in cases],
     }
     write_json(job.record, record, "record")
     return record
 
 
-def _may_capture(job: Job, tool: Tool, name: str, check: Record, build: Record) -> tuple[str, str]:
-    refusal = refuse(check, build)
+def _may_capture(job: Job, profiler: _Profiler, check: Record, build: Record) -> tuple[str, str]:
+    refusal = refuse_unproven(check, build)
     if refusal is not None:
         return refusal
-    if not job.settings[name]:
-        return "skipped", f"config: profile.{name} is off"
-    if tool.path is None:
-        return "missing", f"{name} was not found; {tool.remedy}"
+    if not job.settings[profiler.name]:
+        return "skipped", f"config: profile.{profiler.name} is off"
+    if profiler.tool.path is None:
+        return "missing", f"{profiler.name} was not found; {profiler.tool.remedy}"
     return "ok", ""
 
 
-def _task(job: Job, name: str, wrapper: Sequence[str], build: Record, cases: tuple[str, ...]) -> Task:
-    return Task(
-        mode="capture",
-        backend=job.backend,
-        family_file=job.family.file,
-        library=job.build_folder / "kernel.so",
-        library_sha256=build["library_sha256"],
-        cases=cases,
-        folder=job.scratch,
-        settings={"tool": name, "launches": job.settings["launches"]},
-        wrapper=tuple(wrapper),
-    )
+def _run(
+    job: Job, profiler: _Profiler, report: Path, cases: tuple[str, ...]
+) -> tuple[str, str, list[Record], Record]:
+    """Status, reason, the cases' results and the worker's notes; `report` holds the capture where it is ok."""
+    settings = {"tool": profiler.name, "launches": job.settings["launches"]}
+    task = job.task("capture", cases, settings, wrapper=profiler.wrapper)
+    discard(task.folder)  # a cut capture cannot be continued: it starts afresh
+    try:
+        with hold(job.gpu.uuid):
+            say = job.progress(profiler.name, len(cases))
+            results, session = run_cases(task, job.settings["timeout_s"], say, ("crashed", "timeout"))
+            shutil.move(profiler.finish(), report)
+    except (WarplogError, OSError) as error:
+        return *_diagnose(task.folder / "worker.log", str(error)), [], {}
+    finally:
+        discard(task.folder)
+    return *_over_cases(results), results, session
+
+
+def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
+    """ok where any case was captured: the others say in their own entries what went wrong."""
+    bad = [r for r in results if r["status"] != "ok"]
+    if len(bad) < len(results):
+        return "ok", ""
+    return worst(r["status"] for r in bad), f"case {bad[0]['case']}: {bad[0]['reason']}"
 
 
 def _diagnose(log: Path, error: str) -> tuple[str, str]:
@@ -175,7 +157,3 @@ def _diagnose(log: Path, error: str) -> tuple[str, str]:
         return "denied", _DENIED_REMEDY
     said = [line.strip() for line in text.splitlines() if "==ERROR==" in line]
     return "error", " ".join((said[0] if said else error).split())[:500]
-
-
-def _end(done: Completed) -> str:
-    return " ".join(done.output_tail.split())[-300:]

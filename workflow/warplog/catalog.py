@@ -1,6 +1,7 @@
 """The catalogue: families and variants, read from folders that hold a family.yaml."""
 
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from warplog import formula
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 
-DTYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "int64": 8}
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,20 @@ class Variant:
     parameters: Mapping[str, int]
     requires: Requires
     expects: Mapping[str, Any]
+
+    def headers(self) -> list[Path]:
+        """The shared headers (include/ beside the family) that the source includes, directly or not."""
+        folder = self.file.parent.parent / "include"
+        found: dict[Path, None] = {}
+        unread = [self.file]
+        while unread:
+            text = unread.pop().read_text(encoding="utf-8", errors="replace")
+            for name in _INCLUDE.findall(text):
+                header = folder / name
+                if header.is_file() and header not in found:
+                    found[header] = None
+                    unread.append(header)
+        return sorted(found)
 
 
 @dataclass(frozen=True)
@@ -145,7 +160,9 @@ def load(folders: Sequence[Path]) -> dict[str, Family]:
         for path in sorted(folder.glob("*/family.yaml")):
             family = load_family(path)
             if family.name in families:
-                raise WarplogError(f"{path}: family {family.name!r} is also in {families[family.name].folder}")
+                raise WarplogError(
+                    f"{path}: family {family.name!r} is also in {families[family.name].folder}"
+                )
             families[family.name] = family
     return families
 
@@ -164,7 +181,7 @@ def load_family(path: Path) -> Family:
         title=data["title"],
         summary=data["summary"],
         folder=path.parent,
-        arguments=tuple(_argument(a) for a in data["arguments"]),
+        arguments=tuple(Argument(**{**a, "shape": tuple(a.get("shape", ()))}) for a in data["arguments"]),
         tolerance=data["tolerance"],
         flops=str(work["flops"]),
         bytes_moved=str(work["bytes"]),
@@ -179,10 +196,6 @@ def load_family(path: Path) -> Family:
     )
     _cross_check(family)
     return family
-
-
-def _argument(data: Mapping[str, Any]) -> Argument:
-    return Argument(data["name"], data["kind"], data["dtype"], tuple(data.get("shape", ())))
 
 
 def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
@@ -225,7 +238,9 @@ def _cross_check(family: Family) -> None:
         if not variant.file.resolve().is_relative_to(family.folder.resolve()):
             raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
         if not variant.file.is_file():
-            raise WarplogError(f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing")
+            raise WarplogError(
+                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
+            )
     for case in (*family.cases.values(), *family.check_cases.values()):
         for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
             family.value(text, case)

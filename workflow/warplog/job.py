@@ -37,7 +37,7 @@ def job(log: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     terminal = sys.stderr
     with path.open("w", encoding="utf-8") as file:
-        sys.stderr = _Tee(terminal, file)  # type: ignore[assignment]
+        sys.stderr = _Tee(terminal, file)
         try:
             yield
         except WarplogError as error:

@@ -13,6 +13,7 @@ from warplog import catalog, device, layout, schema
 from warplog.catalog import Case, Family, Variant
 from warplog.errors import WarplogError
 from warplog.records import Record, read_json, sha256_file, sha256_of
+from warplog.selection import choice, choose_cases, choose_variants
 
 DEFAULTS: Mapping[str, Any] = {
     "families": "all",
@@ -35,7 +36,7 @@ DEFAULTS: Mapping[str, Any] = {
         "hot_seconds": 0.2,
         "timeout_s": 120,
     },
-    "profile": {"ncu": True, "nsys": True, "metrics": "lean", "launches": 10, "timeout_s": 300},
+    "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
     "track": {"uri": "sqlite:///results/mlflow.db"},
 }
 # Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
@@ -43,9 +44,16 @@ _PACKAGE = Path(__file__).parent
 _CODE: Mapping[str, tuple[str, ...]] = {
     "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
     "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
-    "time": ("gpu/time_case.py", "gpu/timer.py", "gpu/timer.cu", "gpu/problem.py", "gpu/backend.py", "summary.py"),
+    "time": (
+        "gpu/time_case.py",
+        "gpu/timer.py",
+        "gpu/timer.cu",
+        "gpu/problem.py",
+        "gpu/backend.py",
+        "summary.py",
+    ),
     "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
-    "extract": ("extract.py", "parsers/ncu_rep.py", "parsers/nsys_sqlite.py", "metrics/*.py"),
+    "extract": ("extract.py", "parsers/*.py", "metrics/*.py"),
     "tables": ("tables.py", "table_*.py"),
     "plot": ("figure_*.py",),
     "track": ("track.py", "mlflow_*.py"),
@@ -130,7 +138,9 @@ class Plan:
 
     def table_contract(self) -> str:
         """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
-        return sha256_of([sha256_file(f.file) for f in self.families.values()], dict(self.cases), self.pairs())
+        return sha256_of(
+            [sha256_file(f.file) for f in self.families.values()], dict(self.cases), self.pairs()
+        )
 
     def tracking_uri(self) -> str:
         """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
@@ -149,10 +159,9 @@ class Plan:
         return [f"results/figures/{family}/{name}.png" for family in self.chosen for name in names]
 
     def sources(self, wildcards: Any) -> list[str]:
-        """The variant's source and the shared headers it may include."""
+        """The variant's source and the shared headers it includes."""
         variant = self.families[wildcards.family].variant(wildcards.variant)
-        headers = sorted((variant.file.parent.parent / "include").glob("*.cuh"))
-        return [str(variant.file), *map(str, headers)]
+        return [str(variant.file), *map(str, variant.headers())]
 
     def reference(self, wildcards: Any) -> str:
         """The family's reference.py."""
@@ -190,15 +199,15 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
         WarplogError: an unknown key, family, variant, case or GPU, or no GPU and no recorded campaign.
     """
     schema.check(dict(config), "config", "config")
-    settings = {
+    settings: dict[str, Any] = {
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
         for key, value in DEFAULTS.items()
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
-    wanted = _choice(settings["families"], list(families), "families")
-    chosen = _choose_variants(settings["variants"], {f: families[f] for f in families if f in wanted})
+    wanted = choice(settings["families"], list(families), "families")
+    chosen = choose_variants(settings["variants"], {f: families[f] for f in families if f in wanted})
     families = {f: families[f] for f in chosen}
-    cases = _choose_cases(settings["cases"], families)
+    cases = choose_cases(settings["cases"], families)
     found = None if settings["mode"] == "recorded" else device.detect()
     if settings["mode"] == "live" or found is not None:
         gpu, arch = _live_gpu(settings, found, project)
@@ -231,35 +240,10 @@ def _recorded(name: str, project: Path) -> tuple[Path, Record]:
     files = sorted((project / root / "campaign").glob("*.json"))
     if not files:
         known = sorted(p.name for p in (project / layout.RECORDED).glob("*") if p.is_dir())
-        raise WarplogError(f"no GPU here ({device.why_not()}) and no recorded campaign {root}; recorded: {known}")
+        raise WarplogError(
+            f"no GPU here ({device.why_not()}) and no recorded campaign {root}; recorded: {known}"
+        )
     return root, read_json(files[0], "record")
-
-
-def _choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
-    if value == "all":
-        return known
-    names = [n.strip() for n in str(value).split(",")] if not isinstance(value, list) else [str(n) for n in value]
-    for name in names:
-        if name not in known:
-            raise WarplogError(f"config: {key}: {name!r} is not there; {schema.suggest(name, known)}")
-    return names
-
-
-def _choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
-    full = {f"{f.name}/{v.name}" for f in families.values() for v in f.variants}
-    names = set(_choice(value, sorted(full | {n.split("/")[1] for n in full}), "variants"))
-    chosen = {}
-    for family in families.values():
-        picked = tuple(v for v in family.variants if value == "all" or {v.name, f"{family.name}/{v.name}"} & names)
-        if picked:
-            chosen[family.name] = tuple(v for v in family.variants if v in picked or v.name == family.baseline)
-    return chosen
-
-
-def _choose_cases(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
-    known = sorted({c for f in families.values() for c in f.cases})
-    names = _choice(value, known, "cases")
-    return {f.name: tuple(c for c in f.cases if c in names) for f in families.values()}
 
 
 def _values(cases: Mapping[str, Case]) -> dict[str, Any]:

@@ -66,7 +66,9 @@ def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: 
     }
 
 
-def write_campaign(path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]) -> Record:
+def write_campaign(
+    path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]
+) -> Record:
     """The campaign record: one name for all that is measured on this GPU with this installation."""
     started = now()
     label = name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}"

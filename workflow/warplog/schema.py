@@ -43,7 +43,9 @@ def read_yaml(path: Path, schema: str) -> Any:
 
 def check(data: Any, schema: str, where: str) -> None:
     """Raises WarplogError with the first misfit between `data` and `<schema>.schema.yaml`."""
-    misfit = min(_validator(schema).iter_errors(data), key=lambda e: (-len(e.path), str(e.path)), default=None)
+    misfit = min(
+        _validator(schema).iter_errors(data), key=lambda e: (-len(e.path), str(e.path)), default=None
+    )
     if misfit is not None:
         raise WarplogError(f"{where}: {_explain(misfit)}")
 

@@ -1,6 +1,7 @@
 """Runs a task's cases in worker processes: a crash costs one case, a hang its time limit, a kill nothing done."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ class Task:
     Attributes:
         folder: where the task, its journal and its log lie; the journal lets the next run resume.
         wrapper: a command to run the worker under (a profiler).
+        environment: variables for the worker beside the minimal ones (which GPU it sees).
     """
 
     mode: str
@@ -36,6 +38,7 @@ class Task:
     settings: Mapping[str, Any] = field(default_factory=dict)
     timer: Path | None = None
     wrapper: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def fingerprint(self) -> str:
         """Of everything that a finished case's result depends on; the choice of cases is not part of it."""
@@ -92,7 +95,9 @@ class _Journal:
         self.read()
         resumed = [c for c in task.cases if c in self.results]
         if resumed:
-            print(f"  resuming: {len(resumed)} of {len(task.cases)} cases are done", file=sys.stderr, flush=True)
+            print(
+                f"  resuming: {len(resumed)} of {len(task.cases)} cases are done", file=sys.stderr, flush=True
+            )
 
     def _first_line(self) -> Any:
         with self.path.open(encoding="utf-8", errors="replace") as file:
@@ -145,22 +150,25 @@ def _one_worker(
     def overdue() -> bool:
         for result in journal.read():
             say(result)
-        limit = timeout_s if journal.running else _START_S
+        limit = timeout_s if journal.running is not None else _START_S
         return time.monotonic() - journal.last_note > limit
 
     command = [*task.wrapper, sys.executable, "-m", "warplog.gpu.worker", str(file)]
     log = task.folder / "worker.log"
     longest = _START_S + timeout_s * len(cases) * 1.5
-    completed = run(command, timeout_s=longest, env=_environment(), log=log, stop=overdue)
+    completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
     for result in journal.read():
         say(result)
     if completed.ok or all(c in journal.results for c in cases):
         return
-    if journal.running is None or completed.returncode == BROKEN:
+    running: str | None = journal.running
+    if running is None or completed.returncode == BROKEN:
         if any(journal.results.get(c, {}).get("status") == "crashed" for c in cases):
             return  # the worker ended itself after a device error: the next one goes on
-        raise WarplogError(f"{task.mode} {task.library}: the worker failed ({explain_exit(completed)}): {_tail(completed)}")
-    result = _post_mortem(journal.running, completed, timeout_s)
+        raise WarplogError(
+            f"{task.mode} {task.library}: the worker failed ({explain_exit(completed)}): {_tail(completed)}"
+        )
+    result = _post_mortem(running, completed, timeout_s)
     journal.add(result)
     for noted in journal.read():
         say(noted)
@@ -170,7 +178,11 @@ def _post_mortem(case: str, completed: Completed, timeout_s: float) -> Record:
     if completed.timed_out:
         return {"case": case, "status": "timeout", "reason": f"no answer within {timeout_s:g} s"}
     tail = _tail(completed)
-    return {"case": case, "status": "crashed", "reason": explain_exit(completed) + (f": {tail}" if tail else "")}
+    return {
+        "case": case,
+        "status": "crashed",
+        "reason": explain_exit(completed) + (f": {tail}" if tail else ""),
+    }
 
 
 def _tail(completed: Completed) -> str:
@@ -190,9 +202,9 @@ def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
     }
 
 
-def _environment() -> dict[str, str]:
-    import os
-
+def _environment(task: Task) -> dict[str, str]:
     package = str(Path(__file__).parents[1])
     inherited = os.environ.get("PYTHONPATH", "")
-    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), "PYTHONUNBUFFERED": "1"})
+    # CuPy's CUB reductions take seconds to compile for each new shape and type; its plain ones do not.
+    ours = {"PYTHONUNBUFFERED": "1", "CUPY_ACCELERATORS": ""}
+    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), **ours, **task.environment})

@@ -21,7 +21,9 @@ _KEY: Mapping[str, Column] = {
 _ORIGIN: Mapping[str, Column] = {
     "gpu": Column("str", "", "slug of the GPU"),
     "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
-    "origin": Column("str", "", "live: measured by this installation; recorded: taken from a recorded campaign"),
+    "origin": Column(
+        "str", "", "live: measured by this installation; recorded: taken from a recorded campaign"
+    ),
     "campaign": Column("str", "", "name of the campaign"),
 }
 _STATUS: Mapping[str, Column] = {
@@ -50,17 +52,22 @@ MEASUREMENTS: Mapping[str, Column] = {
     "throttle_reasons": Column("str", "", "throttle reasons seen while the case was timed"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the median cold time"),
     "gbytes_per_s": Column("float", "GB/s", "compulsory traffic over the median cold time"),
-    "ratio_to_baseline": Column("float", "", "baseline's median over this median: 1 is as fast as the baseline"),
+    "ratio_to_baseline": Column(
+        "float", "", "baseline's median over this median: 1 is as fast as the baseline"
+    ),
     "ratio_q1": Column("float", "", "baseline's median over this third quartile (slower end)"),
     "ratio_q3": Column("float", "", "baseline's median over this first quartile (faster end)"),
     "baseline": Column("str", "", "the variant that ratios refer to"),
     "max_error_over_tolerance": Column("float", "", "largest error seen by the check, over the tolerance"),
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold, summed over the launch's kernels"),
     "nsys_us": Column("float", "us", "nsys' median duration of back-to-back launches, kernels summed"),
-    "agreement": Column("str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"),
+    "agreement": Column(
+        "str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"
+    ),
     **_ORIGIN,
     "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
     "commit": Column("str", "", "commit of the code that measured, if it was a checkout"),
+    "clocks": Column("str", "", "unlocked, or the frequency they were locked to"),
     "source_sha256": Column("str", "", "fingerprint of the measured source, its headers and parameters"),
 }
 METRICS: Mapping[str, Column] = {
@@ -88,6 +95,7 @@ VARIANTS: Mapping[str, Column] = {
     "family": _KEY["family"],
     "variant": _KEY["variant"],
     "order": Column("int", "", "place in the ladder, from 0"),
+    "rungs": Column("int", "", "number of variants in the whole family"),
     "parent": Column("str", "", "the variant that this one improves on"),
     "idea": Column("str", "", "the idea in one sentence"),
     "credit": Column("str", "", "where the idea was published"),

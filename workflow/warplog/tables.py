@@ -1,109 +1,17 @@
-"""Stage tables: the records of all variants as tidy tables, Parquet and CSV, with documented columns."""
+"""Stage tables: tidy tables as Parquet and CSV, with documented columns."""
 
 import io
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplog import layout
-from warplog.build import source_fingerprint
-from warplog.catalog import Family, Variant
-from warplog.device import Gpu, Peaks
 from warplog.errors import WarplogError
-from warplog.records import Record, read_json, write_text
+from warplog.records import write_text
 from warplog.table_columns import TABLES, Column
+from warplog.table_rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Row = dict[str, Any]
-AGREE_RELATIVE, AGREE_US = 0.03, 1.0
-_SECONDARY = ("build", "check", "time")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the records of a campaign lie and what they are called in the tables.
-
-    Attributes:
-        root: results (live) or results/recorded/<name>; builds always come from results.
-        origin: 'live' or 'recorded', for all that comes from `root`.
-    """
-
-    root: Path
-    gpu: str
-    arch: str
-    origin: str
-    campaign: Record
-
-    def labels(self) -> Row:
-        """The columns that say where a row comes from."""
-        return {
-            "gpu": self.gpu,
-            "gpu_name": self.campaign["gpu_name"],
-            "origin": self.origin,
-            "campaign": self.campaign["campaign"],
-        }
-
-
-@dataclass(frozen=True)
-class VariantRecords:
-    """All records of one variant; a stage without one has status 'missing'."""
-
-    build: Record
-    check: Record
-    time: Record
-    extract: Record
-
-    def verdict(self) -> tuple[str, str]:
-        """Status and reason of the first stage that is not ok: what the variant's rows must say."""
-        for stage in _SECONDARY:
-            record: Record = getattr(self, stage)
-            if record["status"] not in ("ok", "skipped"):
-                return record["status"], record["reason"]
-        return self.time["status"], self.time["reason"]
-
-
-def read_records(source: Source, family: str, variant: str) -> VariantRecords:
-    """The records of a variant from its files; missing ones say so."""
-    build = layout.build_folder(layout.RESULTS, source.arch, family, variant) / "record.json"
-    stages = {s: layout.record(source.root, s, source.gpu, family, variant) for s in ("check", "time", "extract")}
-    return VariantRecords(build=_read(build, source), **{s: _read(p, source) for s, p in stages.items()})
-
-
-def _read(path: Path, source: Source) -> Record:
-    if path.is_file():
-        record: Record = read_json(path, "record")
-        return record
-    where = f"the {source.origin} campaign {source.campaign['campaign']}"
-    return {"status": "missing", "reason": f"not in {where}", "cases": [], "rows": [], "timeline": [], "kernels": []}
-
-
-def make_rows(
-    source: Source, families: Mapping[str, Family], cases: Mapping[str, tuple[str, ...]],
-    chosen: Mapping[str, tuple[Variant, ...]], gpu: Gpu, peaks: Peaks,
-) -> dict[str, list[Row]]:  # fmt: skip
-    """The rows of all tables."""
-    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
-    for name, variants in chosen.items():
-        family = families[name]
-        measured: list[Row] = []
-        for variant in variants:
-            records = read_records(source, name, variant.name)
-            rows["variants"].append(_variant_row(family, variant, records, source))
-            measured += (_measurement(family, variant, case, records, source) for case in cases[name])
-            rows["metrics"] += _metric_rows(family, variant, records, source)
-            rows["timeline"] += (
-                {"family": name, "variant": variant.name, **event, **source.labels()}
-                for event in records.extract["timeline"]
-            )
-        add_ratios(measured, family.baseline)
-        rows["measurements"] += measured
-    named = {"gpu": source.gpu, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
-    rows["gpus"].append({**named, **asdict(peaks)})
-    return rows
 
 
 def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
@@ -135,143 +43,9 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.D
     if unknown:
         raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in table_columns.py")
     frame = pd.DataFrame(rows, columns=list(columns))
-    types = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
+    types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
     for column, description in columns.items():
         if description.kind == "str":
-            frame[column] = frame[column].fillna("")
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
         frame[column] = frame[column].astype(types[description.kind])
     return frame
-
-
-def add_ratios(rows: list[Row], baseline: str) -> None:
-    """Ratios to the baseline's median of the same case; none where either has no time."""
-    medians = {r["case"]: r.get("median_us") for r in rows if r["variant"] == baseline}
-    for row in rows:
-        row["baseline"] = baseline
-        of_baseline = medians.get(row["case"])
-        if of_baseline and row.get("median_us"):
-            row["ratio_to_baseline"] = of_baseline / row["median_us"]
-            row["ratio_q1"] = of_baseline / row["q3_us"]
-            row["ratio_q3"] = of_baseline / row["q1_us"]
-
-
-def agreement(cold_us: float, hot_us: float, ncu_us: float | None, nsys_us: float | None) -> str:
-    """'ok', or the numbers that differ by more than 3 % + 1 us; '' where no profiler measured the case.
-
-    Like is compared with like: cold time with ncu's duration behind its own cache flush, hot time with nsys'
-    back-to-back launches.
-    """
-    pairs = [("cold", cold_us, "ncu", ncu_us), ("hot", hot_us, "nsys", nsys_us)]
-    known = [(a, x, b, y) for a, x, b, y in pairs if y is not None]
-    apart = [
-        f"{a} {x:.4g} us, {b} {y:.4g} us" for a, x, b, y in known if abs(x - y) > AGREE_RELATIVE * y + AGREE_US
-    ]
-    return f"disagree: {'; '.join(apart)}" if apart else "ok" if known else ""
-
-
-def _measurement(family: Family, variant: Variant, case: str, records: VariantRecords, source: Source) -> Row:
-    problem = family.cases[case]
-    row: Row = {
-        "family": family.name,
-        "variant": variant.name,
-        "case": case,
-        "size": int(family.value(family.size, problem)),
-        "source_sha256": records.time.get("source_sha256", ""),
-        "measured_at": records.time.get("provenance", {}).get("finished", ""),
-        "commit": records.time.get("provenance", {}).get("commit", ""),
-        **source.labels(),
-    }
-    status, reason = records.verdict()
-    found = next((c for c in records.time["cases"] if c["case"] == case), None)
-    if found is None or found["status"] == "skipped":
-        return row | {"status": "missing" if status == "ok" else status, "reason": reason or "case was not timed"}
-    row |= {"status": found["status"], "reason": found["reason"]}
-    if found["status"] == "ok":
-        row |= _times(family, case, found, records)
-        if source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant):
-            row["reason"] = "; ".join(filter(None, [row["reason"], "recorded for an earlier version of this source"]))
-    return row
-
-
-def _times(family: Family, case: str, found: Record, records: VariantRecords) -> Row:
-    problem, cold, hot = family.cases[case], found["cold"], found["hot"]
-    kept = ("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "samples", "rel_spread", "empty_us", "sm_mhz")
-    median = cold["median_us"]
-    ncu_us = _duration(records.extract["rows"], case, "duration_us", "ncu")
-    nsys_us = _duration(records.extract["rows"], case, "nsys_duration_us", "nsys")
-    errors = [c["max_error_over_tolerance"] for c in records.check["cases"] if "max_error_over_tolerance" in c]
-    return {
-        **{k: cold[k] for k in kept},
-        "hot_us": hot["median_us"],
-        "hot_rel_spread": hot["rel_spread"],
-        "power_w": found.get("power_w"),
-        "temperature_c": found.get("temperature_c"),
-        "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
-        "gflops": family.value(family.flops, problem) / median / 1e3 if median > 0 else None,
-        "gbytes_per_s": family.value(family.bytes_moved, problem) / median / 1e3 if median > 0 else None,
-        "max_error_over_tolerance": max(errors, default=None),
-        "ncu_us": ncu_us,
-        "nsys_us": nsys_us,
-        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us),
-    }
-
-
-def _duration(rows: list[Row], case: str, metric: str, tool: str) -> float | None:
-    """The launch's duration: all kernels of the case summed; None where the tool has none."""
-    values = [r["value"] for r in rows if (r["case"], r["metric"], r["tool"]) == (case, metric, tool)]
-    return sum(values) if values and None not in values else None
-
-
-def _metric_rows(family: Family, variant: Variant, records: VariantRecords, source: Source) -> Iterator[Row]:
-    key = {"family": family.name, "variant": variant.name}
-    build = records.build
-    labels = source.labels()
-    origin = {**labels, "origin": build.get("origin", labels["origin"])}
-    for kernel in build.get("kernels", ()):
-        yield from ({**key, **origin, **row} for row in _build_facts(kernel, build["tools"]))
-    for row in records.extract["rows"]:
-        yield {**key, **labels, **row}
-
-
-def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
-    common = {"case": "", "kernel": kernel["kernel"], "launch": 0, "status": "ok", "reason": ""}
-    ptxas = ("static_shared_bytes", "stack_bytes", "spill_store_bytes", "spill_load_bytes", "registers_per_thread")
-    for metric in ptxas:
-        unit = "B" if metric.endswith("_bytes") else "registers"
-        yield {**common, "metric": metric, "value": kernel[metric], "unit": unit, "tool": "ptxas",
-               "tool_version": tools["nvcc"]}  # fmt: skip
-    counts = {"sass_instructions": kernel["sass_instructions"]}
-    counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
-    for metric, count in counts.items():
-        yield {**common, "metric": metric, "value": count, "unit": "instructions", "tool": "cuobjdump",
-               "tool_version": tools["cuobjdump"]}  # fmt: skip
-
-
-def _variant_row(family: Family, variant: Variant, records: VariantRecords, source: Source) -> Row:
-    kernels = records.build.get("kernels", ())
-    headline = family.cases[family.headline_case]
-    status, reason = records.verdict()
-    return {
-        "family": family.name,
-        "variant": variant.name,
-        "order": family.variants.index(variant),
-        "parent": variant.parent,
-        "idea": variant.idea,
-        "credit": variant.credit,
-        "is_baseline": variant.name == family.baseline,
-        "headline_case": family.headline_case,
-        "profile_cases": ",".join(family.profile_cases),
-        "size_label": family.size_label,
-        "title": family.title,
-        "flops": family.value(family.flops, headline),
-        "bytes": family.value(family.bytes_moved, headline),
-        "parameters": json.dumps(dict(variant.parameters)),
-        "status": status,
-        "reason": reason,
-        "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
-        "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
-        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels) if kernels else None,
-        "build_origin": records.build.get("origin", ""),
-        "source_sha256": source_fingerprint(variant),
-        **source.labels(),
-    }

@@ -1,11 +1,13 @@
 """The array library and the device that a worker uses: CuPy on a GPU, NumPy for kernels compiled for the host."""
 
+import contextlib
 import ctypes
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from warplog.errors import WarplogError
+from warplog.toolchain import cublas_library
 
 
 class LaunchFailed(Exception):
@@ -50,6 +52,10 @@ class CupyBackend:
         import cupy
 
         self.xp: ModuleType = cupy
+        # cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy.
+        if cublas := cublas_library():
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
 
     def synchronise(self) -> None:
         """Waits for the device; raises CuPy's CUDARuntimeError where a kernel failed."""

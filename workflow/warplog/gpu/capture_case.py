@@ -9,7 +9,9 @@ _SEED = 30_000
 _MOST_SECONDS = 2.0
 
 
-def capture_case(backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int) -> dict[str, Any]:
+def capture_case(
+    backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int
+) -> dict[str, Any]:
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<case>`.
 
     ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,

@@ -37,9 +37,7 @@ class Verdict:
 
 def launcher_type(family: Family) -> type[ctypes.Structure]:
     """The packed arguments of the family's launcher as a C structure, in the order of family.yaml."""
-    fields = [
-        (a.name, SCALARS[a.dtype] if a.kind == "scalar" else ctypes.c_void_p) for a in family.arguments
-    ]
+    fields = [(a.name, SCALARS[a.dtype] if a.kind == "scalar" else ctypes.c_void_p) for a in family.arguments]
     return type("LauncherArguments", (ctypes.Structure,), {"_fields_": fields})
 
 
@@ -95,7 +93,9 @@ class Problem:
         self.case = case
         self._reference = family.reference()
         self.arrays = {
-            a.name: GuardedArray(xp, family.shape(a, case), a.dtype) for a in family.arguments if a.kind != "scalar"
+            a.name: GuardedArray(xp, family.shape(a, case), a.dtype)
+            for a in family.arguments
+            if a.kind != "scalar"
         }
         self._inputs: dict[str, Any] = {}
         self.arguments = launcher_type(family)()
@@ -152,7 +152,9 @@ class Problem:
             worst = float((error / xp.maximum(tolerance, 1e-300)).max()) if error.size else 0.0
             return Verdict("", float(error.max()) if error.size else 0.0, worst)
         if left := array.never_written():
-            return Verdict(f"{name}: {left} of {got.size} elements were never written, or read from outside an input")
+            return Verdict(
+                f"{name}: {left} of {got.size} elements were never written, or read from outside an input"
+            )
         if not bool(got.any()):
             return Verdict(f"{name} is all zero")
         if not bool(xp.isfinite(got).all()):

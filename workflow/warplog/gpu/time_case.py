@@ -12,7 +12,12 @@ _SEED = 20_000
 
 
 def time_case(
-    backend: Backend, launcher: Launcher, timer: Timer, problem: Problem, settings: dict[str, Any], default_mhz: float
+    backend: Backend,
+    launcher: Launcher,
+    timer: Timer,
+    problem: Problem,
+    settings: dict[str, Any],
+    default_mhz: float,
 ) -> dict[str, Any]:
     """The times of one case as a record, in microseconds; status 'wrong' and no times where the answer is wrong.
 
@@ -22,29 +27,31 @@ def time_case(
     rule = StopRule(*(settings[k] for k in ("min_samples", "max_samples", "max_seconds", "rel_spread")))
     problem.fill(_SEED)
     backend.synchronise()
-    arguments = problem.arguments
-    launches, first_us = timer.warm_up(launcher, arguments, settings["warmup_launches"], settings["warmup_ms"])
-    estimate_us = min(s.event_us for s in timer.cold(launcher, arguments, 1))
+    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     with Sampler() as sampler:
-        samples = sample_until(lambda n: timer.cold(launcher, arguments, n), rule, cold_batch(estimate_us))
-        hot_launches, replays = hot_plan(estimate_us, settings["hot_seconds"])
-        hot = timer.hot(launcher, arguments, hot_launches, replays)
-    state = sampler.result()
-    problem.restore()
-    backend.synchronise()
-    launcher(arguments)
-    verdict = problem.verdict()
-    if verdict.reason:
-        return {"status": "wrong", "reason": f"after timing: {verdict.reason}"}
+        batch = cold_batch(warm.fastest_us)
+        samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
+        estimate_us = min(s.event_us for s in samples) - timer.empty_us
+        launches, replays = hot_plan(estimate_us, settings["hot_seconds"])
+        hot = timer.hot(launcher, problem.arguments, launches, replays)
+    if wrong := _recheck(backend, launcher, problem):
+        return {"status": "wrong", "reason": f"after timing: {wrong}"}
     return {
         "status": "ok",
         "reason": _remark(samples, rule, default_mhz),
-        "warmup_launches": launches,
-        "first_launch_us": first_us,
+        "warmup_launches": warm.launches,
+        "first_launch_us": warm.first_us,
         "cold": _cold(samples, timer.empty_us, default_mhz),
-        "hot": {**summarise(hot).as_record(hot), "launches": hot_launches * replays},
-        **state,
+        "hot": {**summarise(hot).as_record(hot), "launches": launches * replays},
+        **sampler.result(),
     }
+
+
+def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
+    problem.restore()
+    backend.synchronise()
+    launcher(problem.arguments)
+    return problem.verdict().reason
 
 
 def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dict[str, Any]:

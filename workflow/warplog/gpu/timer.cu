@@ -12,6 +12,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <new>
@@ -166,19 +167,23 @@ extern "C" int warplog_timer_create(Timer** out) {
     return cudaStreamSynchronize(t->stream);
 }
 
-// Untimed launches: at least `least` of them and at least `milliseconds`; the first one is timed by the host clock.
+// Launches before sampling: at least `least` of them and at least `milliseconds`. The host clock gives the time of the
+// first one (module load and all) and of the fastest, which tells how many samples a batch may have.
 extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
-                             int* launches, float* first_us) {
+                             int* launches, float* first_us, float* fastest_us) {
     using Clock = std::chrono::steady_clock;
+    using Microseconds = std::chrono::duration<float, std::micro>;
     const auto begin = Clock::now();
     *launches = 0;
     do {
+        const auto before = Clock::now();
         TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
         TRY(cudaStreamSynchronize(t->stream));
-        const std::chrono::duration<float, std::micro> elapsed = Clock::now() - begin;
-        if (++*launches == 1) *first_us = elapsed.count();
-        if (*launches >= least && elapsed.count() >= 1e3f * milliseconds) break;
-    } while (true);
+        const float taken_us = Microseconds(Clock::now() - before).count();
+        *first_us = *launches == 0 ? taken_us : *first_us;
+        *fastest_us = *launches == 0 ? taken_us : std::min(*fastest_us, taken_us);
+        ++*launches;
+    } while (*launches < least || Microseconds(Clock::now() - begin).count() < 1e3f * milliseconds);
     return cudaSuccess;
 }
 

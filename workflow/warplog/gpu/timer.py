@@ -34,6 +34,15 @@ class ColdSample:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """The launches before sampling: their number, and host times of the first and of the fastest."""
+
+    launches: int
+    first_us: float
+    fastest_us: float
+
+
+@dataclass(frozen=True)
 class StopRule:
     """When there are enough samples: see config/README.md, `time`."""
 
@@ -43,7 +52,9 @@ class StopRule:
     rel_spread: float
 
 
-def sample_until(collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int) -> list[ColdSample]:
+def sample_until(
+    collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
+) -> list[ColdSample]:
     """Collects batches until the spread is small or has settled, or a limit is reached.
 
     Settled: the last three batches changed the relative spread by less than 5 %, after three times the
@@ -100,9 +111,9 @@ class Timer:
         """Gives the buffers back."""
         self._call("destroy", self._handle)
 
-    def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> tuple[int, float]:
-        """Untimed launches; how many there were, and the host time of the first in microseconds."""
-        count, first = ctypes.c_int(), ctypes.c_float()
+    def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
+        """Launches before sampling: at least so many and so long."""
+        count, first, fastest = ctypes.c_int(), ctypes.c_float(), ctypes.c_float()
         self._call(
             "warm_up",
             self._handle,
@@ -112,8 +123,9 @@ class Timer:
             ctypes.c_float(milliseconds),
             ctypes.byref(count),
             ctypes.byref(first),
+            ctypes.byref(fastest),
         )
-        return count.value, first.value
+        return WarmUp(count.value, first.value, fastest.value)
 
     def cold(self, launcher: Launcher | None, arguments: Any, count: int) -> list[ColdSample]:
         """Cold samples; of the empty interval where there is no launcher."""

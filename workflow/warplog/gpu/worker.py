@@ -71,7 +71,12 @@ class _Runner:
         except LaunchFailed as failed:
             return {"status": failed.status, "reason": failed.reason}
         except Exception as error:
-            if type(error).__name__ not in ("CUDARuntimeError", "CUDADriverError", "OutOfMemoryError", "MemoryError"):
+            if type(error).__name__ not in (
+                "CUDARuntimeError",
+                "CUDADriverError",
+                "OutOfMemoryError",
+                "MemoryError",
+            ):
                 raise
             status, reason = classify(error)
             return {"status": status, "reason": reason}

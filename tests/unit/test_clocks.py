@@ -1,0 +1,66 @@
+"""The state of a GPU while it measures, against a stand-in for the driver's library: no GPU is needed."""
+
+import threading
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+import fake_driver
+from fake_driver import H200, Queue
+from warplog.clocks import Sampler, clock_state
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Puts a driver with the given boards in the place of the real one."""
+    return partial(fake_driver.install, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("field", "power_w", "kind"),
+    [
+        (SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=654_321)), 654.321, "instant"),
+        (SimpleNamespace(nvmlReturn=3, value=SimpleNamespace(uiVal=77)), 400.0, "average"),
+        (None, 400.0, "average"),
+    ],
+)
+def test_power_is_the_instantaneous_one_where_the_gpu_has_it(install, field, power_w, kind):
+    install(H200 | ({"GetFieldValues": [field]} if field else {}))
+    state = clock_state()
+    assert (state.power_w, state.power_kind) == (pytest.approx(power_w), kind)
+
+
+def test_throttle_reasons_have_names_and_idle_is_none_of_them(install):
+    install(H200 | {"GetCurrentClocksEventReasons": 0x1 | 0x4 | 0x40 | 0x8000})
+    state = clock_state()
+    assert state.throttle_reasons == ("sw_power_cap", "hw_thermal_slowdown")
+    assert state.idle
+    older = {k: v for k, v in H200.items() if k != "GetCurrentClocksEventReasons"}
+    install(older | {"GetCurrentClocksThrottleReasons": 0x2})
+    assert clock_state().throttle_reasons == ("applications_clocks_setting",)
+
+
+def test_the_sampler_reports_the_busy_time_and_every_brake(install):
+    looked = threading.Event()
+
+    class Reasons(Queue):
+        def pop(self, _index=0):
+            if len(self) == 1:
+                looked.set()
+                return self[0]
+            return super().pop(0)
+
+    clocks = Queue([345, 1980, 1755, 1500] + [1755] * 100_000)
+    driver = install(
+        H200 | {("GetClockInfo", "sm"): clocks, "GetCurrentClocksEventReasons": Reasons([1, 0, 0x20, 0x4, 0])}
+    )
+    with Sampler("GPU-aaaa", interval_s=0.0) as sampler:
+        assert looked.wait(30)
+    result = sampler.result()
+    assert result["sm_mhz"] == 1755
+    assert (result["sm_mhz_min"], result["sm_mhz_max"]) == (1500, 1980)
+    assert result["throttle_reasons"] == ["sw_power_cap", "sw_thermal_slowdown"]
+    assert (result["power_w"], result["power_kind"], result["temperature_c"]) == (400.0, "average", 41)
+    assert result["state_samples"] >= 5
+    assert driver.users == 0

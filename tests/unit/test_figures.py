@@ -1,0 +1,471 @@
+"""The figures: what is in their tables, what is written on them, and that they are the same each time."""
+
+import importlib.util
+import itertools
+import re
+import xml.dom.minidom
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import jinja2
+import numpy as np
+import pandas as pd
+import pytest
+from docutils.core import publish_parts
+from matplotlib.colors import to_hex, to_rgb
+
+from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add, write
+from warplog import figure_data, figure_style
+from warplog.errors import WarplogError
+from warplog.figure_labels import fit, number, spread, text_width_in, wrap
+
+pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "workflow/scripts/plot_figure.py"
+FIGURES = [
+    "bank_conflicts", "ladder", "occupancy", "roofline", "throughput_vs_size", "timeline", "warp_stalls",
+]  # fmt: skip
+UNITS = {
+    "bank_conflicts": ("10⁹ wavefronts", None),
+    "ladder": ("% of cublas", None),
+    "occupancy": ("% of the warps", None),
+    "roofline": ("FLOP per byte", "GFLOP/s"),
+    "throughput_vs_size": ("elements", "GFLOP/s"),
+    "timeline": ("(ms)", None),
+    "warp_stalls": ("(%)", None),
+}
+FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384"): "timeout"}
+
+
+def plot_script():
+    spec = importlib.util.spec_from_file_location("plot_figure", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PLOT = plot_script()
+MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
+
+
+def drawn(name, tables):
+    module = MODULES[name]
+    return module.draw(module.data(tables), figure_style.look(tables))
+
+
+def texts(figure):
+    """All words of a figure."""
+    found = [t.get_text() for axes in figure.axes for t in axes.texts]
+    found += [t.get_text() for axes in figure.axes for t in axes.get_yticklabels()]
+    found += [t.get_text() for legend in figure.legends for t in legend.get_texts()]
+    return [*found, figure.get_suptitle(), figure.get_supxlabel()]
+
+
+def row(name, tables, variant):
+    rows = MODULES[name].data(tables)
+    return rows[rows["variant"] == variant].iloc[0]
+
+
+@pytest.fixture(scope="module")
+def good():
+    return sgemm()
+
+
+@pytest.fixture(scope="module")
+def failed():
+    return sgemm(FAILED, uncounted=("autotuned",))
+
+
+def test_every_figure_is_found_and_asks_a_question():
+    assert sorted(p.stem for p in PLOT.FIGURES.glob("*.py")) == FIGURES
+    for module in MODULES.values():
+        assert module.__doc__.rstrip().endswith("?")
+        assert module.TITLE
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_caption_in_the_report_names_the_family(name):
+    source = SimpleNamespace(figure=str(PLOT.FIGURES / f"{name}.py"))
+    snakemake = SimpleNamespace(input=source, wildcards=SimpleNamespace(family="sgemm", figure=name))
+    template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
+    text = jinja2.Environment(autoescape=False).from_string(template).render(snakemake=snakemake)
+    body = publish_parts(text, writer="html")["body"]
+    assert "sgemm" in body
+    assert "System Message" not in body
+    assert len(re.sub("<[^>]*>", "", body)) > 200
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_have_units_and_the_stamp_tells_the_origin(name, good):
+    figure = drawn(name, good)
+    x_unit, y_unit = UNITS[name]
+    assert x_unit in figure.axes[0].get_xlabel()
+    assert y_unit is None or y_unit in figure.axes[0].get_ylabel()
+    stamp = figure.get_supxlabel()
+    assert "NVIDIA H200" in stamp
+    assert "recorded campaign synthetic" in stamp
+    assert "SM at 1967–1980 MHz" in stamp
+    assert "sgemm" in figure.get_suptitle()
+    assert figure.get_figwidth() == pytest.approx(7.2)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_text_is_smaller_than_eight_points_and_none_overlaps_the_edge(name, good):
+    figure = drawn(name, good)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) > -0.05
+    assert box.x1 < figure.get_figwidth() + 0.05
+    assert box.y1 < figure.get_figheight() + 0.05
+    from matplotlib.text import Text
+
+    assert min(t.get_fontsize() for t in figure.findobj(Text) if t.get_text()) >= 8
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    "tables",
+    [twenty(), sgemm(names=("warptile",)), vector_add(), overlap(), sgemm(dict.fromkeys(SGEMM, "wrong"))],
+    ids=["twenty", "one", "no_baseline", "streams", "all_wrong"],
+)
+def test_every_variant_is_named_whatever_the_family(name, tables):
+    figure = drawn(name, tables)
+    figure.draw_without_rendering()  # a layout that does not fit warns, and warnings are errors here
+    words = " ".join(texts(figure))
+    assert all(variant in words for variant in tables.variants["variant"])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_failed_variants_are_labelled_gaps(name, failed):
+    rows = MODULES[name].data(failed)
+    for variant, words in (("bank_swizzled", "wrong"), ("split_k", "compile error")):
+        mine = rows[rows["variant"] == variant]
+        assert mine["gap"].str.startswith(words).all()
+        numbers = mine.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
+        assert numbers.isna().all(axis=None), "a failed variant has no numbers, and no zeros"
+        assert any(words in text for text in texts(drawn(name, failed)))
+
+
+@pytest.mark.parametrize("name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts"])
+def test_denied_counters_are_not_available_rather_than_zero(name, failed):
+    assert row(name, failed, "autotuned")["gap"] == "n/a (denied)"
+    assert any("n/a (denied)" in text for text in texts(drawn(name, failed)))
+
+
+def test_a_variant_without_rows_was_not_measured(good):
+    without = good.measurements[good.measurements["variant"] != "warptile"]
+    tables = replace(good, measurements=without)
+    assert row("ladder", tables, "warptile")["gap"] == "not measured"
+
+
+def test_ladder_holds_percent_quartiles_and_gain(good):
+    entry = row("ladder", good, "vectorized")
+    assert entry["percent"] == pytest.approx(100 * 31437 / 51200)
+    assert entry["percent_q1"] < entry["percent"] < entry["percent_q3"]
+    assert entry["gain_over_parent"] == pytest.approx(31437 / 25948)
+    assert (entry["reference"], entry["rate_unit"]) == ("cublas", "GFLOP/s")
+    assert entry["rate"] == pytest.approx(31437)
+    words = texts(drawn("ladder", good))
+    assert "×1.21" in words
+    assert "31\u2009437 GFLOP/s" in words
+
+
+def test_ladder_without_a_baseline_refers_to_the_fastest():
+    tables = vector_add()
+    entry = row("ladder", tables, "scalar")
+    assert entry["reference"] == "the fastest, grid_stride"
+    assert row("ladder", tables, "grid_stride")["percent"] == pytest.approx(100)
+    assert entry["percent"] < 100
+    assert entry["percent_q1"] < entry["percent"] < entry["percent_q3"]
+    assert "the fastest, grid_stride" in drawn("ladder", tables).axes[0].get_xlabel()
+
+
+def test_ladder_refers_to_the_fastest_where_the_baseline_failed():
+    tables = sgemm({"cublas": "crashed"})
+    medians = tables.measurements["median_us"]
+    ratios = dict.fromkeys(("ratio_to_baseline", "ratio_q1", "ratio_q3"), np.nan)
+    tables = replace(tables, measurements=tables.measurements.assign(**ratios))
+    best = tables.measurements.loc[(tables.measurements["case"] == "4096") & medians.notna()]
+    name = best.loc[best["median_us"].idxmin(), "variant"]
+    assert row("ladder", tables, name)["percent"] == pytest.approx(100)
+    assert row("ladder", tables, "cublas")["gap"] == "crashed"
+
+
+def test_throughput_is_told_in_the_unit_that_limits_the_family(good):
+    assert (good.quantity().unit, good.quantity().peak) == ("GFLOP/s", 66900)
+    memory = vector_add().quantity()
+    assert (memory.column, memory.peak, memory.peak_label) == ("gbytes_per_s", 4800, "DRAM peak")
+    no_work = good.measurements.assign(gflops=0.0, gbytes_per_s=np.nan)
+    assert replace(good, measurements=no_work).quantity().unit == "µs"
+
+
+def test_peak_below_what_was_measured_is_not_drawn_as_one(good):
+    faster = good.measurements.assign(gflops=good.measurements["gflops"] * 15)
+    tables = replace(good, measurements=faster)
+    assert np.isnan(tables.quantity().peak)
+    assert row("roofline", tables, "cublas").isna()["roof_pct"]
+    with_tensor = replace(tables, gpus=tables.gpus.assign(bf16_tflops_peak=989.0))
+    assert with_tensor.quantity().peak == 989000
+    assert with_tensor.quantity().peak_label == "BF16 peak"
+
+
+def test_throughput_breaks_the_line_where_a_size_failed(failed):
+    rows = MODULES["throughput_vs_size"].data(failed)
+    naive = rows[rows["variant"] == "naive"].set_index("size")
+    assert naive.loc[16384, "gap"] == "timeout"
+    assert np.isnan(naive.loc[16384, "rate"])
+    assert naive.loc[8192, "gap"] == ""
+    assert "timeout" in texts(drawn("throughput_vs_size", failed))
+
+
+def test_throughput_draws_one_kind_of_case_where_sizes_repeat(good):
+    other = good.measurements[good.measurements["case"] != "256"]
+    other = other.assign(case="skewed_" + other["case"])
+    tables = replace(good, measurements=pd.concat([good.measurements, other]))
+    rows = MODULES["throughput_vs_size"].data(tables)
+    assert set(rows.loc[rows["drawn"], "case"]) == set(good.measurements["case"])
+    assert "6 cases of another kind" in drawn("throughput_vs_size", tables).get_supxlabel().replace("\n", " ")
+
+
+def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
+    rows = MODULES["roofline"].data(good).set_index("label")
+    assert rows.loc["FP32 peak", "gflops"] == 66900
+    assert rows.loc["DRAM peak", "gbytes_per_s"] == 4800
+    assert rows.loc["compulsory traffic", "intensity_flop_per_byte"] == pytest.approx(4096 / 8)
+    assert rows.loc["warptile", "intensity_flop_per_byte"] == pytest.approx(500)
+    assert rows.loc["warptile", "roof_pct"] == pytest.approx(100 * 36267 / 66900)
+    assert rows.loc["FP32 peak", "peak_source"] in drawn("roofline", good).get_supxlabel()
+
+
+def test_roofline_of_an_unknown_gpu_has_points_only(good):
+    tables = replace(good, gpus=good.gpus.iloc[:0])
+    rows = MODULES["roofline"].data(tables)
+    assert not set(rows["kind"]) & {"compute", "memory"}
+    assert "no peaks known" in drawn("roofline", tables).get_supxlabel()
+
+
+def test_longest_kernel_stands_for_a_case_of_several(good):
+    for name in ("roofline", "warp_stalls", "occupancy", "bank_conflicts", "timeline"):
+        assert row(name, good, "split_k")["kernel"] == "split_k_kernel"
+
+
+def test_stalls_add_up_and_name_the_longest(good):
+    rows = MODULES["warp_stalls"].data(good)
+    mine = rows[rows["variant"] == "smem_tiled"]
+    assert mine["share_pct"].sum() == pytest.approx(100)
+    assert mine["cycles_per_issue"].sum() == pytest.approx(mine["warp_cycles_per_issue"].iloc[0])
+    assert (mine["dominant_stall"] == "mio_throttle").all()
+    assert mine["drawn_as"].nunique() == 10, "eight reasons, selected and other"
+    assert set(MODULES["warp_stalls"].REASONS) >= set(rows["state"])
+    assert any(t.startswith("mio_throttle ") for t in texts(drawn("warp_stalls", good)))
+
+
+def test_stall_reasons_of_the_registry_all_have_a_look_of_their_own():
+    from warplog.metrics import STALL_REASONS
+
+    reasons = MODULES["warp_stalls"].REASONS
+    assert set(STALL_REASONS) <= set(reasons)
+    for seen in (linear, machado):
+        shades = [(hatch, lightness(seen(colour))) for colour, hatch in reasons.values()]
+        pairs = [abs(a[1] - b[1]) for a, b in itertools.combinations(shades, 2) if a[0] == b[0]]
+        assert min(pairs) > 7, "reasons of one hatch differ in lightness, in grey and with deuteranopia"
+
+
+def test_occupancy_names_the_limiter_and_ties(good):
+    assert row("occupancy", good, "warptile")["limiter"] == "registers"
+    assert row("occupancy", good, "naive")["limiter"] == "registers, warps"
+    figure = drawn("occupancy", good)
+    assert "registers, warps" in texts(figure)
+    widths = {round(p.get_width(), 2) for p in figure.axes[0].patches}
+    entry = row("occupancy", good, "warptile")
+    assert {entry["theoretical_occupancy_pct"], round(entry["achieved_occupancy_pct"], 2)} <= widths
+
+
+def test_bank_conflicts_tell_ways_and_kernels_without_shared_memory(good):
+    entry = row("bank_conflicts", good, "blocktile_2d")
+    assert entry["shared_conflict_ways"] == pytest.approx(4)
+    assert entry["excess_pct"] == pytest.approx(75)
+    assert row("bank_conflicts", good, "naive")["gap"] == "no shared-memory access"
+    assert "4.00-way" in texts(drawn("bank_conflicts", good))
+
+
+def test_timeline_counts_gaps_and_keeps_streams_apart(good):
+    entry = row("timeline", good, "warptile")
+    assert entry["gap_median_us"] == pytest.approx(1.1)
+    assert entry["gap_max_us"] == pytest.approx(10.1)
+    assert entry["start_us"] == 0
+    rows = MODULES["timeline"].data(overlap())
+    assert rows.groupby("variant")["stream"].nunique().to_dict() == {"one_stream": 1, "three_streams": 3}
+    spans = rows.groupby("variant")["span_us"].first()
+    assert spans["three_streams"] < spans["one_stream"]
+    assert "copy to the host" in texts(drawn("timeline", overlap()))
+
+
+def colours(figure, name, variant, variants):
+    """The colours in which a figure draws a variant: its bars, or its marker in the margin."""
+    axes = figure.axes[0]
+    if name in ("ladder", "occupancy", "timeline"):
+        place = list(variants).index(variant)
+        rows = [p for p in axes.patches if abs(p.get_y() + p.get_height() / 2 - place) < 0.01]
+        return {to_hex(p.get_facecolor()) for p in rows if p.get_fill() and p.get_facecolor()[3] > 0}
+    label = next(t for t in axes.texts if t.get_text().split("  ")[0] == variant)
+    height = label.xyann[1]
+    keys = [k for k in axes.lines if k.get_transform() == axes.transAxes and k.get_ydata()[0] == height]
+    return {to_hex(k.get_color()) for k in keys}
+
+
+@pytest.mark.parametrize("name", ["ladder", "occupancy", "timeline", "throughput_vs_size", "roofline"])
+def test_a_variant_has_one_colour_in_all_figures_and_when_others_are_left_out(name, good):
+    some = sgemm(names=("naive", "warptile", "cublas"))
+    expected = {to_hex(figure_style.look(good).style("warptile").colour)}
+    assert colours(drawn(name, good), name, "warptile", good.variants["variant"]) == expected
+    assert colours(drawn(name, some), name, "warptile", some.variants["variant"]) == expected
+
+
+def test_colours_keep_their_place_without_the_last_rung_if_the_ladder_is_known():
+    rungs = pd.DataFrame({"variant": ["a", "b"], "order": [0, 1], "is_baseline": [False, False], "rungs": 9})
+    longer = pd.concat([rungs, pd.DataFrame([{"variant": "z", "order": 8, "is_baseline": True, "rungs": 9}])])
+    assert figure_style.variant_styles(rungs)["b"] == figure_style.variant_styles(longer)["b"]
+
+
+def machado(colour):
+    """A colour as seen with deuteranopia (Machado, Oliveira and Fernandes 2009, severity 1), linear RGB."""
+    matrix = np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]
+    )
+    return np.clip(matrix @ linear(colour), 0, 1)
+
+
+def linear(colour):
+    rgb = np.array(to_rgb(colour))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def lightness(light):
+    return 116 * np.cbrt(light @ [0.2126, 0.7152, 0.0722]) - 16
+
+
+@pytest.mark.parametrize("tables", [sgemm(), twenty()], ids=["seventeen", "twenty"])
+def test_ladder_order_can_be_read_in_grey_and_with_deuteranopia(tables):
+    styles = list(figure_style.look(tables).styles.values())
+    rungs = [s for s in styles if not s.hatch]
+    for seen in (linear, machado):
+        steps = np.diff([lightness(seen(s.colour)) for s in rungs])
+        assert (steps < -1.5).all(), "each rung is visibly darker than the one before"
+    assert len({(s.marker, s.dashes) for s in styles}) == len(styles)
+    assert sum(1 for s in styles if s.hatch) == 1
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix):
+    write(sgemm(FAILED), tmp_path / "tables", suffix)
+    for name in ("ladder", "warp_stalls") if suffix == "csv" else FIGURES:
+        first, second = ([tmp_path / f"{n}/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
+        PLOT.main(name, "sgemm", tmp_path / "tables", *first)
+        PLOT.main(name, "sgemm", tmp_path / "tables", *second)
+        assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
+        assert first[0].read_bytes().startswith(b"\x89PNG")
+        svg = first[1].read_text(encoding="utf-8")
+        words = set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+        assert "warptile" in " ".join(words), "text stays text"
+        assert name != "ladder" or "36\u2009267 GFLOP/s" in words
+        assert "<dc:date>" not in svg
+        table = pd.read_csv(first[2], dtype={"case": str})
+        assert set(table["variant"].dropna()) == set(SGEMM)
+        assert {"gpu_name", "origin", "campaign"} <= set(table.columns)
+
+
+def test_figures_do_not_change_matplotlib_for_others(good):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    drawn("ladder", good)
+    assert dict(mpl.rcParams) == before
+
+
+def test_unknown_figure_or_family_names_what_there_is(tmp_path):
+    write(vector_add(), tmp_path)
+    out = [tmp_path / f"x.{e}" for e in ("png", "svg", "csv")]
+    with pytest.raises(WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, ladder"):
+        PLOT.main("../secrets", "vector_add", tmp_path, *out)
+    with pytest.raises(WarplogError, match="sgemm: no such family; the table holds vector_add"):
+        PLOT.main("ladder", "sgemm", tmp_path, *out)
+    with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
+        PLOT.main("ladder", "vector_add", tmp_path / "elsewhere", *out)
+
+
+def test_damaged_tables_are_refused_in_one_line(tmp_path):
+    write(vector_add(), tmp_path)
+    (tmp_path / "metrics.parquet").write_bytes(b"PAR1 not a table")
+    with pytest.raises(WarplogError, match=r"metrics.parquet: not a readable table") as caught:
+        figure_data.load(tmp_path, "vector_add")
+    assert "\n" not in str(caught.value)
+    write(vector_add(), tmp_path)
+    pd.read_parquet(tmp_path / "variants.parquet").drop(columns="order").to_parquet(
+        tmp_path / "variants.parquet"
+    )
+    with pytest.raises(WarplogError, match="lacks the column 'order'"):
+        figure_data.load(tmp_path, "vector_add")
+
+
+def test_two_gpus_in_one_table_must_be_told_apart(tmp_path, good):
+    both = [pd.concat([t, t.assign(gpu="l4", gpu_name="NVIDIA L4")]) for t in vars(good).values()]
+    write(figure_data.FigureTables(*both), tmp_path)
+    with pytest.raises(WarplogError, match="h200, l4: several GPUs"):
+        figure_data.load(tmp_path, "sgemm")
+    tables = figure_data.load(tmp_path, "sgemm", "l4")
+    assert figure_style.origin_line(tables).startswith("NVIDIA L4 · ")
+    assert len(tables.measurements) == len(good.measurements)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good):
+    long = "a_name_that_is_very_" * 5
+    hostile = good.measurements.copy()
+    hostile.loc[hostile["variant"] == "naive", "reason"] = "error: $\\frac{$ \x1b[31m<b>&\n" + "long " * 400
+    hostile.loc[hostile["variant"] == "naive", "status"] = "compile_error"
+    renamed = {
+        n: getattr(good, n).replace({"variant": {"warptile": long}})
+        for n in ("metrics", "timeline", "variants")
+    }
+    tables = replace(good, measurements=hostile.replace({"variant": {"warptile": long}}), **renamed)
+    figure = drawn(name, tables)
+    figure_style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
+    xml.dom.minidom.parse(str(tmp_path / "x.svg"))
+    assert any(
+        text.startswith(("compile error: error: $\\frac{$", "naive: compile error")) for text in texts(figure)
+    )
+
+
+def test_stamp_repeats_what_the_tables_remark(good):
+    stale = good.measurements.copy()
+    stale.loc[stale["variant"].isin(["naive", "warptile"]), "reason"] = "recorded for an earlier version"
+    line = figure_style.origin_line(replace(good, measurements=stale))
+    assert line.endswith("2 of 17 variants: recorded for an earlier version")
+
+
+def test_labels_are_spread_without_overlap_and_stay_near():
+    placed = spread([0.5, 0.5, 0.52, 0.9], 0.1, 0.0, 1.0)
+    assert np.all(np.diff(sorted(placed)) >= 0.1 - 1e-9)
+    assert placed[3] == pytest.approx(0.9)
+    assert sum(placed[:3]) / 3 == pytest.approx((0.5 + 0.5 + 0.52) / 3)
+    assert min(spread([0.0, 0.0], 0.3, 0.0, 1.0)) == 0
+    assert spread([0.4, 0.2], 0.1, 0.0, 1.0) == pytest.approx([0.4, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(51200.0, "51\u2009200"), (99.97, "100"), (12.5, "12.5"), (0.0833, "0.0833"), (0, "0"), (np.nan, "n/a")],
+)
+def test_numbers_keep_three_digits(value, text):
+    assert number(value) == text
+
+
+def test_long_text_is_wrapped_or_cut():
+    lines = wrap("word " * 60, 3.0)
+    assert len(lines) > 1
+    assert max(map(text_width_in, lines)) <= 3.0
+    assert fit("short", 3.0) == "short"
+    assert text_width_in(fit("x" * 300, 2.0)) <= 2.0
+    assert fit("x" * 300, 2.0).endswith("…")

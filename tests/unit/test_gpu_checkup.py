@@ -1,0 +1,108 @@
+"""What the doctor says of a GPU: driver, rights to its counters, clocks, settings, other users."""
+
+from dataclasses import replace
+
+import pytest
+
+from warplog.checkup import gpu as gpu_checkup
+from warplog.clocks import ClockState
+from warplog.device import Gpu, GpuProcess
+
+H200 = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-aaaa",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=150_754_820_096,
+    driver="580.159.04",
+    cuda_driver="13.0",
+    max_sm_mhz=1980,
+    power_limit_w=700.0,
+    pci_bus_id="00000000:01:00.0",
+)
+CALM = ClockState(1755, 3201, 120.0, "instant", 41, (), False)
+
+
+def told(finding):
+    return finding.status, bool(finding.remedy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "nvcc", "status"),
+    [
+        ({}, "13.0.88", "ok"),
+        ({"driver": "610.1"}, None, "ok"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, None, "fail"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, "13.0.88", "fail"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, "12.4.99", "warn"),
+        ({"driver": ""}, None, "ok"),
+    ],
+)
+def test_the_driver_must_be_new_enough_for_the_compiler(changes, nvcc, status):
+    finding = gpu_checkup.driver(replace(H200, **changes), nvcc)
+    assert told(finding) == (status, status != "ok")
+
+
+def test_a_gpu_older_than_turing_cannot_be_used():
+    assert gpu_checkup.identity(H200).status == "ok"
+    assert told(gpu_checkup.identity(replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
+        "fail",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("restricted", "capabilities", "driver", "status"),
+    [
+        ("0", "0000000000000000", "580.1", "ok"),
+        ("1", "000001ffffffffff", "580.1", "ok"),
+        ("1", "00000000a80425fb", "580.1", "warn"),  # root in a container without SYS_ADMIN
+        ("1", f"{1 << 38:016x}", "580.1", "ok"),  # CAP_PERFMON
+        ("1", f"{1 << 38:016x}", "550.1", "warn"),
+        (None, "0000000000000000", "580.1", "info"),
+    ],
+)
+def test_counters_need_the_drivers_leave_or_a_capability(tmp_path, restricted, capabilities, driver, status):
+    (tmp_path / "driver/nvidia").mkdir(parents=True)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/status").write_text(f"Name:\tpython\nCapEff:\t{capabilities}\n")
+    if restricted is not None:
+        params = f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {restricted}\nTest: 1\n"
+        (tmp_path / "driver/nvidia/params").write_text(params)
+    finding = gpu_checkup.counters(replace(H200, driver=driver), tmp_path)
+    assert finding.status == status
+    assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.remedy) == (status == "warn")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "clocks", "throttling"),
+    [
+        ((), "ok", "ok"),
+        (("sw_power_cap",), "ok", "info"),
+        (("hw_thermal_slowdown", "sw_power_cap"), "ok", "warn"),
+        (("applications_clocks_setting",), "warn", "ok"),
+    ],
+)
+def test_what_holds_the_clocks_down_is_told(reasons, clocks, throttling):
+    found = gpu_checkup.clocks(H200, replace(CALM, throttle_reasons=reasons))
+    assert [finding.status for finding in found] == [clocks, throttling]
+    assert "1755 of 1980 MHz" in found[0].text
+    assert all(finding.remedy for finding in found if finding.status == "warn")
+
+
+def test_a_gpu_that_tells_nothing_is_shown_with_question_marks():
+    silent = ClockState(None, None, None, "", None, (), False)
+    assert "SM ? of 1980 MHz" in gpu_checkup.clocks(H200, silent)[0].text
+    assert gpu_checkup.settings({}).text == "not told"
+
+
+def test_settings_and_other_users_that_spoil_a_measurement_are_told():
+    assert gpu_checkup.settings({"ECC": "on", "MIG": "off"}).status == "info"
+    assert told(gpu_checkup.settings({"MIG": "on"})) == ("warn", True)
+    assert told(gpu_checkup.settings({"compute mode": "prohibited"})) == ("fail", True)
+    assert gpu_checkup.others([]).status == "ok"
+    crowd = gpu_checkup.others([GpuProcess(pid, None) for pid in range(100_000, 100_020)])
+    assert told(crowd) == ("warn", True)
+    assert "and 12 more" in crowd.text

@@ -1,0 +1,281 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from warplog.errors import WarplogError
+from warplog.metrics import (
+    METRICS,
+    OPCODE_COUNTER,
+    STALL_REASONS,
+    absent,
+    counters_to_collect,
+    dominant_stall,
+    evaluate,
+    occupancy_limiter,
+    set_for_opcodes,
+)
+from warplog.parsers import ncu_rep
+
+CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch", "build"}
+
+
+def values(counters, capability=(9, 0)):
+    return {found.metric: found for found in evaluate(counters, capability)}
+
+
+def rows(counters, capability=(9, 0)):
+    return [found._asdict() for found in evaluate(counters, capability)]
+
+
+def thread_ops(**counts):
+    return {f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum": float(n) for op, n in counts.items()}
+
+
+def test_the_registry_is_consistent():
+    for position, metric in enumerate(METRICS.values()):
+        assert metric.group in GROUPS
+        assert metric.unit
+        assert metric.description
+        assert bool(metric.counters) == (metric.formula is not None)
+        earlier = list(METRICS)[:position]
+        assert all(c.strip("@?") in earlier for c in metric.counters if c.startswith("@"))
+    assert all(METRICS[name].name == name for name in METRICS)
+
+
+def test_the_names_that_tables_and_figures_rely_on_exist():
+    promised = [
+        *("duration_us", "registers_per_thread", "static_shared_bytes", "shared_bytes_per_block"),
+        *("grid_blocks", "block_threads", "waves_per_sm", "theoretical_occupancy_pct"),
+        *("achieved_occupancy_pct", "occupancy_limit_warps_blocks", "occupancy_limit_registers_blocks"),
+        *("occupancy_limit_shared_memory_blocks", "occupancy_limit_blocks_blocks"),
+        *("occupancy_limit_barriers_blocks", "warp_cycles_per_issue", "issue_active_pct"),
+        *("eligible_warps", "shared_load_bank_conflicts", "shared_store_bank_conflicts"),
+        *("shared_wavefronts", "shared_wavefronts_ideal", "shared_wavefronts_excess"),
+        *("shared_conflict_ways", "global_load_sectors_per_request", "global_store_sectors_per_request"),
+        *("dram_bytes_read", "dram_bytes_written", "dram_bytes", "l2_bytes", "l1_bytes"),
+        *("dram_throughput_pct", "l2_throughput_pct", "l1_throughput_pct", "sm_throughput_pct"),
+        *("dram_gbytes_per_s", "l1_hit_pct", "l2_hit_pct", "fp32_flops", "fp64_flops", "fp16_flops"),
+        *("tensor_flops", "arithmetic_intensity_flop_per_byte", "instructions_executed", "ipc"),
+        *("inst_ffma", "inst_ldg", "inst_lds", "inst_sts", "sm_mhz_in_ncu", "gpu_cycles"),
+        *("spill_store_bytes", "spill_load_bytes", "stack_bytes", "sass_instructions"),
+        "nsys_duration_us",
+    ]
+    stalls = [f"stall_{reason}_{unit}" for reason in STALL_REASONS for unit in ("cycles_per_issue", "pct")]
+    assert set(promised) | set(stalls) <= set(METRICS)
+    assert len(STALL_REASONS) == 19
+
+
+def test_units_are_those_of_the_names():
+    found = values(
+        {
+            "gpu__time_duration.sum": 2500.0,
+            "smsp__cycles_elapsed.avg.per_second": 1.98e9,
+            "smsp__issue_active.avg.per_cycle_active": 0.25,
+        }
+    )
+    assert found["duration_us"].value == 2.5
+    assert found["sm_mhz_in_ncu"].value == pytest.approx(1980)
+    assert found["issue_active_pct"].value == 25.0
+    assert all(found[name].status == "ok" for name in ("duration_us", "sm_mhz_in_ncu", "issue_active_pct"))
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_counter_without_a_number_is_missing_and_named_never_zero(value):
+    found = values({"gpu__time_duration.sum": value})["duration_us"]
+    assert (found.value, found.status) == (None, "missing")
+    assert value == math.inf or "gpu__time_duration.sum" in found.reason
+    assert all(v.value is None and v.status == "missing" and v.reason for v in values({}).values())
+
+
+def test_the_reason_tells_a_chip_that_lacks_a_counter_from_a_report_that_lacks_it():
+    elsewhere = values({}, (8, 6))["stall_gmma_cycles_per_issue"].reason
+    here = values({}, (9, 0))["stall_gmma_cycles_per_issue"].reason
+    assert elsewhere == f"a GPU of compute capability 8.6 has no counter {STALL.format('gmma')}"
+    assert here == f"counter {STALL.format('gmma')} is not in the report"
+    assert "metric set `full`" in values({})["sm_throughput_pct"].reason
+
+
+def test_both_names_of_a_counter_are_accepted():
+    older, newer = values({"dram__bytes_read.sum": 64.0}), values({"dram__bytes_op_read.sum": 64.0})
+    assert older["dram_bytes_read"].value == newer["dram_bytes_read"].value == 64.0
+
+
+def test_dram_bytes_are_the_total_or_both_of_its_parts():
+    parts = {"dram__bytes_read.sum": 10.0, "dram__bytes_write.sum": 5.0}
+    assert values(parts)["dram_bytes"].value == 15.0
+    assert values({**parts, "dram__bytes.sum": 16.0})["dram_bytes"].value == 16.0
+    assert values({"dram__bytes_read.sum": 10.0})["dram_bytes"].value is None
+    timed = values({**parts, "gpu__time_duration.sum": 3.0})
+    assert timed["dram_gbytes_per_s"].value == pytest.approx(5.0)
+
+
+def test_flop_counts_weigh_fused_and_packed_instructions():
+    scalar = thread_ops(fadd=1, fmul=2, ffma=10, dadd=1, dmul=1, dfma=1, hadd=1, hmul=1, hfma=1)
+    found = values(scalar)
+    assert found["fp32_flops"].value == 23.0
+    assert found["fp64_flops"].value == 4.0
+    assert found["fp16_flops"].value == 8.0
+    packed = values({**scalar, **thread_ops(fadd2=1, fmul2=1, ffma2=1)}, (10, 0))
+    assert packed["fp32_flops"].value == 23.0 + 8.0
+    assert values(thread_ops(fadd=1, fmul=1))["fp32_flops"].value is None
+
+
+def test_tensor_flops_are_zero_only_where_that_is_proven():
+    none_ran = {OPCODE_COUNTER: 5.0, f"{OPCODE_COUNTER}:FFMA": 5.0}
+    ran = {OPCODE_COUNTER: 5.0, f"{OPCODE_COUNTER}:HGMMA": 5.0}
+    counted = {"sm__ops_path_tensor_src_bf16_dst_fp32.sum": 2048.0, "sm__ops_path_tensor_src_fp16.sum": 0.0}
+    assert values(none_ran)["tensor_flops"].value == 0.0
+    assert values(ran)["tensor_flops"].value is None
+    assert "metric set `tensor`" in values(ran)["tensor_flops"].reason
+    assert values({**ran, **counted})["tensor_flops"].value == 2048.0
+    assert values({})["tensor_flops"].value is None
+
+
+def test_arithmetic_intensity_needs_all_flop_and_some_traffic():
+    counters = thread_ops(fadd=0, fmul=0, ffma=50, dadd=0, dmul=0, dfma=0, hadd=0, hmul=0, hfma=0)
+    counters |= {OPCODE_COUNTER: 5.0, "dram__bytes.sum": 25.0}
+    assert values(counters)["arithmetic_intensity_flop_per_byte"].value == 4.0
+    no_traffic = values({**counters, "dram__bytes.sum": 0.0})["arithmetic_intensity_flop_per_byte"]
+    assert (no_traffic.value, no_traffic.status) == (None, "missing")
+    del counters[OPCODE_COUNTER]
+    assert "tensor_flops" in values(counters)["arithmetic_intensity_flop_per_byte"].reason
+
+
+def test_an_opcode_that_did_not_run_counts_zero_but_only_where_opcodes_were_counted():
+    counted = values({OPCODE_COUNTER: 7.0, f"{OPCODE_COUNTER}:FFMA": 7.0})
+    assert (counted["inst_ffma"].value, counted["inst_lds"].value) == (7.0, 0.0)
+    assert values({})["inst_lds"].value is None
+    assert values({OPCODE_COUNTER: None})["inst_lds"].value is None
+
+
+def test_bank_conflicts_are_wavefronts_beyond_the_ideal():
+    found = values({"memory_l1_wavefronts_shared": 4325376.0, "memory_l1_wavefronts_shared_ideal": 262144.0})
+    assert found["shared_wavefronts_excess"].value == 31 * 131072
+    assert found["shared_conflict_ways"].value == 16.5
+    unused = values({"memory_l1_wavefronts_shared": 0.0, "memory_l1_wavefronts_shared_ideal": 0.0})
+    assert unused["shared_wavefronts_excess"].value == 0.0
+    assert unused["shared_conflict_ways"].reason == "the kernel makes no shared-memory access"
+
+
+def stalls(**cycles):
+    return {STALL.format(r): float(cycles.get(r, 0.0)) for r in STALL_REASONS}
+
+
+def test_stall_shares_add_up_to_100():
+    found = values(stalls(long_scoreboard=6, selected=1, gmma=3))
+    shares = {
+        name: v.value for name, v in found.items() if name.startswith("stall_") and name.endswith("_pct")
+    }
+    assert sum(shares.values()) == pytest.approx(100)
+    assert shares["stall_long_scoreboard_pct"] == pytest.approx(60)
+
+
+def test_a_chip_without_gmma_still_has_shares_but_a_lost_reason_has_none():
+    counters = stalls(wait=3, selected=1)
+    del counters[STALL.format("gmma")]
+    assert values(counters, (8, 6))["stall_wait_pct"].value == pytest.approx(75)
+    del counters[STALL.format("membar")]
+    assert values(counters, (8, 6))["stall_wait_pct"].value is None
+
+
+def test_the_dominant_stall_is_never_the_issuing_itself():
+    assert dominant_stall(rows(stalls(selected=9, barrier=2, wait=1))) == "barrier"
+    assert dominant_stall(rows(stalls(selected=9))) is None
+    assert dominant_stall(rows({})) is None
+
+
+def limits(**blocks):
+    return {f"launch__occupancy_limit_{resource}": float(n) for resource, n in blocks.items()}
+
+
+def test_the_occupancy_limiter_is_the_scarcest_resource_and_all_of_them_at_a_tie():
+    assert occupancy_limiter(rows(limits(warps=8, registers=3, shared_mem=28, blocks=32))) == ("registers",)
+    tie = occupancy_limiter(rows(limits(warps=4, registers=4, shared_mem=28, blocks=32, barriers=16)))
+    assert set(tie) == {"warps", "registers"}
+    assert occupancy_limiter(rows({})) == ()
+
+
+def test_shared_memory_that_the_driver_fitted_to_the_other_limits_is_no_limiter():
+    fitted = limits(warps=6, registers=1, shared_mem=1, blocks=16)
+    sizes = {
+        "device__attribute_max_shared_memory_per_multiprocessor": 102_400.0,
+        "launch__shared_mem_per_block_allocated": 17_408.0,
+    }
+    assert values({**fitted, **sizes})["occupancy_limit_shared_memory_blocks"].value == 5.0
+    assert occupancy_limiter(rows({**fitted, **sizes})) == ("registers",)
+    scarce = limits(warps=6, registers=4, shared_mem=1, blocks=16)
+    assert occupancy_limiter(rows({**scarce, **sizes})) == ("shared_memory",)
+
+
+def test_a_denied_capture_has_every_metric_without_a_value():
+    found = absent("denied", "no permission")
+    assert [v.metric for v in found] == [v.metric for v in evaluate({})]
+    assert {(v.value, v.status, v.reason) for v in found} == {(None, "denied", "no permission")}
+
+
+def test_the_list_to_collect_follows_the_chip():
+    hopper, ampere, blackwell = (counters_to_collect("lean", c) for c in ((9, 0), (8, 6), (12, 0)))
+    assert STALL.format("gmma") in hopper
+    assert STALL.format("gmma") not in ampere + blackwell
+    assert STALL.format("imc_miss") in hopper + ampere
+    assert STALL.format("imc_miss") not in blackwell
+    assert "dram__bytes.sum" in blackwell
+    assert not {"dram__bytes_read.sum", "dram__bytes_op_read.sum"} & set(blackwell)
+    assert "dram__bytes.sum" not in counters_to_collect("lean", (8, 7))  # shares the host's memory
+
+
+def test_an_unknown_chip_gets_what_every_chip_has():
+    anywhere = set(counters_to_collect("full"))
+    for capability in [(7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (11, 0), (12, 0), (12, 1)]:
+        assert anywhere <= set(counters_to_collect("full", capability))
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (8, 0), (8, 9), (9, 0), (10, 0), (12, 0)])
+def test_larger_sets_contain_the_smaller_and_no_name_twice(capability):
+    lean, tensor, full = (counters_to_collect(name, capability) for name in ("lean", "tensor", "full"))
+    assert set(lean) <= set(tensor) <= set(full)
+    assert len(full) == len(set(full))
+    assert not [name for name in full if "|" in name or "?" in name or ":" in name or "@" in name]
+    assert not [name for name in full if name.startswith("device__")]
+
+
+def test_the_collected_counters_give_every_metric_on_a_hopper():
+    counters = dict.fromkeys(counters_to_collect("full", (9, 0)), 1.0)
+    assert {v.metric: v.reason for v in evaluate(counters, (9, 0)) if v.status != "ok"} == {}
+    lean = dict.fromkeys(counters_to_collect("lean", (9, 0)), 1.0)
+    lost = {v.metric for v in evaluate(lean, (9, 0)) if v.status != "ok"}
+    assert lost == {"pipe_xu_pct", "sm_throughput_pct", "l1_throughput_pct"}
+
+
+def test_an_unknown_set_is_refused():
+    with pytest.raises(WarplogError, match="'huge'"):
+        counters_to_collect("huge")
+
+
+def test_kernels_with_tensor_instructions_or_unknown_code_need_the_tensor_set():
+    assert set_for_opcodes({"FFMA": 3, "LDG.E.128": 1}) == "lean"
+    assert set_for_opcodes({"HGMMA.64x256x16.F32.BF16": 3}) == "tensor"
+    assert set_for_opcodes({}) == set_for_opcodes(None) == "tensor"
+    assert set_for_opcodes({"HFMA2.MMA": 3}) == "lean"  # a scalar instruction in spite of its name
+
+
+@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_captures_of_others_evaluate_to_plausible_numbers(path):
+    for launch in ncu_rep.read(path).launches:
+        found = {v.metric: v.value for v in evaluate(launch.counters, launch.compute_capability)}
+        assert found["duration_us"] > 1
+        assert 300 < found["sm_mhz_in_ncu"] < 3000
+        assert 0 < found["theoretical_occupancy_pct"] <= 100
+        for name, value in found.items():
+            assert value is None or not name.startswith("inst_") or value >= 0
+        latency = found["warp_cycles_per_issue"]
+        if latency is not None:
+            states = (found[f"stall_{reason}_cycles_per_issue"] or 0.0 for reason in STALL_REASONS)
+            assert sum(states) == pytest.approx(latency, rel=0.1)
+        if found["inst_ffma"] is not None:
+            opcodes = (n for name, n in launch.counters.items() if name.startswith(f"{OPCODE_COUNTER}:"))
+            assert sum(opcodes) == launch.counters[OPCODE_COUNTER]

@@ -1,0 +1,121 @@
+"""The saved view: valid, deterministic, and never about something that the runs do not have."""
+
+import base64
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from track_tables import CAMPAIGN, LADDER, write_tables
+from warplog import mlflow_runs, mlflow_view
+from warplog.errors import WarplogError
+from warplog.mlflow_view import View, decode
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> View:
+    data = mlflow_runs.load(write_tables(tmp_path_factory.mktemp("tables")), "sgemm", CAMPAIGN)
+    runs = mlflow_runs.runs(data, CAMPAIGN)
+    return View("Speed and why", "tags.campaign = 'x'", "gflops", "4096", "matrix size n", runs)
+
+
+def test_the_tag_is_what_the_ui_reads(view):
+    tag = json.loads(view.tag())
+    assert tag["name"] == "Speed and why"
+    assert isinstance(tag["createdAt"], int)
+    mark, packed = tag["state"].split(";", 1)
+    assert mark == "deflate"
+    assert json.loads(zlib.decompress(base64.b64decode(packed))) == decode(view.tag())
+
+
+def test_the_same_runs_give_the_same_tag(view):
+    assert view.tag() == replace(view).tag()
+
+
+def test_every_metric_and_parameter_of_the_view_exists(view):
+    state = decode(view.tag())
+    names = {point.name for run in view.runs for point in run.points}
+    params = {name for run in view.runs for name in run.params}
+    tags = {name for run in view.runs for name in run.tags}
+    for column in state["selectedColumns"]:
+        kind, name = column.rstrip("`").split(".`")
+        assert name in {"metrics": names, "params": params, "tags": tags}[kind], column
+    for chart in state["compareRunCharts"]:
+        assert mlflow_view._metrics_of(chart) <= names
+        assert set(chart.get("selectedParams", ())) <= params
+    assert state["orderByKey"] == "metrics.`headline/gflops`"
+
+
+def test_it_shows_all_runs_speed_against_size_stalls_and_knobs(view):
+    state = decode(view.tag())
+    charts = {(c["type"], c.get("metricKey", "")): c for c in state["compareRunCharts"]}
+    assert state["runsHiddenMode"] == "SHOW_ALL"
+    assert all(chart["runsCountToCompare"] >= len(LADDER) for chart in charts.values())
+    for wanted in ("perf/gflops", "perf/pct_of_baseline"):
+        assert charts["LINE", wanted]["xAxisKey"] == "step"
+        assert charts["LINE", wanted]["xAxisScaleType"] == "log"
+    bars = {name for kind, name in charts if kind == "BAR"}
+    assert bars >= {
+        "headline/gflops",
+        "headline/stall_long_scoreboard_cycles_per_issue",
+        "headline/achieved_occupancy_pct",
+        "headline/shared_conflict_ways",
+        "headline/dram_bytes",
+    }
+    assert "headline/stall_selected_cycles_per_issue" not in bars
+    tiles, resources = (c for c in state["compareRunCharts"] if c["type"] == "PARALLEL")
+    assert tiles["selectedParams"][:3] == ["BM", "BN", "BK"]
+    assert "registers_per_thread" in resources["selectedParams"]
+    assert all("headline/gflops" in chart["selectedMetrics"] for chart in (tiles, resources))
+
+
+def test_every_chart_lies_in_a_section_and_ours_come_first(view):
+    state = decode(view.tag())
+    sections = {s["uuid"]: s for s in state["compareRunSections"]}
+    assert {c["metricSectionId"] for c in state["compareRunCharts"]} <= set(sections)
+    names = [s["name"] for s in state["compareRunSections"]]
+    assert [name[0] for name in names[:3]] == ["1", "2", "3"]
+    assert "matrix size n" in names[0]
+    assert [s["display"] for s in state["compareRunSections"]] == [True] * 3 + [False] * (len(names) - 3)
+    assert len({c["uuid"] for c in state["compareRunCharts"]}) == len(state["compareRunCharts"])
+    assert len(set(names)) == len(sections)
+
+
+def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Path):
+    data = mlflow_runs.load(write_tables(tmp_path), "histogram", CAMPAIGN)
+    view = View("v", "", "gbytes_per_s", data.case, "elements", mlflow_runs.runs(data, CAMPAIGN))
+    state = decode(view.tag())
+    assert [c.get("metricKey") for c in state["compareRunCharts"]] == [
+        "perf/gbytes_per_s",
+        "perf/pct_of_baseline",
+        "headline/gbytes_per_s",
+        "headline/dram_bytes",
+    ]
+    assert state["orderByAsc"] is False
+    empty = decode(View("v", "", "median_us", "1", "n", []).tag())
+    assert empty["compareRunCharts"] == []
+    assert empty["orderByKey"] == "attributes.start_time"
+
+
+def test_a_view_too_long_for_mlflow_is_an_error(view):
+    with pytest.raises(WarplogError, match="MLflow takes 20000"):
+        replace(view, name="x" * 20_000).tag()
+
+
+def test_a_large_family_fits(view):
+    """200 variants, each with every metric: the tag holds names, not values."""
+    assert len(replace(view, runs=list(view.runs) * 20).tag()) < mlflow_view.MOST_TAG_CHARACTERS / 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"state": "deflate;!"}', '{"state": "deflate;AAAA"}'])
+def test_what_is_no_view_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        decode(text)
+
+
+def test_the_link_opens_the_view_as_charts_in_the_right_mode():
+    link = mlflow_view.path("7", "warplog-h200-live")
+    assert link.startswith("#/experiments/7/runs?workflowType=machine_learning&")
+    assert link.endswith("viewStateShareKey=warplog-h200-live&compareRunsMode=CHART")

@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+
+from warplog.errors import WarplogError
+from warplog.metrics import evaluate, occupancy_limiter
+from warplog.occupancy import LIMITS, theoretical
+from warplog.parsers import ncu_rep
+
+CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
+
+
+@pytest.mark.parametrize(
+    ("registers", "threads", "shared", "capability", "percent", "limiters"),
+    [
+        (32, 1024, 0, (9, 0), 100.0, {"warps", "registers"}),
+        (37, 1024, 8192, (8, 6), 200 / 3, {"warps", "registers"}),
+        (168, 384, 213_268, (9, 0), 18.75, {"registers", "shared_memory"}),
+        (16, 32, 0, (8, 0), 50.0, {"blocks"}),
+        (255, 128, 0, (9, 0), 12.5, {"registers"}),
+        (32, 256, 48 * 1024, (7, 5), 25.0, {"shared_memory"}),
+        (16, 1000, 0, (7, 0), 100.0, {"warps"}),
+    ],
+)
+def test_known_launches(registers, threads, shared, capability, percent, limiters):
+    found = theoretical(registers, threads, shared, capability)
+    assert found.occupancy_pct == pytest.approx(percent)
+    assert set(found.limiters) == limiters
+
+
+@pytest.mark.parametrize(
+    ("registers", "threads", "shared"),
+    [(32, 128, 228 * 1024), (256, 32, 0), (128, 1024, 0)],
+)
+def test_a_launch_that_does_not_fit_has_no_block(registers, threads, shared):
+    assert theoretical(registers, threads, shared, (9, 0)).blocks_per_sm == 0
+
+
+def test_a_smaller_carve_out_lowers_the_limit():
+    assert theoretical(32, 256, 8192, (8, 6)).limit_shared_memory_blocks == 11
+    assert theoretical(32, 256, 8192, (8, 6), 32 * 1024).limit_shared_memory_blocks == 3
+
+
+def test_more_of_a_resource_never_gives_more_blocks():
+    for capability in LIMITS:
+        blocks = [theoretical(registers, 128, 0, capability).blocks_per_sm for registers in range(256)]
+        assert blocks == sorted(blocks, reverse=True)
+
+
+@pytest.mark.parametrize(("capability", "threads"), [((6, 1), 32), ((9, 0), 0), ((9, 0), 1025)])
+def test_what_cannot_be_computed_is_refused(capability, threads):
+    with pytest.raises(WarplogError):
+        theoretical(32, threads, 0, capability)
+
+
+@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_every_captured_launch_has_the_occupancy_that_ncu_computed(path):
+    report = ncu_rep.read(path)
+    old = int(report.tool_version[:4]) < 2022
+    for launch in report.launches:
+        c = launch.counters
+        shared = c["launch__shared_mem_per_block_static"] + c["launch__shared_mem_per_block_dynamic"]
+        shape = (int(c["launch__registers_per_thread"]), int(c["launch__block_size"]), int(shared))
+        configured = None if old else int(c["launch__shared_mem_config_size"])
+        found = theoretical(*shape, launch.compute_capability, configured)
+        assert found.occupancy_pct == pytest.approx(c["sm__maximum_warps_per_active_cycle_pct"])
+        for ours, theirs in (("warps", "warps"), ("registers", "registers"), ("blocks", "blocks")):
+            assert getattr(found, f"limit_{ours}_blocks") == c[f"launch__occupancy_limit_{theirs}"]
+        assert found.limit_shared_memory_blocks == c["launch__occupancy_limit_shared_mem"]
+        rows = [value._asdict() for value in evaluate(c, launch.compute_capability)]
+        assert set(occupancy_limiter(rows)) <= set(theoretical(*shape, launch.compute_capability).limiters)

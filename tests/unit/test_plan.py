@@ -1,0 +1,83 @@
+"""What the configuration asks for becomes files; wrong names are refused with a suggestion."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from host_family import make_family
+from warplog import device, plan
+from warplog.errors import WarplogError
+
+LIVE = {"mode": "live", "gpu": "h200"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with this project's kernels and configuration, no GPU, and nothing recorded."""
+    shutil.copytree(project / "kernels", tmp_path / "kernels")
+    shutil.copytree(project / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(device, "detect", lambda: None)
+    return tmp_path
+
+
+def test_live_on_a_named_gpu_needs_no_gpu_here(place: Path) -> None:
+    made = plan.make_plan(LIVE)
+    assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
+    assert "results/time/h200/sgemm/naive.json" in made.files("time")
+    assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+
+
+def test_baseline_always_runs(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "variants": "naive"})
+    assert made.pairs() == [("sgemm", "naive"), ("sgemm", "cublas")]
+
+
+def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 1024})
+    assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
+    assert made.cases["sgemm"] == ("1024",)
+    assert made.captured_cases(SimpleNamespace(family="sgemm")) == ["1024"]
+
+
+def test_families_of_ones_own_are_found(place: Path) -> None:
+    make_family(place / "mine")
+    made = plan.make_plan({**LIVE, "kernel_folders": ["mine"]})
+    assert ("scale", "right") in made.pairs()
+    assert ("sgemm", "naive") in made.pairs()
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({**LIVE, "variants": "niave"}, "did you mean 'naive'?"),
+        ({**LIVE, "families": "sgem"}, "did you mean 'sgemm'?"),
+        ({**LIVE, "cases": 100}, "'100' is not there"),
+        ({"mode": "live", "gpu": "h20"}, "did you mean 'h200'?"),
+        ({**LIVE, "kernel_folders": ["nowhere"]}, "nowhere: no such folder"),
+        ({}, "no recorded campaign"),
+    ],
+)
+def test_wrong_names_are_refused(place: Path, config: dict[str, object], words: str) -> None:
+    with pytest.raises(WarplogError, match=r".*") as error:
+        plan.make_plan(config)
+    assert words in str(error.value)
+
+
+def test_contract_changes_with_parameters_and_not_with_another_variant(place: Path) -> None:
+    wildcards = SimpleNamespace(family="sgemm", variant="warptile")
+    before = plan.make_plan(LIVE).contract(wildcards)
+    path = place / "kernels" / "sgemm" / "family.yaml"
+    path.write_text(path.read_text().replace("BLOCK: 32", "BLOCK: 64"))
+    assert plan.make_plan(LIVE).contract(wildcards) == before
+    path.write_text(path.read_text().replace("BK: 16", "BK: 32"))
+    assert plan.make_plan(LIVE).contract(wildcards) != before
+
+
+def test_defaults_are_those_of_the_shipped_configuration(project: Path) -> None:
+    import yaml
+
+    shipped = yaml.safe_load((project / "config" / "config.yaml").read_text())
+    assert shipped == dict(plan.DEFAULTS)

@@ -1,0 +1,180 @@
+"""Running programs: how ends are told apart, what is killed, what reaches the log and the environment."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from warplog import process, transcript
+from warplog.process import explain_exit, minimal_env, run
+
+LONG = 30.0
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition, seconds=LONG):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_output_of_both_streams_reaches_the_tail_and_the_log(tmp_path):
+    log = tmp_path / "logs" / "a.log"
+    done = run(
+        python("import sys; print('out', flush=True); print('err', file=sys.stderr)"), timeout_s=LONG, log=log
+    )
+    assert done.ok
+    assert explain_exit(done) == "exit status 0"
+    assert done.output_tail == "out\nerr\n" == log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise SystemExit(3)", "exit status 3"),
+        ("import os; os.kill(os.getpid(), 11)", "killed by SIGSEGV"),
+        ("raise SystemExit(139)", "exit status 139 (as after SIGSEGV)"),
+    ],
+)
+def test_a_failing_program_is_told_and_never_raised(code, told):
+    done = run(python(code), timeout_s=LONG)
+    assert not done.ok
+    assert explain_exit(done) == told
+
+
+def test_a_missing_and_an_inexecutable_program_end_as_in_a_shell(tmp_path):
+    missing = run([tmp_path / "nvcc"], timeout_s=LONG, log=tmp_path / "log")
+    assert (missing.returncode, "nvcc: No such file" in missing.output_tail) == (127, True)
+    assert "No such file" in (tmp_path / "log").read_text()
+    (tmp_path / "plain").write_text("text")
+    assert run([tmp_path / "plain"], timeout_s=LONG).returncode == 126
+
+
+def test_time_over_kills_the_whole_group_even_where_sigterm_is_ignored(tmp_path):
+    script = "trap '' TERM; sleep 600 & echo $$ $! > pids; echo started; wait; sleep 600"
+    done = run(["sh", "-c", script], timeout_s=1.0, cwd=tmp_path)
+    assert done.timed_out
+    assert not done.ok
+    assert explain_exit(done).startswith("timed out after ")
+    assert done.output_tail == "started\n"
+    wait_until(lambda: not any(is_running(int(pid)) for pid in (tmp_path / "pids").read_text().split()))
+
+
+def test_a_program_may_write_its_last_words_when_the_time_is_over():
+    done = run(["sh", "-c", "trap 'echo last words; exit' TERM; sleep 600 & wait"], timeout_s=1.0)
+    assert done.timed_out
+    assert done.output_tail == "last words\n"
+
+
+def test_children_left_behind_do_not_hold_the_run_up(tmp_path):
+    code = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print(child.pid)"
+    )
+    done = run(python(code), timeout_s=LONG)
+    assert done.ok
+    wait_until(lambda: not is_running(int(done.output_tail)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_us_kills_the_program(tmp_path, number):
+    pid = tmp_path / "pid"
+    inner = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid()) + '.'); time.sleep(600)"
+    outer = (
+        f"import sys; from warplog.process import run; run([sys.executable, '-c', {inner!r}], timeout_s=600)"
+    )
+    with subprocess.Popen(python(outer), stderr=subprocess.DEVNULL, env=pythonpath()) as parent:
+        wait_until(lambda: pid.exists() and pid.read_text().endswith("."))
+        parent.send_signal(number)
+        parent.wait(LONG)
+    wait_until(lambda: not is_running(int(pid.read_text()[:-1])))
+
+
+def pythonpath() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(Path(process.__file__).parents[1])}
+
+
+def test_endless_output_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(transcript, "LOG_BYTES", 1000)
+    monkeypatch.setattr(transcript, "TAIL_BYTES", 100)
+    code = "import sys\nfor i in range(20000): sys.stdout.write(f'{i:05d}\\n')"
+    done = run(python(code), timeout_s=LONG, log=tmp_path / "log")
+    assert done.output_tail.endswith("19998\n19999\n")
+    assert len(done.output_tail) == 100
+    log = (tmp_path / "log").read_text()
+    assert log.startswith("00000\n00001\n")
+    assert "1000 bytes are enough" in log
+    assert len(log) < 1100
+
+
+def test_bytes_that_are_no_text_are_survived():
+    done = run(python("import os; os.write(1, b'\\xff\\xfeok')"), timeout_s=LONG)
+    assert done.output_tail.endswith("ok")
+
+
+def test_there_is_no_standard_input_to_hang_on():
+    assert run(python("import sys; print(repr(sys.stdin.read()))"), timeout_s=LONG).output_tail == "''\n"
+
+
+def test_minimal_env_keeps_what_cuda_needs_and_no_secret(monkeypatch):
+    for name in os.environ:
+        if name.startswith("CUDA_"):
+            monkeypatch.delenv(name)
+    given = {
+        "AWS_SECRET_ACCESS_KEY": "s3cret",
+        "MLFLOW_TRACKING_PASSWORD": "s3cret",
+        "CUDA_API_TOKEN": "s3cret",
+        "CUDA_REPO_KEY": "s3cret",
+        "CUDA_MIRROR": "https://me:s3cret@example.org/",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "CUDA_HOME": "/opt/cuda",
+        "LD_LIBRARY_PATH": "/opt/lib",
+        "EDITOR": "vi",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    env = minimal_env({"EXTRA": "1"})
+    assert {k: env[k] for k in ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "LD_LIBRARY_PATH", "EXTRA")} == {
+        "CUDA_VISIBLE_DEVICES": "1",
+        "CUDA_HOME": "/opt/cuda",
+        "LD_LIBRARY_PATH": "/opt/lib",
+        "EXTRA": "1",
+    }
+    assert "s3cret" not in str(env)
+    assert "EDITOR" not in env
+    assert env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
+    assert minimal_env()["CUDA_DEVICE_ORDER"] == "FASTEST_FIRST"
+
+
+def test_the_program_sees_the_given_environment_only(monkeypatch):
+    monkeypatch.setenv("WARPLOG_PROBE", "visible")
+    done = run(python("import os; print('WARPLOG_PROBE' in os.environ)"), timeout_s=LONG, env=minimal_env())
+    assert done.output_tail == "False\n"
+
+
+def test_stop_ends_the_program_before_its_time(tmp_path):
+    log = tmp_path / "log"
+    done = run(
+        ["sh", "-c", "echo enough; sleep 600"], timeout_s=600, log=log, stop=lambda: log.stat().st_size > 0
+    )
+    assert done.timed_out
+    assert done.seconds < 300
+    assert done.output_tail == "enough\n"

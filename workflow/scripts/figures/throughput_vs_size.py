@@ -1,0 +1,204 @@
+"""From which problem size on does each variant pay, and how far is it from the GPU's peak?"""
+
+import re
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text, words
+from warplog.figure_labels import (
+    INK,
+    LINE_IN,
+    MUTED,
+    NAME_IN,
+    ON_PAPER,
+    WIDTH_IN,
+    SideLabel,
+    fit,
+    number,
+    side_labels,
+    spread,
+    text_width_in,
+)
+from warplog.figure_style import Look, new_figure, styled
+
+TITLE = "Throughput against problem size"
+NOTE = "medians of timed launches with a cold L2, every case of the family; bands: quartiles"
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant and timed case, in ladder order and by size: rate with quartiles, or the gap.
+
+    `quantity` names what the rate is (see FigureTables.quantity); `peak` is the GPU's in the same unit.
+    """
+    quantity = tables.quantity()
+    timed = _cases(tables)
+    rows = pd.concat([tables.ladder(c).assign(size=s, drawn=d) for c, s, d in timed.itertuples(index=False)])
+    rows = rows.sort_values(["order", "size", "case"], kind="stable").reset_index(drop=True)
+    good = (rows["status"] == "ok") & rows["median_us"].notna()
+    rate = rows[quantity.column].where(good)
+    inverse = quantity.column == "median_us"
+    scale = {q: rows[f"{q}_us"] / rows["median_us"] for q in ("q1", "q3")}
+    rows["rate"] = rate
+    rows["rate_q1"] = rate * scale["q1"] if inverse else rate / scale["q3"]
+    rows["rate_q3"] = rate * scale["q3"] if inverse else rate / scale["q1"]
+    rows["quantity"], rows["unit"] = quantity.label, quantity.unit
+    rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
+    rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
+    rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
+    gaps = [gap_text(s, r) for s, r in zip(rows["status"], rows["reason"], strict=True)]
+    rows["gap"] = [g or ("n/a" if pd.isna(r) else "") for g, r in zip(gaps, rate, strict=True)]
+    kept = [
+        "family",
+        "variant",
+        "order",
+        "is_baseline",
+        "case",
+        "size",
+        "drawn",
+        "status",
+        "gap",
+        "median_us",
+    ]
+    kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
+    return rows[[*kept, "size_label", *ORIGIN_COLUMNS]]
+
+
+def _cases(tables: FigureTables) -> pd.DataFrame:
+    """The timed cases by size, and whether each is drawn: of several with one size only one can be.
+
+    Then the line follows the headline case's kind: the cases whose names differ from its name in digits only.
+    """
+    timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
+    kinds = timed["case"].str.replace(r"\d+(Ki|Mi|Gi)?", "#", regex=True)
+    kind = re.sub(r"\d+(Ki|Mi|Gi)?", "#", tables.case)
+    of_kind = (kinds == kind) | ~timed["size"].duplicated().any()
+    return timed.assign(drawn=of_kind & ~timed["size"].where(of_kind).duplicated())
+
+
+def _first(table: pd.DataFrame, column: str) -> str:
+    return str(table[column].iloc[0]) if column in table and len(table) else ""
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """One line per variant over log2 size with its name at its end; × marks a size without a time."""
+    others = data.loc[~data["drawn"], "case"].nunique()
+    note = NOTE + (f"; {others} cases of another kind are in this figure's CSV only" if others else "")
+    data = data[data["drawn"]]
+    first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
+    data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
+    good = data[data["gap"] == ""]
+    body = max(3.3, 0.75 + LINE_IN * len(names))
+    figure = new_figure(f"{TITLE} · {first['family']}", body, note, look)
+    axes = figure.add_subplot()
+    if len(good):
+        _lines(axes, good, names, look)
+    axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
+    _scales(axes, data, good)
+    _peak(axes, data, good)
+    labels = [_label(rows, look) for _, rows in data.groupby("variant", sort=False)]
+    side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
+    _gaps(axes, data[(data["gap"] != "") & data["place"].notna()], look, body - 0.5)
+    return figure
+
+
+def _between(data: pd.DataFrame) -> pd.Series:
+    """The rate; where it is missing, what the line through the variant's other sizes would pass."""
+    return data.groupby("variant", sort=False)["rate"].transform(
+        lambda rates: rates.interpolate(limit_direction="both") if rates.notna().any() else rates
+    )
+
+
+def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None:
+    """The lines, broken where a size is missing, with their bands."""
+    drawn = [name for name in names if (good["variant"] == name).any()]
+    sns.lineplot(
+        good, x="size", y="rate", hue="variant", style="variant", hue_order=drawn, style_order=drawn,
+        palette={n: look.style(n).edge for n in drawn}, markers={n: look.style(n).marker for n in drawn},
+        dashes={n: look.style(n).dashes or "" for n in drawn}, units="piece", estimator=None, legend=False,
+        markeredgecolor="white", markeredgewidth=0.5, ax=axes,
+    )  # fmt: skip
+    for line in axes.lines:
+        line.set_markersize(9 if line.get_marker() == "*" else 5)
+    for (name, _), rows in good.groupby(["variant", "piece"], sort=False):
+        colour = look.style(str(name)).edge
+        axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=colour, alpha=0.18, lw=0)
+
+
+def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+    sizes = sorted(float(s) for s in data["size"].unique() if s > 0) or [1.0]
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(sizes[:: max(1, len(sizes) // 9)]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
+    if good.empty:
+        axes.set_yticks([])
+    elif data["unit"].iloc[0] == "µs":
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(0, float(good["rate_q3"].fillna(good["rate"]).max()) * 1.08)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: number(rate)))
+    axes.grid(axis="y")
+    sns.despine(ax=axes)
+
+
+def _short(size: float) -> str:
+    """A size in binary units from 64Ki on where it is a multiple of one: 16Mi for 16777216."""
+    for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if size >= 2**16 and size % factor == 0:
+            return f"{size / factor:.0f}{unit}"
+    return f"{size:.0f}"
+
+
+def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+    """The GPU's peak as a line, or as a remark where it lies far above all that was measured."""
+    first = data.iloc[0]
+    if not np.isfinite(first["peak"]) or good.empty:
+        return
+    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']} ({first['peak_source']})"
+    if first["peak"] > 4 * good["rate"].max():
+        axes.set_title(f"{text}: far above this axis", loc="left", color=MUTED)
+        return
+    axes.axhline(first["peak"], color=INK, lw=1.0)
+    axes.set_ylim(0, max(axes.get_ylim()[1], first["peak"] * 1.1))
+    axes.annotate(
+        text, (0.01, first["peak"]), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points"
+    )
+
+
+def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
+    """The variant's name, led to its place at the largest size; the status where it has no time at all."""
+    last = rows.iloc[-1]
+    style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
+    if pd.isna(last["place"]):
+        return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
+    return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
+
+
+def _status(status: str) -> str:
+    return "n/a" if status == "ok" else words(status)
+
+
+def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
+    """Where a variant has no time for a size: × where its line would pass, with the status."""
+    to_fraction = axes.transData + axes.transAxes.inverted()
+    smallest = axes.get_xlim()[0] * 1.2
+    for size, here in gaps.groupby("size"):
+        wanted = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
+        heights = spread(wanted, LINE_IN / height_in, 0, 1)
+        left = float(size) > smallest  # the text stands left of its mark, except at the left edge
+        for gap, height in zip(here.to_dict("records"), heights, strict=True):
+            colour = look.style(gap["variant"]).edge
+            axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")
+            axes.annotate(
+                _status(gap["status"]), (size, height), (-5 if left else 5, 0), style="italic", color=MUTED,
+                xycoords=("data", "axes fraction"), textcoords="offset points", va="center",
+                ha="right" if left else "left", bbox=ON_PAPER,
+            )  # fmt: skip

@@ -1,0 +1,54 @@
+"""Logs the campaign's tables, with sources, records, reports and figures, to MLflow."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from warplog import layout, track
+from warplog.job import job
+from warplog.plan import Plan, make_plan
+from warplog.records import read_json, write_json
+
+
+def main(
+    config: dict[str, Any], tables: Path, campaign: Path, figures: Iterable[Path], uri: str, done: Path
+) -> None:
+    plan = make_plan(config)
+    files = {pair: variant_files(plan, *pair) for pair in plan.pairs()}
+    drawn = [path for figure in figures for path in (figure, figure.with_suffix(".svg"))]
+    of_family = {family: [p for p in drawn if p.parent.name == family] for family in plan.chosen}
+    record = read_json(campaign, "record")
+    result = track.log_campaign(
+        tables, record, track.Attachments(files, of_family), uri, lambda line: print(line, file=sys.stderr)
+    )
+    write_json(done, result.as_record())
+
+
+def variant_files(plan: Plan, family: str, variant: str) -> list[Path]:
+    build = layout.build_folder(layout.RESULTS, plan.arch, family, variant)
+    source = plan.families[family].variant(variant)
+    records = [layout.record(plan.root, s, plan.gpu, family, variant) for s in ("check", "time", "extract")]
+    suffixes = (".ncu.json", ".ncu-rep", ".nsys.json")
+    captures = [layout.record(plan.root, "profile", plan.gpu, family, variant, s) for s in suffixes]
+    return [
+        source.file,
+        build / "kernel.sass",
+        build / "compile.log",
+        build / "record.json",
+        *records,
+        *captures,
+    ]
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.config,
+            Path(snakemake.input.tables[0]).parent,
+            Path(snakemake.input.campaign),
+            [Path(figure) for figure in snakemake.input.figures],
+            track.tracking_uri(snakemake.params.uri, os.environ),
+            Path(snakemake.output[0]),
+        )

@@ -1,0 +1,49 @@
+"""Draws one figure of one family from the tables: PNG, SVG and the CSV behind the picture."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+from warplog import figure_data, figure_style
+from warplog.errors import WarplogError
+from warplog.job import job
+
+FIGURES = Path(__file__).parent / "figures"
+
+
+def figure_module(figure: str) -> ModuleType:
+    """The module of scripts/figures with that name: TITLE, data(tables) and draw(data, look).
+
+    Raises:
+        WarplogError: there is no such figure.
+    """
+    known = {path.stem: path for path in sorted(FIGURES.glob("[a-z]*.py"))}
+    if figure not in known:
+        raise WarplogError(f"{FIGURES}: {figure}: no such figure; there are {', '.join(known)}")
+    spec = importlib.util.spec_from_file_location(f"warplog_figure_{figure}", known[figure])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(figure: str, family: str, tables: Path, png: Path, svg: Path, csv: Path) -> None:
+    module = figure_module(figure)
+    family_tables = figure_data.load(tables, family)
+    data = module.data(family_tables)
+    csv.parent.mkdir(parents=True, exist_ok=True)
+    data.to_csv(csv, index=False, lineterminator="\n")
+    figure_style.save(module.draw(data, figure_style.look(family_tables)), png, svg)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.wildcards.figure,
+            snakemake.wildcards.family,
+            Path(snakemake.input.tables[0]).parent,
+            Path(snakemake.output.png),
+            Path(snakemake.output.svg),
+            Path(snakemake.output.csv),
+        )

@@ -1,0 +1,129 @@
+"""The command `warplog`: a look at the machine, and reports of NVIDIA's profilers as plain tables."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from warplog import __version__
+from warplog.errors import WarplogError
+
+FORMATS = ("csv", "json", "parquet")
+_FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
+
+_ABOUT = """\
+Is my CUDA kernel right, how fast is it really, and why?
+
+The campaign itself is a Snakemake workflow: run `uv run snakemake` in the project's folder.
+This command looks after what surrounds it.
+"""
+_EXAMPLES = """\
+examples:
+  warplog doctor                        what this machine can do, what it lacks, and the remedy
+  warplog doctor --json                 the same, for programs
+  warplog extract run.ncu-rep           metrics of an Nsight Compute report, as CSV
+  warplog extract *.ncu-rep *.sqlite -o all.parquet
+                                        many reports, Nsight Systems too, as one table
+"""
+_EXTRACT = """\
+Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, Nsight Systems' SQLite exports, logs of
+`nvcc -Xptxas -v`, and SASS dumps of cuobjdump. Writes one row for each metric and kernel launch:
+source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status, reason.
+A metric that a report lacks has no value, and the reason beside it. Neither a GPU nor ncu or nsys is needed.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status: 0, 1 (failed), 2 (wrong usage), 130 (Ctrl-C)."""
+    options = _parser().parse_args(arguments)
+    try:
+        status = int(options.command(options))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted; Python must not complain about it at exit.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except WarplogError as error:
+        _say(f"error: {error}")
+    except ModuleNotFoundError as error:
+        _say(f"error: the Python package {error.name} is not installed; run it as `uv run warplog`")
+    except OSError as error:
+        _say(f"error: {error}")
+    return _FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("warplog", description=_ABOUT, epilog=_EXAMPLES, formatter_class=raw)
+    parser.add_argument("--version", action="version", version=f"warplog {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
+    doctor.description = (
+        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work."
+    )
+    doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
+    doctor.set_defaults(command=_doctor)
+
+    extract = commands.add_parser(
+        "extract", help="turn profiler reports into a table", description=_EXTRACT, formatter_class=raw
+    )
+    extract.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a report, see above")
+    extract.add_argument("--format", choices=FORMATS, help="default: as OUT ends, else csv")
+    extract.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help="write there, not to standard output"
+    )
+    extract.set_defaults(command=_extract, parser=extract)
+    return parser
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from warplog import doctor
+
+    findings = doctor.examine(options.project or _project())
+    if options.json:
+        doctor.show_json(findings, sys.stdout)
+    else:
+        doctor.show(findings)
+    return doctor.exit_status(findings)
+
+
+def _project() -> Path:
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "Snakefile").is_file()), here)
+
+
+def _extract(options: argparse.Namespace) -> int:
+    style = options.format or _format_of(options.output)
+    if style == "parquet" and options.output is None:
+        options.parser.error("parquet is not for a terminal: name a file with -o")
+    from warplog import extraction
+
+    failures = 0
+
+    def told(error: WarplogError) -> None:
+        nonlocal failures
+        failures += 1
+        _say(f"error: {error}")
+
+    table = extraction.read_all(options.files, told)
+    extraction.write(table, style, options.output)
+    return _FAILED if failures else 0
+
+
+def _format_of(output: Path | None) -> str:
+    suffix = output.suffix.lstrip(".").lower() if output else ""
+    return suffix if suffix in FORMATS else "csv"
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        print(" ".join(text.split()), file=sys.stderr, flush=True)

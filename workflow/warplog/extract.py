@@ -1,0 +1,234 @@
+"""Stage extract: the reports of both profilers as metric rows and a timeline, matched to cases by NVTX range.
+
+The capture puts each case into a range `case:<case>` and each launch of the variant, which may be several
+kernels, into a range `launch:<i>` within it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+from warplog.errors import WarplogError
+from warplog.metrics import METRICS, Evaluated, absent, evaluate
+from warplog.parsers import ncu_rep, nsys_sqlite
+from warplog.parsers.ncu_rep import NcuLaunch
+from warplog.parsers.nsys_sqlite import NsysEvent, NsysKernel, NsysReport
+from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_file, worst, write_json
+
+Row = dict[str, Any]
+CASE, LAUNCH = "case:", "launch:"
+_NSYS = "nsys_duration_us"
+_NSYS_KERNEL = "nsys_kernel_duration_us"
+_Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What both captures of a variant hold, as the extract record stores it."""
+
+    rows: tuple[Row, ...]
+    timeline: tuple[Row, ...]
+
+
+def extract_record(
+    ncu_record: Path,
+    ncu_report: Path,
+    nsys_record: Path,
+    nsys_report: Path,
+    cases: Sequence[str],
+    output: Path,
+) -> Record:
+    """Writes the extract record of one variant.
+
+    Raises:
+        WarplogError: a capture that should be good is missing, cut, or does not match its cases.
+    """
+    records = {"ncu": read_json(ncu_record, "record"), "nsys": read_json(nsys_record, "record")}
+    reports = {"ncu": ncu_report, "nsys": nsys_report}
+    evidence = extract_variant(ncu_report, nsys_report, records["ncu"], records["nsys"], cases)
+    status = worst(record["status"] for record in records.values())
+    record = {
+        "schema": SCHEMA_VERSION,
+        "stage": "extract",
+        **{key: records["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
+        "status": status,
+        "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
+        "captures": [
+            {
+                "tool": tool,
+                "tool_version": r["tool_version"],
+                "status": r["status"],
+                "sha256": _hash(reports[tool]),
+            }
+            for tool, r in records.items()
+        ],
+        "rows": list(evidence.rows),
+        "timeline": list(evidence.timeline),
+    }
+    write_json(output, record, "record")
+    return record
+
+
+def extract_variant(
+    ncu_report: Path | None,
+    nsys_report: Path | None,
+    ncu_record: Mapping[str, Any],
+    nsys_record: Mapping[str, Any],
+    cases: Sequence[str],
+) -> Evidence:
+    """Metric rows of all `cases`, and the timeline of nsys.
+
+    ncu gives every metric of every kernel launch of a case; `launch` counts them from 0. nsys gives the time
+    of one launch of the variant (kernel "": its kernels, copies and memsets, summed) and of each of its
+    kernels or copies, medians over back-to-back launches.
+    Where a capture's record is not "ok", all of its metrics appear without a value, with that status.
+
+    Raises:
+        WarplogError: a capture whose record is "ok" is missing, cut, or its launches do not match the cases.
+    """
+    rows = _ncu_rows(ncu_report, ncu_record, cases)
+    refused, captured = _split(cases, nsys_record)
+    for case, (status, reason) in refused.items():
+        value = Evaluated(_NSYS, None, METRICS[_NSYS].unit, status, reason)
+        rows.append(_row(case, "", 0, value, nsys_record))
+    if not captured:
+        return Evidence(tuple(rows), ())
+    path = _existing(nsys_report, "nsys")
+    report = nsys_sqlite.read(path, needs_kernels=False)  # a variant may be nothing but copies
+    by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
+    for case in captured:
+        _check_launches(by_case[case], case, nsys_record, path)
+        rows += _nsys_rows(case, by_case[case], report.tool_version)
+    return Evidence(tuple(rows), tuple(_timeline(report, captured)))
+
+
+def _split(
+    cases: Sequence[str], record: Mapping[str, Any]
+) -> tuple[dict[str, tuple[str, str]], tuple[str, ...]]:
+    """The cases without a capture, with status and reason, and the captured ones."""
+    whole = (record["status"], record["reason"])
+    told = {c["case"]: (c["status"], c["reason"]) for c in record.get("cases", ()) if isinstance(c, dict)}
+    states = {case: whole if whole[0] != "ok" else told.get(case, whole) for case in cases}
+    refused = {case: state for case, state in states.items() if state[0] != "ok"}
+    return refused, tuple(case for case in cases if case not in refused)
+
+
+def _ncu_rows(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]) -> list[Row]:
+    refused, captured = _split(cases, record)
+    rows = [_row(case, "", 0, value, record) for case, state in refused.items() for value in absent(*state)]
+    if not captured:
+        return rows
+    path = _existing(path, "ncu")
+    report = ncu_rep.read(path)
+    strangers = [launch for launch in report.launches if _named(launch.ranges, CASE) is None]
+    if strangers:
+        raise WarplogError(
+            f"{path}: kernel {strangers[0].function}: lies in no range {CASE}<case>; profile again"
+        )
+    by_case = _by_case(report.launches, captured, path)
+    for case in captured:
+        _check_launches(by_case[case], case, record, path)
+        for number, launch in enumerate(by_case[case]):
+            values = evaluate(launch.counters, launch.compute_capability)
+            source = {**record, "tool_version": report.tool_version}
+            rows += [_row(case, launch.kernel, number, value, source) for value in values]
+    return rows
+
+
+def _nsys_rows(case: str, events: Sequence[NsysEvent], version: str) -> list[Row]:
+    """Medians over the launches; what runs several times in a launch counts with the sum."""
+    launches: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for event in events:
+        launches[str(_named(event.ranges, LAUNCH))][event.name] += event.duration_ns * 1e-3
+    source = {"tool": "nsys", "tool_version": version}
+    whole = median(sum(times.values()) for times in launches.values())
+    rows = [_row(case, "", 0, Evaluated(_NSYS, whole, METRICS[_NSYS].unit, "ok", ""), source)]
+    for number, name in enumerate(dict.fromkeys(event.name for event in events)):
+        own = median(times[name] for times in launches.values() if name in times)
+        rows.append(
+            _row(case, name, number, Evaluated(_NSYS_KERNEL, own, METRICS[_NSYS].unit, "ok", ""), source)
+        )
+    return rows
+
+
+def _row(case: str, kernel: str, launch: int, value: Evaluated, source: Mapping[str, Any]) -> Row:
+    key = {"case": case, "kernel": kernel, "launch": launch}
+    return {**key, **value._asdict(), "tool": source["tool"], "tool_version": source["tool_version"]}
+
+
+def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dict[str, list[_Ranged]]:
+    """The events of each case in their order; events outside all case ranges (warm-up) are left out."""
+    found: dict[str, list[_Ranged]] = defaultdict(list)
+    for event in events:
+        case = _named(event.ranges, CASE)
+        if case is not None:
+            found[case].append(event)
+    unknown = sorted(set(found) - set(cases))
+    if unknown:
+        raise WarplogError(f"{path}: case {unknown[0]}: was captured but not asked for; profile again")
+    absent_cases = [case for case in cases if case not in found]
+    if absent_cases:
+        raise WarplogError(f"{path}: case {absent_cases[0]}: nothing ran in its range; profile again")
+    return found
+
+
+def _check_launches(events: Sequence[_Ranged], case: str, record: Mapping[str, Any], path: Path) -> None:
+    """As many launches as the capture made: fewer mean that the report was cut between two of them."""
+    launches = {_named(event.ranges, LAUNCH) for event in events}
+    if None in launches:
+        raise WarplogError(f"{path}: case {case}: a kernel lies in no range {LAUNCH}<i>; profile again")
+    told = next((c.get("launches") for c in record.get("cases", ()) if _is_case(c, case)), None)
+    if told is not None and len(launches) != told:
+        raise WarplogError(
+            f"{path}: case {case}: {len(launches)} of {told} launches are there; profile again"
+        )
+
+
+def _is_case(entry: object, case: str) -> bool:
+    return isinstance(entry, dict) and entry.get("case") == case
+
+
+def _named(ranges: Iterable[str], prefix: str) -> str | None:
+    """What follows `prefix` in the name of the innermost range that starts with it."""
+    return next((name[len(prefix) :] for name in reversed(tuple(ranges)) if name.startswith(prefix)), None)
+
+
+def _timeline(report: NsysReport, cases: Sequence[str]) -> list[Row]:
+    """Kernels, copies and the calls that launched them, in microseconds from the first event of all cases."""
+    kinds: list[tuple[str, Sequence[NsysEvent]]] = [
+        ("kernel", report.kernels),
+        ("memcpy", report.memcpys),
+        ("memset", report.memsets),
+        ("api", report.calls),
+    ]
+    events = [
+        (event.start_ns, case, kind, event)
+        for kind, found in kinds
+        for event in found
+        if (case := _named(event.ranges, CASE)) in cases
+    ]
+    first = min((start for start, *_ in events), default=0)
+    return [
+        {
+            "case": case,
+            "name": event.short_name if isinstance(event, NsysKernel) else event.name,
+            "kind": kind,
+            "start_us": (start - first) * 1e-3,
+            "duration_us": event.duration_ns * 1e-3,
+            "stream": None if kind == "api" else event.stream,
+        }
+        for start, case, kind, event in sorted(events, key=lambda item: item[0])
+    ]
+
+
+def _existing(path: Path | None, tool: str) -> Path:
+    if path is None:
+        raise WarplogError(f"{tool} report: none was given although its record says ok; profile again")
+    return path
+
+
+def _hash(path: Path) -> str:
+    return sha256_file(path) if path.is_file() and path.stat().st_size else ""

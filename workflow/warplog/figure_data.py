@@ -1,0 +1,236 @@
+"""The tables of one family as the figures read them: one row per variant, in ladder order, gaps included."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from warplog.errors import WarplogError
+
+TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
+MAX_TABLE_BYTES = 512 * 1024**2
+ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
+NEEDED = {
+    "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
+    "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
+    "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
+    "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
+    "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a family's speed is told in: a column of `measurements`, its unit, and the GPU's peak in it."""
+
+    column: str
+    label: str
+    unit: str
+    peak: float = np.nan
+    peak_label: str = ""
+
+
+@dataclass(frozen=True)
+class FigureTables:
+    """The tables of one family on one GPU; columns as in results/tables."""
+
+    measurements: pd.DataFrame
+    metrics: pd.DataFrame
+    timeline: pd.DataFrame
+    variants: pd.DataFrame
+    gpus: pd.DataFrame
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        return str(self.variants["family"].iloc[0])
+
+    @property
+    def case(self) -> str:
+        """The headline case: the one that single-number figures show."""
+        return str(self.variants["headline_case"].iloc[0])
+
+    @property
+    def profiled_case(self) -> str:
+        """The case that counters are shown for: the headline case, or the last one that has counters."""
+        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
+        wanted = [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
+        others = [c for c in wanted if c in profiled]
+        return self.case if self.case in profiled or not others else others[-1]
+
+    def peak(self, column: str) -> float:
+        """A column of the table `gpus` for this GPU; NaN where the GPU or the column is unknown."""
+        rows = self.gpus
+        if column not in rows or rows.empty:
+            return np.nan
+        return float(pd.to_numeric(rows[column], errors="coerce").iloc[0])
+
+    def ladder(self, case: str) -> pd.DataFrame:
+        """One row per variant in ladder order: the columns of `variants` and of `measurements` at `case`.
+
+        A variant that was never measured there has status "missing".
+        """
+        rungs = self.variants.sort_values(["order", "variant"], kind="stable")
+        rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
+        rows = self.measurements[self.measurements["case"] == case].drop(columns=["family"])
+        joined = rungs.merge(rows.drop_duplicates("variant", keep="last"), on="variant", how="left")
+        joined["case"] = case
+        joined["reason"] = joined["reason"].where(joined["status"].notna(), "not measured").fillna("")
+        joined["status"] = joined["status"].fillna("missing")
+        for column in ORIGIN_COLUMNS:
+            joined[column] = joined[column].fillna(self._shared(column))
+        return joined.reset_index(drop=True)
+
+    def _shared(self, column: str) -> str:
+        values = self.measurements[column].dropna().unique()
+        return str(values[0]) if len(values) == 1 else ""
+
+    def counters(self, names: Sequence[str]) -> pd.DataFrame:
+        """One row per variant of the ladder at the profiled case: the metrics `names` as columns (NaN: none).
+
+        Where a case launches several kernels, the row is that of the kernel with the longest `duration_us`,
+        named in the column `kernel`. `gap` is "" or says in two or three words why there is nothing to draw.
+        """
+        case = self.profiled_case
+        kept = ["family", "variant", "order", "case", "status", "reason", *ORIGIN_COLUMNS]
+        rows = self.metrics[(self.metrics["case"] == case) & (self.metrics["tool"] == "ncu")]
+        picked = [_longest(group) for _, group in rows.groupby("variant", sort=False)]
+        taken = pd.concat(picked) if picked else rows
+        wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
+        wide = wide.reindex(columns=list(names)).astype(float)
+        wide.insert(0, "kernel", taken.groupby("variant")["kernel"].first())
+        table = self.ladder(case)[kept].join(wide, on="variant")
+        table["kernel"] = table["kernel"].fillna("")
+        table["gap"] = [self._why(rows, names, row) for row in table.to_dict("records")]
+        return table
+
+    def _why(self, rows: pd.DataFrame, names: Sequence[str], row: Mapping[Hashable, Any]) -> str:
+        gap = gap_text(str(row["status"]), str(row["reason"]))
+        if gap or any(pd.notna(row[name]) for name in names):
+            return gap
+        mine = rows[(rows["variant"] == row["variant"]) & (rows["status"] != "ok")]
+        return f"n/a ({words(mine['status'].iloc[0])})" if len(mine) else "n/a"
+
+    def compulsory_intensity(self) -> float:
+        """FLOPs of the algorithm over its compulsory bytes at the profiled case; NaN where there are none."""
+        rows = self.measurements[self.measurements["case"] == self.profiled_case]
+        known = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
+        if np.isnan(known) and {"flops", "bytes"} <= set(self.variants) and self.profiled_case == self.case:
+            known = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
+        return known if 0 < known < np.inf else np.nan
+
+    def quantity(self) -> Quantity:
+        """The unit that fits the family: GB/s left of the roofline's ridge, else GFLOP/s; time where neither.
+
+        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`; the intensity is the algorithm's.
+        """
+        rows = self.measurements[self.measurements["status"] == "ok"]
+        rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
+        flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
+        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak("dram_gbytes_per_s_peak")
+        below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
+        if moved > 0 and (below_ridge or not flops > 0):
+            return Quantity("gbytes_per_s", "throughput", "GB/s", peak_bytes, "DRAM peak")
+        if flops > 0:
+            tops = self.ceilings(float(rows["gflops"].max()))
+            label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
+            return Quantity("gflops", "throughput", "GFLOP/s", peak, label)
+        return Quantity("median_us", "median time", "µs")
+
+    def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
+        """The compute ceilings worth drawing, as (label, GFLOP/s), lowest first.
+
+        FP32 always; the others (`<type>_tflops_peak` in `gpus`) only where tensor cores were used or the
+        fastest variant (`best_gflops`) exceeds the FP32 peak, which it cannot do without them.
+        """
+        tensor = self.metrics.loc[self.metrics["metric"] == "tensor_flops", "value"].max() > 0
+        fp32 = self.peak("fp32_tflops_peak") * 1e3
+        names = [str(c) for c in self.gpus.columns if str(c).endswith("_tflops_peak")]
+        found = {name.removesuffix("_tflops_peak"): self.peak(name) * 1e3 for name in names}
+        beyond = tensor or best_gflops > fp32
+        kept = [(f"{n.upper()} peak", v) for n, v in found.items() if v > 0 and (n == "fp32" or beyond)]
+        return sorted(kept, key=lambda item: item[1])
+
+
+def words(status: object) -> str:
+    """A status as a reader sees it: "compile error" for "compile_error"."""
+    return str(status).replace("_", " ")
+
+
+def gap_text(status: str, reason: str) -> str:
+    """What stands where a bar would: "" for a good row, else the status and the reason on one line."""
+    if status == "ok":
+        return ""
+    reason = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
+    if status == "missing":
+        return reason or "not measured"
+    return f"{words(status)}: {reason}" if reason and reason != status else words(status)
+
+
+def _typical(rows: pd.DataFrame, column: str) -> float:
+    return float(pd.to_numeric(rows[column], errors="coerce").median()) if column in rows else np.nan
+
+
+def _longest(group: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the launch with the longest duration; of the first launch where no duration is known."""
+    launches = group.groupby(["kernel", "launch"], sort=False, dropna=False)
+    times = {key: rows.loc[rows["metric"] == "duration_us", "value"].max() for key, rows in launches}
+    longest = max(times, key=lambda key: -1.0 if pd.isna(times[key]) else float(times[key]))
+    return launches.get_group(longest)
+
+
+def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
+    """The tables of `family` in `folder` (`<table>.parquet`, else `<table>.csv`), of one GPU.
+
+    Raises:
+        WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
+            them; they hold several GPUs and `gpu` names none of them.
+    """
+    tables = {name: _read(folder, name) for name in TABLES}
+    mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
+    if mine["variants"].empty:
+        known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
+        raise WarplogError(f"{folder}/variants: {family}: no such family; the table holds {known}")
+    found = sorted(set(mine["measurements"]["gpu"]))
+    if len(found) > 1 and gpu not in found:
+        raise WarplogError(f"{folder}/measurements: {', '.join(found)}: several GPUs; name the one to draw")
+    gpu = gpu or (found[0] if found else "")
+    for name, table in mine.items():
+        if "gpu" in table and gpu:
+            mine[name] = table[table["gpu"] == gpu]
+    if mine["variants"].empty:
+        raise WarplogError(f"{folder}/variants: {gpu}: no variant of {family}; rebuild the tables")
+    return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})
+
+
+def _read(folder: Path, name: str) -> pd.DataFrame:
+    parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
+    path = parquet if parquet.is_file() else csv
+    if not path.is_file():
+        raise WarplogError(f"{parquet}: no such table; run the rule that builds results/tables")
+    if path.stat().st_size > MAX_TABLE_BYTES:
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {MAX_TABLE_BYTES} at most")
+    try:
+        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
+    except (ValueError, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise WarplogError(f"{path}: not a readable table ({why}); rebuild it") from error
+    for column in table.select_dtypes("Int64"):
+        table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
+    missing = [column for column in NEEDED[name] if column not in table]
+    if missing:
+        raise WarplogError(f"{path}: lacks the column {missing[0]!r}; rebuild the tables")
+    return table
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
+    texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
+    texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
+    table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    for column in set(texts) & set(table.columns):
+        table[column] = table[column].fillna("")
+    return table

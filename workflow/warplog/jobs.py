@@ -1,0 +1,162 @@
+"""A measuring job: one variant on this machine's GPU, from one build into one record."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog import device, provenance
+from warplog.catalog import Family, Variant, load_family
+from warplog.device import Gpu
+from warplog.errors import WarplogError
+from warplog.records import SCHEMA_VERSION, Record, read_json
+from warplog.supervise import Task
+
+Refusal = tuple[str, str]  # status and reason why something is not measured
+
+
+@dataclass(frozen=True)
+class Job:
+    """One measuring job.
+
+    Attributes:
+        settings: the stage's policy (config: check, time or profile).
+        tools: versions by tool, for the provenance.
+        scratch: folder of the journal while the job runs.
+    """
+
+    family: Family
+    variant: Variant
+    gpu: Gpu
+    build_folder: Path
+    record: Path
+    scratch: Path
+    settings: Mapping[str, Any]
+    tools: dict[str, str]
+    commit: str
+    content_sha256: str
+    backend: str = "cupy"
+
+    def build(self) -> Record:
+        """The build record."""
+        record: Record = read_json(self.build_folder / "record.json", "record")
+        return record
+
+    def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
+        """The task for a worker; `more` are further fields of Task."""
+        return Task(
+            mode=mode,
+            backend=self.backend,
+            family_file=self.family.file,
+            library=self.build_folder / "kernel.so",
+            library_sha256=self.build()["library_sha256"],
+            cases=cases,
+            folder=self.scratch,
+            settings=settings,
+            environment=self.gpu.environment,
+            **more,
+        )
+
+    def head(self, stage: str, build: Record, session: Record) -> Record:
+        """The keys that the records of check, time and profile share."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "stage": stage,
+            "family": self.family.name,
+            "variant": self.variant.name,
+            "gpu": self.gpu.slug,
+            "origin": "live",
+            "source_sha256": build["source_sha256"],
+            "library_sha256": build.get("library_sha256", ""),
+            "provenance": provenance.of_job(self.gpu, self.tools, self.commit, self.content_sha256, session),
+        }
+
+    def progress(self, mode: str, total: int) -> Callable[[Record], None]:
+        """Prints a line for each finished case: `time  sgemm/naive  4096  276 ms  (6/7)`."""
+        done = 0
+
+        def say(result: Record) -> None:
+            nonlocal done
+            done += 1
+            words = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
+            line = f"  {mode:7} {self.family.name}/{self.variant.name}  {result['case']}  {result['status']}  {words}"
+            print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
+
+        return say
+
+    def _headline(self, mode: str, result: Record) -> str:
+        if mode == "time":
+            cold, hot = result["cold"]["median_us"], result["hot"]["median_us"]
+            flops = self.family.value(self.family.flops, self.family.cases[result["case"]])
+            return f"{cold:.4g} us cold, {hot:.4g} us hot, {flops / cold / 1e3:.5g} GFLOP/s"
+        if mode == "check":
+            return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
+        return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
+
+
+def make_job(
+    *,
+    family_file: Path,
+    variant: str,
+    gpu: str,
+    build: Path,
+    campaign: Path,
+    settings: Mapping[str, Any],
+    record: Path,
+) -> Job:
+    """The job of one variant on this machine's GPU, which must be the one the campaign names.
+
+    Raises:
+        WarplogError: there is no GPU here, or another one.
+    """
+    family = load_family(family_file)
+    named = read_json(campaign, "record")
+    return Job(
+        family=family,
+        variant=family.variant(variant),
+        gpu=this_gpu(gpu),
+        build_folder=build.parent,
+        record=record,
+        scratch=record.with_name(f".{record.stem}.work"),
+        settings=settings,
+        tools=named["tools"],
+        commit=provenance.commit_of(Path()) or named["commit"],
+        content_sha256=provenance.content_sha256(Path()),
+    )
+
+
+def this_gpu(slug: str) -> Gpu:
+    """This machine's GPU, which must have that slug.
+
+    Raises:
+        WarplogError: there is none, or another one.
+    """
+    found = device.detect()
+    if found is None:
+        why = device.why_not()
+        raise WarplogError(f"no GPU: {why}; run on a machine with one, or with --config mode=recorded")
+    if found.slug != slug:
+        raise WarplogError(
+            f"this machine has {found.name} ({found.slug}), the campaign is for {slug}; see config: gpu"
+        )
+    return found
+
+
+def refuse_build(build: Record) -> Refusal | None:
+    """Why a build cannot be run; None where it can."""
+    if build["status"] == "ok":
+        return None
+    status = "unsupported" if build["status"] == "unsupported" else "skipped"
+    return status, f"its build says {build['status']}: {build['reason']}"
+
+
+def refuse_unproven(check: Record, build: Record) -> Refusal | None:
+    """Why a variant must not be timed or captured: its check did not pass, or was of another build."""
+    if check["status"] in ("unsupported", "skipped"):
+        return check["status"], check["reason"]
+    if check["status"] != "ok":
+        return "skipped", f"its check says {check['status']}: {check['reason']}"
+    if check["library_sha256"] != build.get("library_sha256"):
+        return "skipped", "its check belongs to another build; run the check again"
+    return refuse_build(build)

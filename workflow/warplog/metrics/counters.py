@@ -1,0 +1,144 @@
+"""Which raw counters to ask ncu for: the ones the registry needs, less those that a GPU cannot collect.
+
+Availability per chip was read from CUPTI 13.0's host API (`cuptiProfilerHostGetBaseMetrics`), which lists the
+counters of every chip without a GPU. ncu refuses a whole capture for one name that the chip does not know.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from warplog.errors import WarplogError
+from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH
+from warplog.metrics.registry import METRICS
+
+Capability = tuple[int, int]
+SetName = Literal["lean", "tensor", "full"]
+
+
+@dataclass(frozen=True)
+class Chips:
+    """The compute capabilities that have a counter: from `first` to `last`, both included."""
+
+    first: Capability = (7, 0)
+    last: Capability = (99, 9)
+
+    def have(self, capability: Capability) -> bool:
+        """Whether a GPU of this compute capability can collect the counter."""
+        return self.first <= capability <= self.last
+
+
+_BLACKWELL = (Chips((10, 0), (10, 0)), Chips((10, 3), (10, 3)))
+_OLDER_FP8 = (Chips((10, 0), (10, 1)), Chips((11, 0), (11, 9)))
+_NEWER_FP8 = (Chips((10, 3), (10, 9)), Chips((12, 0)))
+_HOPPER = Chips((9, 0), (9, 9))
+# Integrated GPUs (8.7, 10.1, 11.0, 12.1) have no DRAM of their own to count.
+_OWN_DRAM = (Chips((7, 0), (8, 6)), Chips((8, 9), (10, 0)), Chips((10, 3), (10, 3)), Chips((12, 0), (12, 0)))
+_FROM_8 = Chips((8, 0))
+# A counter that is not listed exists from compute capability 7.5 to 12.x. Two lists hold alternatives of
+# which different chips have different ones. `dram__bytes_op_*` (12.x) is read where it is found and never
+# asked for: ncu versions disagree on its name, and `dram__bytes` holds the sum anyway.
+LIMITED = MappingProxyType(
+    {
+        STALL.format("gmma"): (_HOPPER,),
+        STALL.format("imc_miss"): (Chips(last=(9, 9)),),
+        "dram__bytes.sum": _OWN_DRAM,
+        "dram__bytes.sum.per_second": _OWN_DRAM,
+        f"gpu__dram_throughput{ELAPSED}": _OWN_DRAM,
+        "dram__bytes_read.sum": _OWN_DRAM[:-1],
+        "dram__bytes_write.sum": _OWN_DRAM[:-1],
+        "dram__bytes_op_read.sum": (),
+        "dram__bytes_op_write.sum": (),
+        "smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum": _BLACKWELL,
+        "smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum": _BLACKWELL,
+        "smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum": _BLACKWELL,
+        TENSOR_PATH.format("bf16_dst_fp32"): (_FROM_8,),
+        TENSOR_PATH.format("tf32_dst_fp32"): (_FROM_8,),
+        TENSOR_PATH.format("fp64"): (_FROM_8,),
+        TENSOR_PATH.format("fp16"): (_HOPPER,),
+        TENSOR_PATH.format("fp16_dst_fp16"): (Chips((8, 0), (8, 9)), Chips((10, 0))),
+        TENSOR_PATH.format("fp16_dst_fp32"): (Chips((8, 0), (8, 9)), Chips((10, 0))),
+        TENSOR_PATH.format("fp8"): (Chips((8, 9), (9, 9)),),
+        TENSOR_PATH.format("fp8_dst_fp16"): _NEWER_FP8,
+        TENSOR_PATH.format("fp8_dst_fp32"): _NEWER_FP8,
+        TENSOR_PATH.format("fp4_fp6_dst_fp16"): _NEWER_FP8,
+        TENSOR_PATH.format("fp4_fp6_dst_fp32"): _NEWER_FP8,
+        TENSOR_PATH.format("fp4_fp6_fp8_dst_fp16"): _OLDER_FP8,
+        TENSOR_PATH.format("fp4_fp6_fp8_dst_fp32"): _OLDER_FP8,
+        TENSOR_PATH.format("fp4_dst_fp32"): (Chips((10, 0)),),
+    }
+)
+_ALWAYS_THERE = "device__attribute_"
+# What each larger set adds, because it costs further passes of the kernel.
+FULL_ONLY = frozenset(
+    {
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+        "l1tex__throughput.avg.pct_of_peak_sustained_active",
+        "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed",
+    }
+)
+
+
+def counters_to_collect(
+    set_name: str = "lean", compute_capability: Capability | None = None
+) -> tuple[str, ...]:
+    """The raw counters for `ncu --metrics`, each once, in registry order.
+
+    `lean` is enough for all metrics but the two of dear throughputs and the operations of kernels that use
+    tensor cores; `tensor` adds these operations, `full` adds all. On an H200 (ncu 2025.3) they take 13, 17
+    and 23 passes. Without a compute capability only counters that every chip has are listed.
+
+    Raises:
+        WarplogError: the set is unknown.
+    """
+    if set_name not in get_args(SetName):
+        raise WarplogError(f"metric set: {set_name!r}: is none of {', '.join(get_args(SetName))}")
+    wanted = (pick for slot in _slots() if (pick := _first_collectable(slot, compute_capability)))
+    return tuple(dict.fromkeys(name for name in wanted if _in_set(name, set_name)))
+
+
+def set_for_opcodes(opcodes: Iterable[str] | None) -> SetName:
+    """The cheapest set that gives a kernel's tensor FLOP: `lean` where its SASS has no tensor instruction.
+
+    `opcodes` are full opcodes (`HGMMA.64x256x16.F32.BF16`); None or none at all means that the SASS is not
+    known, as with a library's kernels.
+    """
+    plain = {opcode.split(".", 1)[0] for opcode in opcodes or ()}
+    return "tensor" if not plain or plain & set(TENSOR_OPCODES) else "lean"
+
+
+def supports(counter: str, capability: Capability) -> bool:
+    """Whether a GPU of this compute capability can collect the counter."""
+    return any(chips.have(capability) for chips in LIMITED.get(counter, (Chips(),)))
+
+
+def set_of(counter: str) -> SetName:
+    """The smallest set that collects the counter."""
+    if counter in FULL_ONLY:
+        return "full"
+    return "tensor" if counter.startswith(TENSOR_PATH.split("{", 1)[0]) else "lean"
+
+
+def alternatives(slot: str) -> tuple[str, ...]:
+    """The raw counter names of one input of a metric: `a|b?` is (a, b), `base:KEY` is (base,)."""
+    return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
+
+
+def _slots() -> Iterator[str]:
+    for metric in METRICS.values():
+        yield from (slot for slot in metric.counters if not slot.startswith("@"))
+
+
+def _first_collectable(slot: str, capability: Capability | None) -> str | None:
+    for name in alternatives(slot):
+        if name.startswith(_ALWAYS_THERE):
+            return None
+        if name not in LIMITED or (capability is not None and supports(name, capability)):
+            return name
+    return None
+
+
+def _in_set(counter: str, set_name: str) -> bool:
+    order = get_args(SetName)
+    return order.index(set_of(counter)) <= order.index(set_name)

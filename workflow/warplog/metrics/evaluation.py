@@ -1,0 +1,120 @@
+"""From a launch's counters to metrics with a status, and what the numbers say at a glance."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from warplog.metrics.counters import Capability, alternatives, set_of, supports
+from warplog.metrics.metric import Metric
+from warplog.metrics.registry import METRICS
+
+Counters = Mapping[str, float | None]
+
+
+class Evaluated(NamedTuple):
+    """A metric's value in `unit`; where it is None, `status` is not "ok" and `reason` says why."""
+
+    metric: str
+    value: float | None
+    unit: str
+    status: str
+    reason: str
+
+
+def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
+    """Every metric that is computed from counters, in registry order.
+
+    A counter that is absent, has no value or is not a number makes the metric "missing", with the counter
+    named in the reason; it never counts as zero.
+    """
+    done: dict[str, Evaluated] = {}
+    for metric in METRICS.values():
+        if metric.formula is not None:
+            done[metric.name] = _evaluate(metric, counters, done, compute_capability)
+    return list(done.values())
+
+
+def absent(status: str, reason: str) -> list[Evaluated]:
+    """Every metric that is computed from counters, without a value: no counters could be had."""
+    return [
+        Evaluated(m.name, None, m.unit, status, reason) for m in METRICS.values() if m.formula is not None
+    ]
+
+
+def dominant_stall(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """The state that a warp waits in longest, such as "long_scoreboard"; None where no stall is known.
+
+    `rows` are metric rows of one launch (`metric` and `value`). `selected`, the issuing itself, is none.
+    """
+    shares = {
+        str(row["metric"]).removeprefix("stall_").removesuffix("_pct"): float(row["value"])
+        for row in rows
+        if str(row["metric"]).startswith("stall_")
+        and str(row["metric"]).endswith("_pct")
+        and _known(row["value"])
+    }
+    shares.pop("selected", None)
+    longest = max(shares, key=shares.__getitem__, default=None)
+    return longest if longest is not None and shares[longest] > 0 else None
+
+
+def occupancy_limiter(rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The resources that allow the fewest blocks per SM, such as ("registers",); all of them at a tie.
+
+    Empty where the rows of the launch hold no limit.
+    """
+    limits = {
+        str(row["metric"]).removeprefix("occupancy_limit_").removesuffix("_blocks"): float(row["value"])
+        for row in rows
+        if str(row["metric"]).startswith("occupancy_limit_") and _known(row["value"])
+    }
+    return tuple(name for name, limit in limits.items() if limit == min(limits.values()))
+
+
+def _known(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _evaluate(
+    metric: Metric, counters: Counters, done: Mapping[str, Evaluated], capability: Capability | None
+) -> Evaluated:
+    assert metric.formula is not None
+    inputs: list[float | None] = []
+    for slot in metric.counters:
+        found = _input(slot.rstrip("?"), counters, done, capability)
+        if isinstance(found, str) and not slot.endswith("?"):
+            return Evaluated(metric.name, None, metric.unit, "missing", found)
+        inputs.append(None if isinstance(found, str) else found)
+    value = metric.formula(*inputs)
+    if isinstance(value, str):
+        return Evaluated(metric.name, None, metric.unit, "missing", value)
+    if not math.isfinite(value):
+        return Evaluated(metric.name, None, metric.unit, "missing", "the result is not a finite number")
+    return Evaluated(metric.name, value, metric.unit, "ok", "")
+
+
+def _input(
+    slot: str, counters: Counters, done: Mapping[str, Evaluated], capability: Capability | None
+) -> float | str:
+    if slot.startswith("@"):
+        other = done[slot[1:]]
+        return other.value if other.value is not None else f"{other.metric}: {other.reason}"
+    names = alternatives(slot)
+    name = next((n for n in names if n in counters), None)
+    if name is None:
+        return _why_absent(names, capability)
+    if counters[name] is not None and ":" in slot:
+        return counters.get(slot) or 0.0
+    value = counters[name]
+    if value is None or math.isnan(value):
+        return f"counter {name} has no value" if value is None else f"counter {name} is not a number (NaN)"
+    return value
+
+
+def _why_absent(names: tuple[str, ...], capability: Capability | None) -> str:
+    listed = " or ".join(names)
+    if capability is not None and not any(supports(name, capability) for name in names):
+        return f"a GPU of compute capability {capability[0]}.{capability[1]} has no counter {listed}"
+    wanted = set_of(names[0])
+    hint = "" if wanted == "lean" else f" (the metric set `{wanted}` collects it)"
+    return f"counter {listed} is not in the report{hint}"

@@ -1,0 +1,206 @@
+"""Every metric, in the order in which tables and pages show them.
+
+A new metric is one `Metric(...)` here: the counters to collect follow from it. Counter names and their
+meaning are those of the Nsight Compute Kernel Profiling Guide, section "Metrics Reference".
+"""
+
+from types import MappingProxyType
+
+from warplog.metrics import metric as f
+from warplog.metrics.metric import Better, Metric
+from warplog.metrics.names import (
+    ELAPSED,
+    EVERYWHERE,
+    OPCODE_COUNTER,
+    OPCODES,
+    SOME_CHIPS,
+    STALL,
+    STALL_REASONS,
+    TENSOR_OPCODES,
+    TENSOR_PATH,
+    TENSOR_TYPES,
+    THREAD_OP,
+    THREADS_COUNTER,
+)
+
+
+def _better(stall_reason: str) -> Better:
+    return None if stall_reason == "selected" else "lower"
+
+
+# fmt: off
+_TIME = (
+    Metric("duration_us", "us", "lower", "time", ("gpu__time_duration.sum",), f.times(1e-3),
+           "time of one launch under ncu, caches flushed before it"),
+    Metric("nsys_duration_us", "us", "lower", "time", (), None,
+           "GPU time of one launch under nsys, all its kernels and copies, median of back-to-back launches"),
+    Metric("nsys_kernel_duration_us", "us", "lower", "time", (), None,
+           "time of one of the launch's kernels under nsys, median of back-to-back launches"),
+    Metric("nsys_launches", "launch", None, "time", (), None, "launches of the kernel that nsys saw"),
+    Metric("gpu_cycles", "cycle", "lower", "time", ("gpc__cycles_elapsed.max",), f.same,
+           "elapsed GPU cycles of one launch"),
+    Metric("sm_mhz_in_ncu", "MHz", None, "time",
+           ("smsp__cycles_elapsed.avg.per_second|gpc__cycles_elapsed.avg.per_second",), f.times(1e-6),
+           "SM clock while ncu measured: times compare only at equal clocks"),
+)
+_LAUNCH = (
+    Metric("grid_blocks", "block", None, "launch", ("launch__grid_size",), f.same, "blocks in the grid"),
+    Metric("block_threads", "thread", None, "launch", ("launch__block_size",), f.same, "threads in a block"),
+    Metric("waves_per_sm", "wave", None, "launch", ("launch__waves_per_multiprocessor",), f.same,
+           "how often the grid fills all SMs"),
+    Metric("registers_per_thread", "register", "lower", "launch", ("launch__registers_per_thread",), f.same,
+           "registers that a thread holds"),
+    Metric("static_shared_bytes", "byte", None, "launch", ("launch__shared_mem_per_block_static",), f.same,
+           "shared memory of a block whose size the source fixes"),
+    Metric("shared_bytes_per_block", "byte", None, "launch", ("launch__shared_mem_per_block",), f.same,
+           "static, dynamic and driver-reserved shared memory of a block"),
+)
+_OCCUPANCY = (
+    Metric("theoretical_occupancy_pct", "%", "higher", "occupancy",
+           ("sm__maximum_warps_per_active_cycle_pct",), f.same,
+           "warps that the launch lets an SM hold, in percent of the most it can hold"),
+    Metric("achieved_occupancy_pct", "%", "higher", "occupancy",
+           ("sm__warps_active.avg.pct_of_peak_sustained_active",), f.same,
+           "warps that an SM held on average, in percent of the most it can hold"),
+    *(Metric(f"occupancy_limit_{resource}_blocks", "block", "higher", "occupancy",
+             (f"launch__occupancy_limit_{raw}",), f.same, f"blocks per SM that {meaning}")
+      for resource, raw, meaning in (
+          ("warps", "warps", "its warp slots allow"),
+          ("registers", "registers", "its registers allow"),
+          ("blocks", "blocks", "its block slots allow"),
+          ("barriers", "barriers", "its hardware barriers allow"))),
+    Metric("occupancy_limit_shared_memory_blocks", "block", "higher", "occupancy",
+           ("launch__occupancy_limit_shared_mem", "device__attribute_max_shared_memory_per_multiprocessor?",
+            "launch__shared_mem_per_block_allocated?",
+            *(f"@occupancy_limit_{other}_blocks" for other in ("warps", "registers", "blocks"))),
+           f.shared_memory_limit,
+           "blocks per SM that shared memory allows at its largest, unless the chosen size limits"),
+)
+_STALL = (
+    Metric("warp_cycles_per_issue", "cycle/inst", "lower", "stall",
+           ("smsp__average_warp_latency_per_inst_issued.ratio",), f.same,
+           "cycles between two instructions of a warp: the sum over all its states"),
+    Metric("issue_active_pct", "%", "higher", "stall",
+           ("smsp__issue_active.avg.per_cycle_active",), f.times(100.0),
+           "cycles in which a scheduler issued; stalls matter where this is well below 100"),
+    Metric("eligible_warps", "warp", "higher", "stall",
+           ("smsp__warps_eligible.avg.per_cycle_active",), f.same,
+           "warps per scheduler and cycle that could have issued"),
+    *(Metric(f"stall_{reason}_cycles_per_issue", "cycle/inst", _better(reason), "stall",
+             (STALL.format(reason),), f.same, f"cycles per issued instruction that a warp spent in {reason}")
+      for reason in STALL_REASONS),
+    *(Metric(f"stall_{reason}_pct", "%", _better(reason), "stall",
+             (f"@stall_{reason}_cycles_per_issue",
+              *(f"@stall_{other}_cycles_per_issue" for other in EVERYWHERE),
+              *(f"@stall_{other}_cycles_per_issue?" for other in SOME_CHIPS)), f.share_pct,
+             f"share of a warp's cycles spent in {reason}; all states add up to 100")
+      for reason in STALL_REASONS),
+)
+_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
+_NO_SHARED = "the kernel makes no shared-memory access"
+_SHARED = (
+    Metric("shared_wavefronts", "wavefront", "lower", "shared", ("memory_l1_wavefronts_shared",), f.same,
+           "passes through shared memory that the kernel's addresses cause"),
+    Metric("shared_wavefronts_ideal", "wavefront", None, "shared",
+           ("memory_l1_wavefronts_shared_ideal",), f.same,
+           "passes that the same accesses need without any bank conflict"),
+    Metric("shared_wavefronts_excess", "wavefront", "lower", "shared",
+           ("@shared_wavefronts", "@shared_wavefronts_ideal"), f.difference,
+           "passes lost to bank conflicts: zero proves that the access pattern has none"),
+    Metric("shared_conflict_ways", "ratio", "lower", "shared",
+           ("@shared_wavefronts", "@shared_wavefronts_ideal"), f.quotient(_NO_SHARED),
+           "passes per needed pass: 1 without conflicts, 32 at worst"),
+    Metric("shared_load_bank_conflicts", "conflict", "lower", "shared", (_CONFLICTS.format("ld"),), f.same,
+           "hardware counter for loads; it also counts contention with other traffic"),
+    Metric("shared_store_bank_conflicts", "conflict", "lower", "shared", (_CONFLICTS.format("st"),), f.same,
+           "hardware counter for stores; it also counts contention with other traffic"),
+)
+
+
+def _sectors(kind: str, op: str) -> Metric:
+    raw = f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}.sum"
+    return Metric(f"global_{kind}_sectors_per_request", "sector/request", "lower", "memory",
+                  (raw.format("sectors"), raw.format("requests")),
+                  f.quotient(f"the kernel makes no global {kind}"),
+                  f"32-byte sectors per warp-wide {kind}: 4, 8, 16 for coalesced values of 4, 8, 16 bytes")
+
+
+_MEMORY = (
+    _sectors("load", "ld"),
+    _sectors("store", "st"),
+    Metric("dram_bytes_read", "byte", "lower", "memory",
+           ("dram__bytes_read.sum|dram__bytes_op_read.sum",), f.same,
+           "bytes read from device memory"),
+    Metric("dram_bytes_written", "byte", "lower", "memory",
+           ("dram__bytes_write.sum|dram__bytes_op_write.sum",), f.same,
+           "bytes written to device memory while the kernel ran"),
+    Metric("dram_bytes", "byte", "lower", "memory",
+           ("dram__bytes.sum?", "@dram_bytes_read?", "@dram_bytes_written?"), f.whole_or_parts,
+           "bytes between device memory and L2"),
+    Metric("l2_bytes", "byte", "lower", "memory", ("lts__t_bytes.sum",), f.same, "bytes looked up in L2"),
+    Metric("l1_bytes", "byte", "lower", "memory", ("l1tex__t_bytes.sum",), f.same,
+           "bytes looked up in L1: global, local, texture; not shared memory"),
+    Metric("dram_gbytes_per_s", "GB/s", "higher", "memory",
+           ("dram__bytes.sum.per_second?", "@dram_bytes?", "@duration_us?"), f.gbytes_per_s,
+           "device memory traffic per time"),
+    Metric("dram_throughput_pct", "%", "higher", "memory", (f"gpu__dram_throughput{ELAPSED}",), f.same,
+           "device memory traffic, in percent of its peak"),
+    Metric("l2_throughput_pct", "%", "higher", "memory", (f"lts__throughput{ELAPSED}",), f.same,
+           "the busiest part of L2, in percent of its peak"),
+    Metric("l1_throughput_pct", "%", "higher", "memory",
+           ("l1tex__throughput.avg.pct_of_peak_sustained_active",), f.same,
+           "the busiest part of L1 and shared memory, in percent of its peak"),
+    Metric("l1_hit_pct", "%", "higher", "memory", ("l1tex__t_sector_hit_rate.pct",), f.same,
+           "sectors found in L1"),
+    Metric("l2_hit_pct", "%", "higher", "memory", ("lts__t_sector_hit_rate.pct",), f.same,
+           "sectors found in L2"),
+)
+_PIPES = {
+    "fma": "sm__pipe_fma_cycles_active", "alu": "sm__pipe_alu_cycles_active",
+    "lsu": "sm__inst_executed_pipe_lsu", "fp64": "sm__pipe_fp64_cycles_active",
+    "tensor": "sm__pipe_tensor_cycles_active", "xu": "sm__inst_executed_pipe_xu",
+}
+_COMPUTE = (
+    *(Metric(f"pipe_{pipe}_pct", "%", "higher", "compute", (f"{raw}{ELAPSED}",), f.same,
+             f"use of the {pipe} pipe, in percent of its peak") for pipe, raw in _PIPES.items()),
+    Metric("sm_throughput_pct", "%", "higher", "compute", (f"sm__throughput{ELAPSED}",), f.same,
+           "the busiest part of the SM, in percent of its peak"),
+    Metric("fp32_flops", "flop", None, "compute",
+           (*(THREAD_OP.format(op) for op in ("fadd", "fmul", "ffma")),
+            *(THREAD_OP.format(op) + "?" for op in ("fadd2", "fmul2", "ffma2"))), f.fp32_flops,
+           "single-precision operations; a fused multiply-add counts two"),
+    Metric("fp64_flops", "flop", None, "compute",
+           tuple(THREAD_OP.format(op) for op in ("dadd", "dmul", "dfma")), f.flops,
+           "double-precision operations"),
+    Metric("fp16_flops", "flop", None, "compute",
+           tuple(THREAD_OP.format(op) for op in ("hadd", "hmul", "hfma")), f.fp16_flops,
+           "half-precision operations outside tensor cores; compilers also set registers this way"),
+    Metric("tensor_flops", "flop", None, "compute",
+           (*(f"{OPCODE_COUNTER}:{opcode}?" for opcode in TENSOR_OPCODES),
+            *(TENSOR_PATH.format(kind) + "?" for kind in TENSOR_TYPES)), f.tensor_flops,
+           "floating-point operations of the tensor cores"),
+    Metric("arithmetic_intensity_flop_per_byte", "flop/byte", "higher", "compute",
+           ("@fp32_flops", "@fp64_flops", "@fp16_flops", "@tensor_flops", "@dram_bytes"), f.intensity,
+           "floating-point operations per byte of device memory traffic"),
+    Metric("instructions_executed", "inst", "lower", "compute", ("smsp__inst_executed.sum",), f.same,
+           "instructions, counted per warp"),
+    Metric("ipc", "inst/cycle", "higher", "compute", ("sm__inst_executed.avg.per_cycle_active",), f.same,
+           "instructions per cycle of an active SM; four at most"),
+    Metric("threads_per_instruction", "thread", "higher", "compute", (THREADS_COUNTER, OPCODE_COUNTER),
+           f.quotient("no instruction was counted"), "threads that an instruction works for, of 32"),
+    *(Metric(f"inst_{opcode.lower()}", "inst", None, "compute", (f"{OPCODE_COUNTER}:{opcode}",), f.same,
+             f"executed {opcode} instructions, counted per warp") for opcode in OPCODES),
+)
+_BUILD = (
+    Metric("constant_bytes", "byte", None, "build", (), None, "constant memory, arguments included"),
+    Metric("stack_bytes", "byte", "lower", "build", (), None, "stack frame of a thread"),
+    Metric("spill_store_bytes", "byte", "lower", "build", (), None, "register spills written, per thread"),
+    Metric("spill_load_bytes", "byte", "lower", "build", (), None, "register spills read back, per thread"),
+    Metric("barriers", "barrier", None, "build", (), None, "hardware barriers that a block uses"),
+    Metric("sass_instructions", "inst", None, "build", (), None, "instructions in the kernel's machine code"),
+)
+# fmt: on
+
+METRICS = MappingProxyType(
+    {m.name: m for m in (*_TIME, *_LAUNCH, *_OCCUPANCY, *_STALL, *_SHARED, *_MEMORY, *_COMPUTE, *_BUILD)}
+)

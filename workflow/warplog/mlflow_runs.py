@@ -1,0 +1,190 @@
+"""What the MLflow runs of one family hold: parameters, tags and metric points, taken from the tables."""
+
+import dataclasses
+import datetime
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from warplog import figure_data, metrics
+from warplog.errors import WarplogError
+from warplog.figure_data import FigureTables
+from warplog.mlflow_points import Point, Row, case_steps, counted, known, main_rows, measured
+
+# Worst first. A variant that only lacks what a case needs did not run: that is no failure.
+_FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
+_ABSENCES = ("missing", "denied", "unsupported", "skipped")
+# Columns of `variants` that become parameters.
+FACTS = ("registers_per_thread", "static_shared_bytes", "spill_bytes")
+_PROVENANCE = (
+    "campaign",
+    "origin",
+    "gpu",
+    "gpu_name",
+    "arch",
+    "driver",
+    "cuda",
+    "clocks",
+    "commit",
+    "content_sha256",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that MLflow is told about one variant in one campaign, except its files and its note.
+
+    `looks` are tags that depend on the other variants too (colour, place in the ladder): they are changed in
+    place, while any other change makes a new run.
+    """
+
+    family: str
+    variant: str
+    key: str
+    status: str
+    reason: str
+    started_ms: int
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: tuple[Point, ...]
+    looks: Mapping[str, str]
+
+    @property
+    def outcome(self) -> str:
+        """MLflow's own word for the status: FINISHED, FAILED, or KILLED for what did not run."""
+        return "FINISHED" if self.status == "ok" else "KILLED" if self.status in _ABSENCES else "FAILED"
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether ratios refer to this variant."""
+        return self.tags["role"] == "baseline"
+
+    def headline(self, name: str) -> float:
+        """The single number `headline/<name>`; NaN where there is none."""
+        return next((p.value for p in self.points if p.name == f"headline/{name}"), math.nan)
+
+
+def load(tables: Path, family: str, campaign: Mapping[str, Any]) -> FigureTables:
+    """The tables of one family, cut down to the rows of one campaign, variants in ladder order.
+
+    Raises:
+        WarplogError: the tables cannot be read, or hold no variant of that family in the campaign.
+    """
+    data = figure_data.load(tables, family, str(campaign["gpu"]))
+    cut = {
+        name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
+        for name, frame in vars(data).items()
+        if "campaign" in frame
+    }
+    if cut["variants"].empty:
+        raise WarplogError(
+            f"{tables}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
+        )
+    cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
+    return dataclasses.replace(data, **cut)
+
+
+def runs(
+    data: FigureTables, campaign: Mapping[str, Any], colours: Mapping[str, str] = MappingProxyType({})
+) -> list[Run]:
+    """One run per variant, in ladder order; `colours` are hexadecimal, by variant."""
+    rows = {name: getattr(data, name).to_dict("records") for name in ("measurements", "metrics", "variants")}
+    found = [_run(data, variant, rows, campaign) for variant in rows["variants"]]
+    return [dataclasses.replace(run, looks={**run.looks, **_colour(colours, run.variant)}) for run in found]
+
+
+def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
+    return {"mlflow.runColor": colours[variant]} if variant in colours else {}
+
+
+def _run(
+    data: FigureTables, variant: Row, rows: Mapping[str, Sequence[Row]], campaign: Mapping[str, Any]
+) -> Run:
+    name = str(variant["variant"])
+    times = [row for row in rows["measurements"] if row["variant"] == name]
+    counters = _counters([row for row in rows["metrics"] if row["variant"] == name], data.profiled_case)
+    steps = case_steps(rows["measurements"], data.case)
+    points = [*measured(times, steps, data.case), *counted(counters, steps, data.profiled_case)]
+    unique = {(point.name, point.step): point for point in reversed(points)}
+    status, reason = status_of([(str(r["status"]), str(r["reason"])) for r in times])
+    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign["started"])
+    about = {"status": status, "reason": reason, "measured_at": started}
+    commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
+    tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
+    return Run(
+        family=data.family,
+        variant=name,
+        key=f"{campaign['campaign']}/{campaign['gpu']}/{data.family}/{name}",
+        status=status,
+        reason=reason,
+        started_ms=_milliseconds(started),
+        params=_params(variant),
+        tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
+        points=tuple(sorted(unique.values(), key=lambda p: (p.name, p.step))),
+        looks={"ladder_order": _number(variant["order"])},
+    )
+
+
+def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
+    """One row per metric and case; the build's facts are those of the kernel that the counters are of."""
+    cases = {str(row["case"]): [r for r in rows if r["case"] == row["case"]] for row in rows}
+    kernel = _kernel(main_rows(cases.get(profiled_case, [])))
+    return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
+
+
+def _kernel(rows: Sequence[Row]) -> str:
+    return next((str(r["kernel"]) for r in rows if r["kernel"] and r["tool"] == "ncu"), "")
+
+
+def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
+    """What the counters of the profiled case come to, in words; nothing where there are none."""
+    mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
+    if not mine:
+        return {}
+    return {
+        "counters_case": profiled_case,
+        "main_kernel": _kernel(mine),
+        "dominant_stall": metrics.dominant_stall(mine) or "",
+        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(mine)),
+    }
+
+
+def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Of (status, reason) per case: the worst failure; else ok where any is; else why none ran."""
+    for wanted in (*_FAILURES, "ok", *_ABSENCES):
+        reasons = [reason for status, reason in cases if status == wanted]
+        if reasons:
+            return wanted, next((reason for reason in reasons if reason), "")
+    return "missing", "not measured"
+
+
+def _params(variant: Row) -> dict[str, str]:
+    """Numbers as plain numbers: the UI's parallel coordinates need them so."""
+    tuning = json.loads(variant.get("parameters") or "{}")
+    facts = {name: variant.get(name) for name in FACTS}
+    words = {"variant": str(variant["variant"]), "parent": str(variant["parent"] or "")}
+    plain = {name: _number(value) for name, value in {**tuning, **facts}.items() if known(value)}
+    return {name: word for name, word in words.items() if word} | plain
+
+
+def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
+    tags = {name: str(campaign.get(name) or "") for name in _PROVENANCE}
+    tags |= {f"tool.{tool}": str(found or "") for tool, found in dict(campaign.get("tools") or {}).items()}
+    words = ("family", "variant", "parent", "source_sha256", "build_origin")
+    tags |= {name: str(variant.get(name) or "") for name in words}
+    return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _milliseconds(moment: str) -> int:
+    try:
+        return int(datetime.datetime.fromisoformat(moment).timestamp() * 1000)
+    except ValueError:
+        return 0

@@ -1,0 +1,69 @@
+"""Opcode counts per kernel from `cuobjdump -sass`: what the compiler really emitted."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from warplog.errors import WarplogError
+
+_TARGET = re.compile(r"^\s*code for (sm_\w+)")
+_FUNCTION = re.compile(r"^\s*Function : (\S+)")
+_INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][A-Za-z0-9_.]*)\s*([^;]*);")
+
+Listing = list[tuple[int, str, str]]
+
+
+def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
+    """Instructions by full opcode (`LDG.E.128.CONSTANT`) for each kernel, by its mangled name.
+
+    Predicates are not part of an opcode. Left out is what the assembler appends to every function and no
+    warp executes: the NOPs after the last instruction and the branch to itself before them.
+    The code of functions that were not inlined is listed, and counted, with the kernel that holds it.
+
+    Raises:
+        WarplogError: the dump holds several architectures and `arch` names none of them.
+    """
+    listings: dict[tuple[str, str], Listing] = {}
+    target, current = "", None
+    for line in text.splitlines():
+        if instruction := _INSTRUCTION.match(line):
+            if current is not None:
+                current.append((int(instruction[1], 16), instruction[2], instruction[3].strip()))
+        elif found := _TARGET.match(line):
+            target, current = found[1], None
+        elif function := _FUNCTION.match(line):
+            current = listings.setdefault((target, function[1]), [])
+    chosen = _one_target(listings, arch)
+    return {name: Counter(op for _, op, _ in _without_padding(code)) for name, code in chosen.items()}
+
+
+def targets(text: str) -> tuple[str, ...]:
+    """The architectures in a dump, such as ("sm_80", "sm_90a"), in its order."""
+    return tuple(dict.fromkeys(found[1] for line in text.splitlines() if (found := _TARGET.match(line))))
+
+
+def matching(opcodes: Mapping[str, int], prefix: str) -> int:
+    """How many instructions are `prefix` or one of its forms: "LDG" counts LDG.E.128, not LDGSTS."""
+    return sum(n for opcode, n in opcodes.items() if opcode == prefix or opcode.startswith(f"{prefix}."))
+
+
+def _one_target(listings: Mapping[tuple[str, str], Listing], arch: str | None) -> dict[str, Listing]:
+    targets = sorted({target for target, _ in listings})
+    if arch is None and len(targets) > 1:
+        raise WarplogError(f"SASS dump: holds {', '.join(targets)}: name one architecture")
+    if arch is not None and targets and arch not in targets:
+        raise WarplogError(f"SASS dump: {arch}: it holds only {', '.join(targets)}")
+    return {name: code for (target, name), code in listings.items() if arch in (None, target)}
+
+
+def _without_padding(code: Listing) -> Listing:
+    end = len(code)
+    while end and code[end - 1][1] == "NOP":
+        end -= 1
+    if end and _branches_to_itself(*code[end - 1]):
+        end -= 1
+    return code[:end]
+
+
+def _branches_to_itself(address: int, opcode: str, operands: str) -> bool:
+    return opcode.split(".")[0] == "BRA" and operands.split(",")[-1].strip() == f"{address:#x}"

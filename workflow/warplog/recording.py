@@ -1,0 +1,62 @@
+"""Recording a campaign: a live one's records and tables, without the large files, under results/recorded/."""
+
+import re
+import shutil
+from pathlib import Path
+
+from warplog import layout
+from warplog.errors import WarplogError
+from warplog.records import Record, read_json
+
+_KEPT = ("campaign/*.json", "build/*/*/*/record.json", "check/*/*/*.json", "time/*/*/*.json", "profile/*/*/*.json",
+         "extract/*/*/*.json", "tables/*")  # fmt: skip
+_MOST_BYTES = 20 << 20
+
+
+def record_campaign(project: Path, name: str) -> tuple[Path, int]:
+    """Copies the live campaign in results/ to results/recorded/<name>; the folder and its bytes.
+
+    What was recorded under that name before is replaced once the copy is whole.
+
+    Raises:
+        WarplogError: there is no finished live campaign, its tables are not live, or it is over 20 MiB.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
+        raise WarplogError(f"{name!r}: a recorded campaign's name is lower case letters, digits and hyphens")
+    results = project / layout.RESULTS
+    campaign = _campaign(results)
+    target = project / layout.recorded_root(name)
+    fresh = target.with_name(f".{name}.part")
+    shutil.rmtree(fresh, ignore_errors=True)
+    total = 0
+    for source in sorted({p for pattern in _KEPT for p in results.glob(pattern) if p.is_file()}):
+        place = fresh / source.relative_to(results)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, place)
+        total += source.stat().st_size
+    if total > _MOST_BYTES:
+        shutil.rmtree(fresh)
+        raise WarplogError(
+            f"{campaign['campaign']}: {total} bytes, over the {_MOST_BYTES} that a recorded campaign may have"
+        )
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
+    return target, total
+
+
+def _campaign(results: Path) -> Record:
+    files = sorted((results / "campaign").glob("*.json"))
+    if len(files) != 1:
+        raise WarplogError(
+            f"{results}/campaign: {len(files)} live campaigns; run `snakemake` on a GPU machine first"
+        )
+    tables = results / "tables" / "measurements.csv"
+    if not tables.is_file():
+        raise WarplogError(f"{tables}: is missing; let the campaign finish first")
+    head = tables.read_text(encoding="utf-8").splitlines()
+    if len(head) < 2 or ",live," not in head[1]:
+        raise WarplogError(
+            f"{tables}: its rows are not live: these tables were made from a recorded campaign"
+        )
+    record: Record = read_json(files[0], "record")
+    return record

@@ -1,0 +1,145 @@
+"""Any report that a profiler or compiler wrote, recognised by its content, as rows of metrics.
+
+For reports that warplog did not capture itself: there are no cases, so kernels are told apart by name and
+launch. A row has the keys source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status
+and reason; what a report does not say is "".
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from warplog.errors import WarplogError
+from warplog.metrics import METRICS, evaluate
+from warplog.parsers import ncu_blocks, ncu_rep, nsys_sqlite, ptxas, sass, sqlite_tables
+from warplog.parsers.nsys_sqlite import NsysKernel
+
+Row = dict[str, Any]
+_MOST_TEXT_BYTES = 64 * 1024**2
+_PTXAS_FACTS = (
+    "registers_per_thread",
+    "static_shared_bytes",
+    "constant_bytes",
+    "stack_bytes",
+    "spill_store_bytes",
+    "spill_load_bytes",
+    "barriers",
+)
+
+
+def read_any(path: Path) -> list[Row]:
+    """The rows of an ncu report, an nsys SQLite export, a log of `nvcc -Xptxas -v` or a SASS dump.
+
+    Raises:
+        WarplogError: the file is missing, damaged, cut, or none of these; one line names it and the remedy.
+    """
+    start = _start(path)
+    if ncu_blocks.is_report(start):
+        rows = list(_ncu(path))
+    elif sqlite_tables.is_sqlite(start):
+        rows = list(_nsys(path))
+    else:
+        rows = list(_text(path))
+    if not rows:
+        raise WarplogError(f"{path}: holds no kernel")
+    return [{"source": path.name, **row} for row in rows]
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    if not start:
+        raise WarplogError(f"{path}: is empty")
+    return start
+
+
+def _ncu(path: Path) -> Iterator[Row]:
+    report = ncu_rep.read(path)
+    for launch in report.launches:
+        major, minor = launch.compute_capability
+        common = {
+            "tool": "ncu",
+            "tool_version": report.tool_version,
+            "gpu": launch.gpu_name,
+            "cc": f"{major}.{minor}",
+            "kernel": launch.kernel,
+            "launch": launch.index,
+        }
+        for found in evaluate(launch.counters, launch.compute_capability):
+            yield {**common, **found._asdict()}
+
+
+def _nsys(path: Path) -> Iterator[Row]:
+    """One group of rows for each kernel and launch shape; times are medians over its launches."""
+    report = nsys_sqlite.read(path)
+    groups: dict[tuple[object, ...], list[NsysKernel]] = {}
+    for kernel in report.kernels:
+        groups.setdefault((kernel.name, kernel.grid, kernel.block), []).append(kernel)
+    for number, kernels in enumerate(groups.values()):
+        first = kernels[0]
+        values = {
+            "nsys_kernel_duration_us": median(k.duration_ns for k in kernels) * 1e-3,
+            "nsys_launches": len(kernels),
+            "registers_per_thread": first.registers,
+            "static_shared_bytes": first.static_shared_bytes,
+            "grid_blocks": first.grid[0] * first.grid[1] * first.grid[2],
+            "block_threads": first.block[0] * first.block[1] * first.block[2],
+        }
+        for metric, value in values.items():
+            yield _row("nsys", report.tool_version, report.gpu_name, "", first.name, number, metric, value)
+
+
+def _text(path: Path) -> Iterator[Row]:
+    if path.stat().st_size > _MOST_TEXT_BYTES:
+        raise WarplogError(f"{path}: over {_MOST_TEXT_BYTES} bytes of text; is it a compiler's log or SASS?")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if "ptxas info" in text:
+        for number, kernel in enumerate(ptxas.parse(text)):
+            for metric in _PTXAS_FACTS:
+                value = getattr(kernel, metric)
+                yield _row("ptxas", "", "", kernel.arch, kernel.kernel, number, metric, value)
+    elif "code for sm_" in text and "Function :" in text:
+        yield from _sass(text)
+    else:
+        raise WarplogError(
+            f"{path}: is no ncu report, no nsys SQLite export, no `nvcc -Xptxas -v` log and no SASS dump"
+        )
+
+
+def _sass(text: str) -> Iterator[Row]:
+    for arch in sass.targets(text):
+        for number, (mangled, opcodes) in enumerate(sass.parse(text, arch).items()):
+            counts = {"sass_instructions": sum(opcodes.values())}
+            counts |= {f"sass_{opcode}": count for opcode, count in sorted(opcodes.items())}
+            for metric, count in counts.items():
+                yield _row("cuobjdump", "", "", arch, mangled, number, metric, count)
+
+
+def _row(
+    tool: str, version: str, gpu: str, arch: str, kernel: str, launch: int, metric: str, value: float | None
+) -> Row:
+    unit = METRICS[metric].unit if metric in METRICS else "inst"
+    status, reason = ("ok", "") if value is not None else ("missing", f"{tool} does not say")
+    return {
+        "tool": tool,
+        "tool_version": version,
+        "gpu": gpu,
+        "cc": _capability(arch),
+        "kernel": kernel,
+        "launch": launch,
+        "metric": metric,
+        "value": value,
+        "unit": unit,
+        "status": status,
+        "reason": reason,
+    }
+
+
+def _capability(arch: str) -> str:
+    """`9.0` of `sm_90a`; empty where the architecture is."""
+    digits = "".join(letter for letter in arch if letter.isdigit())
+    return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""

@@ -1,0 +1,48 @@
+"""What of the catalogue the configuration chooses: families, variants, cases."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from warplog.catalog import Family, Variant
+from warplog.errors import WarplogError
+from warplog.schema import suggest
+
+
+def choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
+    """The chosen names of the known ones: 'all', a list, or names separated by commas.
+
+    Raises:
+        WarplogError: a name is not known; the text suggests the nearest.
+    """
+    if value == "all":
+        return known
+    names = (
+        [n.strip() for n in str(value).split(",")] if not isinstance(value, list) else [str(n) for n in value]
+    )
+    for name in names:
+        if name not in known:
+            raise WarplogError(f"config: {key}: {name!r} is not there; {suggest(name, known)}")
+    return names
+
+
+def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
+    """The chosen variants of each family, in ladder order; the baseline of a family that has any is among them."""
+    full = {f"{f.name}/{v.name}" for f in families.values() for v in f.variants}
+    names = set(choice(value, sorted(full | {n.split("/")[1] for n in full}), "variants"))
+    chosen = {}
+    for family in families.values():
+        picked = tuple(
+            v for v in family.variants if value == "all" or {v.name, f"{family.name}/{v.name}"} & names
+        )
+        if picked:
+            chosen[family.name] = tuple(
+                v for v in family.variants if v in picked or v.name == family.baseline
+            )
+    return chosen
+
+
+def choose_cases(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
+    """The chosen timed cases of each family."""
+    known = sorted({c for f in families.values() for c in f.cases})
+    names = choice(value, known, "cases")
+    return {f.name: tuple(c for c in f.cases if c in names) for f in families.values()}

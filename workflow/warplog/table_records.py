@@ -1,0 +1,77 @@
+"""The records of a campaign as the tables read them: live or recorded, and some of them missing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog import layout
+from warplog.records import Record, read_json
+
+_STAGES = ("build", "check", "time")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the records of a campaign lie and what they are called in the tables.
+
+    Attributes:
+        root: results (live) or results/recorded/<name>; builds always come from results.
+        origin: 'live' or 'recorded', for all that comes from `root`.
+    """
+
+    root: Path
+    gpu: str
+    arch: str
+    origin: str
+    campaign: Record
+
+    def labels(self) -> dict[str, Any]:
+        """The columns that say where a row comes from."""
+        return {
+            "gpu": self.gpu,
+            "gpu_name": self.campaign["gpu_name"],
+            "origin": self.origin,
+            "campaign": self.campaign["campaign"],
+        }
+
+
+@dataclass(frozen=True)
+class VariantRecords:
+    """All records of one variant; a stage without one has status 'missing'."""
+
+    build: Record
+    check: Record
+    time: Record
+    extract: Record
+
+    def verdict(self) -> tuple[str, str]:
+        """Status and reason of the first stage that is not ok: what the variant's rows must say."""
+        for stage in _STAGES:
+            record: Record = getattr(self, stage)
+            if record["status"] not in ("ok", "skipped"):
+                return record["status"], record["reason"]
+        return self.time["status"], self.time["reason"]
+
+
+def read_records(source: Source, family: str, variant: str) -> VariantRecords:
+    """The records of a variant from its files; missing ones say so."""
+    build = layout.build_folder(layout.RESULTS, source.arch, family, variant) / "record.json"
+    stages = {
+        s: layout.record(source.root, s, source.gpu, family, variant) for s in ("check", "time", "extract")
+    }
+    return VariantRecords(build=_read(build, source), **{s: _read(p, source) for s, p in stages.items()})
+
+
+def _read(path: Path, source: Source) -> Record:
+    if path.is_file():
+        record: Record = read_json(path, "record")
+        return record
+    where = f"the {source.origin} campaign {source.campaign['campaign']}"
+    return {
+        "status": "missing",
+        "reason": f"not in {where}",
+        "cases": [],
+        "rows": [],
+        "timeline": [],
+        "kernels": [],
+    }

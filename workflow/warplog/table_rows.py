@@ -1,0 +1,209 @@
+"""The rows of the tables: what the records of one campaign say, variant by variant."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from warplog.build import source_fingerprint
+from warplog.catalog import Family, Variant
+from warplog.device import Gpu, Peaks
+from warplog.records import Record
+from warplog.table_columns import TABLES
+from warplog.table_records import Source, VariantRecords, read_records
+
+Row = dict[str, Any]
+AGREE_RELATIVE, AGREE_US = 0.03, 1.0
+
+
+def make_rows(
+    source: Source, families: Mapping[str, Family], cases: Mapping[str, tuple[str, ...]],
+    chosen: Mapping[str, tuple[Variant, ...]], gpu: Gpu, peaks: Peaks,
+) -> dict[str, list[Row]]:  # fmt: skip
+    """The rows of all tables."""
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for name, variants in chosen.items():
+        family = families[name]
+        measured: list[Row] = []
+        for variant in variants:
+            records = read_records(source, name, variant.name)
+            rows["variants"].append(_variant_row(family, variant, records, source))
+            measured += (_measurement(family, variant, case, records, source) for case in cases[name])
+            rows["metrics"] += _metric_rows(family, variant, records, source)
+            rows["timeline"] += (
+                {"family": name, "variant": variant.name, **event, **source.labels()}
+                for event in records.extract["timeline"]
+            )
+        add_ratios(measured, family.baseline)
+        rows["measurements"] += measured
+    named = {"gpu": source.gpu, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
+    rows["gpus"].append({**named, **asdict(peaks)})
+    return rows
+
+
+def add_ratios(rows: list[Row], baseline: str) -> None:
+    """Ratios to the baseline's median of the same case; none where either has no time."""
+    medians = {r["case"]: r.get("median_us") for r in rows if r["variant"] == baseline}
+    for row in rows:
+        row["baseline"] = baseline
+        of_baseline = medians.get(row["case"])
+        if of_baseline and row.get("median_us"):
+            row["ratio_to_baseline"] = of_baseline / row["median_us"]
+            row["ratio_q1"] = of_baseline / row["q3_us"]
+            row["ratio_q3"] = of_baseline / row["q1_us"]
+
+
+def agreement(
+    cold_us: float, hot_us: float, ncu_us: float | None, nsys_us: float | None, kernels: int = 1
+) -> str:
+    """'ok', or the numbers that differ by more than 3 % + 1 us; '' where no profiler measured the case.
+
+    Like is compared with like: cold time with ncu's duration behind its own cache flush, hot time with nsys'
+    back-to-back launches. A launch of several `kernels` is not quite alike, and says so: ncu flushes before
+    each of them and leaves out the gaps between.
+    """
+    pairs = [("cold", cold_us, "ncu", ncu_us), ("hot", hot_us, "nsys", nsys_us)]
+    known = [(a, x, b, y) for a, x, b, y in pairs if y is not None]
+    apart = [
+        f"{a} {x:.4g} us, {b} {y:.4g} us"
+        for a, x, b, y in known
+        if abs(x - y) > AGREE_RELATIVE * y + AGREE_US
+    ]
+    why = f" ({kernels} kernels a launch, each cold in ncu)" if kernels > 1 else ""
+    return f"disagree: {'; '.join(apart)}{why}" if apart else "ok" if known else ""
+
+
+def _measurement(family: Family, variant: Variant, case: str, records: VariantRecords, source: Source) -> Row:
+    problem = family.cases[case]
+    row: Row = {
+        "family": family.name,
+        "variant": variant.name,
+        "case": case,
+        "size": int(family.value(family.size, problem)),
+        "source_sha256": records.time.get("source_sha256", ""),
+        "measured_at": records.time.get("provenance", {}).get("finished", ""),
+        "commit": records.time.get("provenance", {}).get("commit", ""),
+        "clocks": records.time.get("provenance", {}).get("clocks", ""),
+        **source.labels(),
+    }
+    status, reason = records.verdict()
+    found = next((c for c in records.time["cases"] if c["case"] == case), None)
+    if found is None or found["status"] == "skipped":
+        return row | {
+            "status": "missing" if status == "ok" else status,
+            "reason": reason or "case was not timed",
+        }
+    row |= {"status": found["status"], "reason": found["reason"]}
+    if found["status"] == "ok":
+        row |= _times(family, case, found, records)
+        if source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant):
+            row["reason"] = "; ".join(
+                filter(None, [row["reason"], "recorded for an earlier version of this source"])
+            )
+    return row
+
+
+def _times(family: Family, case: str, found: Record, records: VariantRecords) -> Row:
+    problem, cold, hot = family.cases[case], found["cold"], found["hot"]
+    kept = (
+        "median_us",
+        "q1_us",
+        "q3_us",
+        "min_us",
+        "max_us",
+        "mean_us",
+        "samples",
+        "rel_spread",
+        "empty_us",
+        "sm_mhz",
+    )
+    median = cold["median_us"]
+    ncu_us, kernels = _duration(records.extract["rows"], case, "duration_us", "ncu")
+    nsys_us, _ = _duration(records.extract["rows"], case, "nsys_duration_us", "nsys")
+    errors = [
+        c["max_error_over_tolerance"] for c in records.check["cases"] if "max_error_over_tolerance" in c
+    ]
+    return {
+        **{k: cold[k] for k in kept},
+        "hot_us": hot["median_us"],
+        "hot_rel_spread": hot["rel_spread"],
+        "power_w": found.get("power_w"),
+        "temperature_c": found.get("temperature_c"),
+        "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
+        "gflops": family.value(family.flops, problem) / median / 1e3 if median > 0 else None,
+        "gbytes_per_s": family.value(family.bytes_moved, problem) / median / 1e3 if median > 0 else None,
+        "max_error_over_tolerance": max(errors, default=None),
+        "ncu_us": ncu_us,
+        "nsys_us": nsys_us,
+        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, kernels),
+    }
+
+
+def _duration(rows: list[Row], case: str, metric: str, tool: str) -> tuple[float | None, int]:
+    """The launch's duration, all kernels of the case summed (None where the tool has none), and their number."""
+    values = [r["value"] for r in rows if (r["case"], r["metric"], r["tool"]) == (case, metric, tool)]
+    return (sum(values) if values and None not in values else None), len(values)
+
+
+def _metric_rows(family: Family, variant: Variant, records: VariantRecords, source: Source) -> Iterator[Row]:
+    key = {"family": family.name, "variant": variant.name}
+    build = records.build
+    labels = source.labels()
+    origin = {**labels, "origin": build.get("origin", labels["origin"])}
+    for kernel in build.get("kernels", ()):
+        yield from ({**key, **origin, **row} for row in _build_facts(kernel, build["tools"]))
+    for row in records.extract["rows"]:
+        yield {**key, **labels, **row}
+
+
+def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
+    common = {"case": "", "kernel": kernel["kernel"], "launch": 0, "status": "ok", "reason": ""}
+    ptxas = (
+        "static_shared_bytes",
+        "stack_bytes",
+        "spill_store_bytes",
+        "spill_load_bytes",
+        "registers_per_thread",
+    )
+    for metric in ptxas:
+        unit = "B" if metric.endswith("_bytes") else "registers"
+        yield {**common, "metric": metric, "value": kernel[metric], "unit": unit, "tool": "ptxas",
+               "tool_version": tools["nvcc"]}  # fmt: skip
+    counts = {"sass_instructions": kernel["sass_instructions"]}
+    counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
+    for metric, count in counts.items():
+        yield {**common, "metric": metric, "value": count, "unit": "instructions", "tool": "cuobjdump",
+               "tool_version": tools["cuobjdump"]}  # fmt: skip
+
+
+def _variant_row(family: Family, variant: Variant, records: VariantRecords, source: Source) -> Row:
+    kernels = records.build.get("kernels", ())
+    headline = family.cases[family.headline_case]
+    status, reason = records.verdict()
+    return {
+        "family": family.name,
+        "variant": variant.name,
+        "order": family.variants.index(variant),
+        "rungs": len(family.variants),
+        "parent": variant.parent,
+        "idea": variant.idea,
+        "credit": variant.credit,
+        "is_baseline": variant.name == family.baseline,
+        "headline_case": family.headline_case,
+        "profile_cases": ",".join(family.profile_cases),
+        "size_label": family.size_label,
+        "title": family.title,
+        "flops": family.value(family.flops, headline),
+        "bytes": family.value(family.bytes_moved, headline),
+        "parameters": json.dumps(dict(variant.parameters)),
+        "status": status,
+        "reason": reason,
+        "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
+        "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
+        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels)
+        if kernels
+        else None,
+        "build_origin": records.build.get("origin", ""),
+        "source_sha256": source_fingerprint(variant),
+        **source.labels(),
+    }
