@@ -12,6 +12,9 @@ min_version("9.20")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 # Inert unless containers are asked for (--sdm apptainer).
 container: "docker://nvidia/cuda:13.0.2-devel-ubuntu24.04"
 

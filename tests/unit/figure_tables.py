@@ -67,7 +67,9 @@ def sgemm(
     for name in kept:
         parent, rate, *rest = SGEMM[name]
         status = failed.get(name, "ok")
-        variants.append(_variant("sgemm", name, orders[name], parent, name == "cublas", "4096", "256,4096"))
+        variants.append(
+            _variant("sgemm", name, orders[name], parent, name == "cublas", "4096", "256,4096", len(SGEMM))
+        )
         for size in SIZES:
             flops, moved = 2.0 * size**3, 16.0 * size**2
             gflops = rate * _fill(size, orders[name]) / _fill(4096, orders[name])
@@ -84,7 +86,9 @@ def vector_add(names: tuple[str, ...] = ("scalar", "float4", "grid_stride")) -> 
     """A family that DRAM bounds (1/12 FLOP/B) and that has no baseline."""
     rows, counters, events, variants = [], [], [], []
     for order, name in enumerate(names):
-        variants.append(_variant("vector_add", name, order, names[0] if order else "", False, "16Mi", "16Mi"))
+        variants.append(
+            _variant("vector_add", name, order, names[0] if order else "", False, "16Mi", "16Mi", 3)
+        )
         for power in range(16, 28, 2):
             size = 2**power
             rate = (3.9e3 + 120 * order) * size / (size + 3e6) / 12
@@ -102,7 +106,7 @@ def twenty() -> FigureTables:
     rows, counters, events, variants = [], [], [], []
     for order, name in enumerate(names):
         parent = names[order - 1] if 0 < order < 19 else ""
-        variants.append(_variant("sgemm", name, order, parent, name == "library", "4096", "4096"))
+        variants.append(_variant("sgemm", name, order, parent, name == "library", "4096", "4096", 20))
         rate = 6000 * 1.12**order
         for size in SIZES:
             gflops = rate * _fill(size, order) / _fill(4096, order)
@@ -133,9 +137,10 @@ def _fill(size: int, order: int) -> float:
     return 1 / (1 + ((150 + 45 * order) / size) ** 2)
 
 
-def _variant(family, name, order, parent, is_baseline, headline, profiled):
+def _variant(family, name, order, parent, is_baseline, headline, profiled, rungs):
     return {
-        "family": family, "variant": name, "order": order, "parent": parent, "idea": f"the idea of {name}",
+        "family": family, "variant": name, "order": order, "rungs": rungs, "parent": parent,
+        "idea": f"the idea of {name}",
         "credit": "", "is_baseline": is_baseline, "headline_case": headline, "profile_cases": profiled,
         "parameters": json.dumps({}), "registers_per_thread": 64, "static_shared_bytes": 0, "spill_bytes": 0,
         "source_sha256": "0" * 64, "size_label": "M = N = K (elements)", **ORIGIN,

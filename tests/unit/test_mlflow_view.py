@@ -39,6 +39,7 @@ def test_every_metric_and_parameter_of_the_view_exists(view):
     names = {point.name for run in view.runs for point in run.points}
     params = {name for run in view.runs for name in run.params}
     tags = {name for run in view.runs for name in run.tags}
+    assert len(state["selectedColumns"]) > 10
     for column in state["selectedColumns"]:
         kind, name = column.rstrip("`").split(".`")
         assert name in {"metrics": names, "params": params, "tags": tags}[kind], column
@@ -83,6 +84,12 @@ def test_every_chart_lies_in_a_section_and_ours_come_first(view):
     assert len(set(names)) == len(sections)
 
 
+def test_a_view_of_all_campaigns_tells_them_apart(view):
+    columns = decode(replace(view, search="").tag())["selectedColumns"]
+    assert columns[0] == "tags.`campaign`"
+    assert "tags.`campaign`" not in decode(view.tag())["selectedColumns"]
+
+
 def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Path):
     data = mlflow_runs.load(write_tables(tmp_path), "histogram", CAMPAIGN)
     view = View("v", "", "gbytes_per_s", data.case, "elements", mlflow_runs.runs(data, CAMPAIGN))
@@ -95,8 +102,9 @@ def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Pat
     ]
     assert state["orderByAsc"] is False
     empty = decode(View("v", "", "median_us", "1", "n", []).tag())
-    assert empty["compareRunCharts"] == []
+    assert empty["compareRunCharts"] == empty["compareRunSections"] == []
     assert empty["orderByKey"] == "attributes.start_time"
+    assert not any("headline" in column for column in empty["selectedColumns"])
 
 
 def test_a_view_too_long_for_mlflow_is_an_error(view):

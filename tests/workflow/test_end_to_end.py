@@ -99,8 +99,8 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     table = measurements(place)
     assert len(runs) == table["variant"].nunique()
     for run in runs:
-        assert run.data.tags["warplog.origin"] == "recorded"
-        rows = table[table["variant"] == run.data.tags["warplog.variant"]]
+        assert run.data.tags["origin"] == "recorded"
+        rows = table[table["variant"] == run.data.tags["variant"]]
         points = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/gflops")}
         assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"], strict=True)))
 

@@ -26,6 +26,7 @@ examples:
   warplog extract run.ncu-rep           metrics of an Nsight Compute report, as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         many reports, Nsight Systems too, as one table
+  warplog record h200                   keep this campaign for machines without a GPU
 """
 _EXTRACT = """\
 Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, Nsight Systems' SQLite exports, logs of
@@ -82,7 +83,23 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", type=Path, metavar="OUT", help="write there, not to standard output"
     )
     extract.set_defaults(command=_extract, parser=extract)
+
+    record = commands.add_parser("record", help="keep the live campaign in results/recorded/")
+    record.description = (
+        "Copies the records and tables of the finished live campaign, without the large files, so that a"
+        " machine without a GPU can work from them. Commit the folder."
+    )
+    record.add_argument("name", help="name of the recorded campaign, for instance the GPU's: h200")
+    record.set_defaults(command=_record)
     return parser
+
+
+def _record(options: argparse.Namespace) -> int:
+    from warplog.recording import record_campaign
+
+    folder, size = record_campaign(_project(), options.name)
+    print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -73,13 +73,11 @@ def look(tables: FigureTables) -> Look:
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
     """A style per variant, from its place `order` on the ladder and the ladder's last place.
 
-    The last place is that of the table, or `rungs` - 1 where the table tells how long the whole ladder is:
-    then a variant keeps its colour when others are left out. Later rungs are darker, along a ramp whose
-    lightness is even; the baseline is hatched grey wherever it stands. Marker and dashes together repeat
-    after 44 rungs.
+    The last place is `rungs` - 1, the length of the whole ladder, so that a variant keeps its colour when others
+    are left out. Later rungs are darker, along a ramp whose lightness is even; the baseline is hatched grey
+    wherever it stands. Marker and dashes together repeat after 44 rungs.
     """
-    rungs = int(variants["rungs"].max()) - 1 if "rungs" in variants else 0
-    last = max(int(variants["order"].max()), rungs, 1)
+    last = max(int(variants["rungs"].max()) - 1, 1)
     ramp = mpl.colormaps[RAMP]
     styles = {}
     for name, order, is_baseline in variants[["variant", "order", "is_baseline"]].itertuples(index=False):

@@ -35,12 +35,7 @@ _WHY_BARS = (
 _SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
 _COLUMNS = ("pct_of_baseline", "median_us", "achieved_occupancy_pct", "dram_bytes")
 _NO_KNOBS = ("variant", "parent", *FACTS)
-_LAST = {
-    "tags.`dominant_stall`": 140,
-    "tags.`occupancy_limiter`": 140,
-    "tags.`origin`": 90,
-    "tags.`gpu`": 90,
-}
+_LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
 _RUN_NAME = "attributes.`Run Name`"
 
 
@@ -115,12 +110,13 @@ def path(experiment_id: str, key: str, mode: str = "CHART") -> str:
 
 def _state(view: View) -> dict[str, Any]:
     columns = _columns(view)
-    order = f"headline/{view.speed}"
-    sections = _sections(view)
+    charts = [chart for chart in _charts(view) if _metrics_of(chart) <= view.metrics]
+    used = {chart["metricSectionId"] for chart in charts}
+    sections = [name for name in _sections(view) if _id(name) in used]
     groups = sorted({name.rpartition("/")[0] for name in view.metrics} - set(sections))
     return {
         "searchFilter": view.search,
-        "orderByKey": f"metrics.`{order}`" if order in view.metrics else "attributes.start_time",
+        "orderByKey": f"metrics.`headline/{view.speed}`" if charts else "attributes.start_time",
         "orderByAsc": view.speed == "median_us",
         "startTime": "ALL",
         "lifecycleFilter": "Active",
@@ -130,7 +126,7 @@ def _state(view: View) -> dict[str, Any]:
         "columnOrder": [_RUN_NAME, *columns],
         "columnWidths": {_RUN_NAME: 220, **columns},
         "runsHiddenMode": "SHOW_ALL",
-        "compareRunCharts": [chart for chart in _charts(view) if _metrics_of(chart) <= view.metrics],
+        "compareRunCharts": charts,
         # The UI adds a chart for every other metric: those sections stay folded.
         "compareRunSections": [*(_section(s, True) for s in sections), *(_section(g, False) for g in groups)],
         "viewMaximized": False,
@@ -155,14 +151,12 @@ def _sections(view: View) -> tuple[str, str, str]:
 
 def _columns(view: View) -> dict[str, int]:
     """Column -> width in pixels, wide enough for the name; speed and knobs first, they fit a small screen."""
-    first, rest = (
-        [f"headline/{name}" for name in names] for names in ((view.speed, _COLUMNS[0]), _COLUMNS[1:])
-    )
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
-    names = ["tags.`status`", *(f"metrics.`{name}`" for name in first if name in view.metrics)]
-    names += [f"params.`{name}`" for name in knobs]
-    names += [f"metrics.`{name}`" for name in rest if name in view.metrics and name not in first]
-    return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118} | _LAST
+    numbers = [f"metrics.`headline/{n}`" for n in (view.speed, *_COLUMNS) if f"headline/{n}" in view.metrics]
+    names = [] if view.search else ["tags.`campaign`"]
+    names += ["tags.`status`", *numbers[:2]]
+    names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
+    return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118}
 
 
 def _charts(view: View) -> Iterable[dict[str, Any]]:

@@ -1,0 +1,83 @@
+"""A live campaign is kept without its large files; one that is recorded itself is not taken for live."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog.errors import WarplogError
+from warplog.recording import record_campaign
+from warplog.records import write_json
+
+CAMPAIGN = {
+    "schema": 1,
+    "stage": "campaign",
+    "campaign": "h200-2026-01-01-abcdef0",
+    "gpu": "h200",
+    "gpu_name": "NVIDIA H200",
+    "arch": "sm_90",
+    "origin": "live",
+    "commit": "abcdef0",
+    "content_sha256": "0" * 64,
+    "started": "2026-01-01T00:00:00Z",
+    "driver": "580.0",
+    "cuda": "13.0",
+    "device": {},
+    "tools": {},
+    "clocks": "unlocked",
+}
+
+
+def campaign(project: Path, origin: str = "live") -> Path:
+    results = project / "results"
+    write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
+    for name in (
+        "time/h200/sgemm/naive.json",
+        "tables/measurements.csv",
+        "build/sm_90/sgemm/naive/record.json",
+    ):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text(f"family,origin,x\nsgemm,{origin},1\n")
+    for name in ("build/sm_90/sgemm/naive/kernel.so", "profile/h200/sgemm/naive.ncu-rep"):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_bytes(b"x" * 1000)
+    return results
+
+
+def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    folder, size = record_campaign(tmp_path, "h200")
+    kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    assert kept == {
+        "campaign/h200.json",
+        "time/h200/sgemm/naive.json",
+        "tables/measurements.csv",
+        "build/sm_90/sgemm/naive/record.json",
+    }
+    assert size == sum((folder / k).stat().st_size for k in kept)
+
+
+def test_recording_again_replaces_what_was_there(tmp_path: Path) -> None:
+    results = campaign(tmp_path)
+    record_campaign(tmp_path, "h200")
+    (results / "time" / "h200" / "sgemm" / "naive.json").unlink()
+    folder, _ = record_campaign(tmp_path, "h200")
+    assert not (folder / "time").exists()
+
+
+@pytest.mark.parametrize("name", ["../h200", "H200", "a/b", ""])
+def test_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    campaign(tmp_path)
+    with pytest.raises(WarplogError, match="name is lower case"):
+        record_campaign(tmp_path, name)
+
+
+def test_tables_of_a_recorded_campaign_are_not_recorded_again(tmp_path: Path) -> None:
+    campaign(tmp_path, origin="recorded")
+    with pytest.raises(WarplogError, match="are not live"):
+        record_campaign(tmp_path, "h200")
+    assert not (tmp_path / "results" / "recorded").exists()
+
+
+def test_unfinished_campaign_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WarplogError, match="run `snakemake` on a GPU machine first"):
+        record_campaign(tmp_path, "h200")
