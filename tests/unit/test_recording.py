@@ -56,6 +56,12 @@ def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None
     assert size == sum((folder / k).stat().st_size for k in kept)
 
 
+def test_keeps_the_raw_report_that_is_asked_for(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    folder, _ = record_campaign(tmp_path, "h200", ["naive"])
+    assert (folder / "profile" / "h200" / "sgemm" / "naive.ncu-rep").stat().st_size == 1000
+
+
 def test_recording_again_replaces_what_was_there(tmp_path: Path) -> None:
     results = campaign(tmp_path)
     record_campaign(tmp_path, "h200")

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -109,21 +110,29 @@ def test_second_run_does_nothing(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place)
 
 
-def test_touched_source_with_equal_content_reruns_nothing(place: Path) -> None:
-    (place / "kernels" / "sgemm" / "naive.cu").touch()
-    assert "Nothing to be done" in snakemake(place, "-n")
-
-
-def test_new_parameter_builds_its_variant_only(place: Path) -> None:
-    path = place / "kernels" / "sgemm" / "family.yaml"
-    text = path.read_text()
-    assert "BM: 64, BN: 64, BK: 8, TM: 8}" in text
-    path.write_text(text.replace("BM: 64, BN: 64, BK: 8, TM: 8}", "BM: 64, BN: 64, BK: 8, TM: 4}"))
-    said = snakemake(place, "-n")
-    path.write_text(text)
-    built = [line for line in said.splitlines() if "wildcards:" in line and "arch=" in line]
-    assert len(built) == 1
-    assert "variant=blocktile_1d" in built[0]
+def test_killed_run_goes_on_where_it_stopped(place: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "killed"
+    for name in ("workflow", "kernels", "config", "profiles"):
+        shutil.copytree(place / name, copy / name)
+    shutil.copytree(place / "results" / "recorded", copy / "results" / "recorded")
+    shutil.copy(place / "Snakefile", copy)
+    builds = copy / "results" / "build" / "sm_90" / "sgemm"
+    command = [*SNAKEMAKE[:5], "build", *SNAKEMAKE[5:]]
+    environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
+    running = subprocess.Popen(
+        command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(list(builds.glob("*/record.json"))) < 4:
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.kill()
+    running.wait()
+    done = {path: path.stat().st_mtime_ns for path in builds.glob("*/record.json")}
+    assert len(done) < 8
+    said = snakemake(copy, "build")
+    assert len(list(builds.glob("*/record.json"))) == 8
+    finished = [path for path, changed in done.items() if path.stat().st_mtime_ns == changed]
+    assert finished, said
 
 
 def test_lost_store_is_filled_again(place: Path) -> None:

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -37,30 +36,26 @@ def jobs(place: Path, *config: str) -> Counter[tuple[str, str]]:
     return found
 
 
+STUB = """\
+from pathlib import Path
+
+for output in snakemake.output:
+    Path(output).write_text(repr(sorted(map(str, snakemake.input))))
+"""
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project in which every output of the live workflow exists and is up to date."""
+    """A copy of the project whose scripts only write their outputs, after a run of the live workflow."""
     project = Path(__file__).parents[2]
     place = tmp_path_factory.mktemp("live")
-    for name in ("Snakefile", "workflow", "kernels", "config", "profiles"):
-        source = project / name
-        ignore = shutil.ignore_patterns("__pycache__")
-        if source.is_dir():
-            shutil.copytree(source, place / name, ignore=ignore)
-        else:
-            shutil.copy(source, place)
-    past = time.time() - 1000
-    for path in place.rglob("*"):
-        if path.is_file():
-            os.utime(path, (past, past))
-    summary = snakemake(place, "--summary", *LIVE)
-    rows = [line.split("\t") for line in summary.splitlines() if line.count("\t") >= 5]
-    outputs = [row[0] for row in rows if row[0].startswith("results/")]
-    assert len(outputs) > 50
-    for output in outputs:
-        (place / output).parent.mkdir(parents=True, exist_ok=True)
-        (place / output).touch()
-    snakemake(place, "--touch", *LIVE)
+    for name in ("workflow", "kernels", "config", "profiles"):
+        shutil.copytree(project / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(project / "Snakefile", place)
+    for script in (place / "workflow" / "scripts").glob("*.py"):
+        script.write_text(STUB)
+    snakemake(place, *LIVE)
+    (place / "results" / "mlflow.db").touch()
     return place
 
 
@@ -93,6 +88,39 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
         "log_mlflow",
         "all",
     }
+
+
+def test_touched_kernel_with_equal_content_reruns_nothing(place: Path) -> None:
+    (place / "kernels" / "sgemm" / "naive.cu").touch()
+    assert "Nothing to be done" in snakemake(place, "-n", *LIVE)
+
+
+def test_new_parameter_reruns_its_variant_only(place: Path) -> None:
+    path = place / "kernels" / "sgemm" / "family.yaml"
+    text = path.read_text()
+    assert "BM: 64, BN: 64, BK: 8, TM: 8}" in text
+    path.write_text(text.replace("BM: 64, BN: 64, BK: 8, TM: 8}", "BM: 64, BN: 64, BK: 8, TM: 4}"))
+    assert {variant for _, variant in jobs(place) if variant} == {"blocktile_1d"}
+
+
+def test_another_timing_policy_times_again_and_builds_nothing(place: Path) -> None:
+    rules = {rule for rule, _ in jobs(place, 'time={"max_samples": 50}')}
+    assert "time_variant" in rules
+    assert not {"build_variant", "check_variant", "profile_ncu"} & rules
+
+
+def test_another_campaign_measures_everything_anew(place: Path) -> None:
+    found = jobs(place, "campaign=second")
+    variants = {variant for rule, variant in found if rule == "time_variant"}
+    assert variants >= {"naive", "cublas"}
+    assert "build_variant" not in {rule for rule, _ in found}
+
+
+def test_what_is_missing_is_made_also_when_the_campaign_changes(place: Path) -> None:
+    lost = place / "results" / "time" / "h200" / "sgemm" / "naive.json"
+    lost.unlink()
+    snakemake(place, str(lost.relative_to(place)), *LIVE, "campaign=second")
+    assert lost.is_file()
 
 
 def test_new_variant_adds_its_own_jobs(place: Path) -> None:

@@ -19,7 +19,7 @@ rule check_variant:
     input:
         build=plan.build_record,
         library=plan.library,
-        campaign=ancient("results/campaign/{gpu}.json"),
+        campaign="results/campaign/{gpu}.json",
         reference=plan.reference,
         code=plan.code("check"),
     output:
@@ -42,7 +42,7 @@ rule time_variant:
         library=plan.library,
         check="results/check/{gpu}/{family}/{variant}.json",
         timer=plan.timer(),
-        campaign=ancient("results/campaign/{gpu}.json"),
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("time"),
     output:
         "results/time/{gpu}/{family}/{variant}.json",

@@ -6,7 +6,7 @@ rule profile_ncu:
         build=plan.build_record,
         library=plan.library,
         check="results/check/{gpu}/{family}/{variant}.json",
-        campaign=ancient("results/campaign/{gpu}.json"),
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("profile"),
     output:
         record="results/profile/{gpu}/{family}/{variant}.ncu.json",
@@ -28,7 +28,7 @@ rule profile_nsys:
         build=plan.build_record,
         library=plan.library,
         check="results/check/{gpu}/{family}/{variant}.json",
-        campaign=ancient("results/campaign/{gpu}.json"),
+        campaign="results/campaign/{gpu}.json",
         code=plan.code("profile"),
     output:
         record="results/profile/{gpu}/{family}/{variant}.nsys.json",

@@ -53,6 +53,8 @@ def build_variant(
         dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
         kernels = kernel_facts((folder / "compile.log").read_text(errors="replace"), dump)
         record |= {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
+    elif "No space left on device" in done.output_tail:
+        raise WarplogError(f"{folder}: the disk is full; free space and run again")
     else:
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")

@@ -90,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         " machine without a GPU can work from them. Commit the folder."
     )
     record.add_argument("name", help="name of the recorded campaign, for instance the GPU's: h200")
+    record.add_argument(
+        "--report", action="append", default=[], metavar="VARIANT", help="keep its .ncu-rep too (repeatable)"
+    )
     record.set_defaults(command=_record)
     return parser
 
@@ -97,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 def _record(options: argparse.Namespace) -> int:
     from warplog.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name)
+    folder, size = record_campaign(_project(), options.name, options.report)
     print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
     return 0
 

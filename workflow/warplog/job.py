@@ -1,5 +1,7 @@
 """What every script of the workflow does around its work: a log, and errors as one line."""
 
+import ctypes
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +9,8 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.errors import WarplogError
+
+_PR_SET_PDEATHSIG = 1
 
 
 class _Tee:
@@ -30,9 +34,15 @@ class _Tee:
         return self._terminal.fileno()
 
 
+def die_with_parent() -> None:
+    """Asks the kernel for a SIGTERM when the parent ends: no job outlives a killed workflow."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 @contextmanager
 def job(log: str) -> Iterator[None]:
     """Copies standard error into the log; a WarplogError becomes one line and exit status 1."""
+    die_with_parent()
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
     terminal = sys.stderr

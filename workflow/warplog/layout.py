@@ -1,10 +1,29 @@
 """Where results lie: stage first, then the key in one fixed order, so that rule, folder and log agree."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 RESULTS = Path("results")
 RECORDED = RESULTS / "recorded"
-MEASURED_STAGES = ("check", "time", "profile", "extract")
+# Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
+_CODE: Mapping[str, tuple[str, ...]] = {
+    "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
+    "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
+    "time": (
+        "gpu/time_case.py",
+        "gpu/timer.py",
+        "gpu/timer.cu",
+        "gpu/problem.py",
+        "gpu/backend.py",
+        "summary.py",
+    ),
+    "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
+    "extract": ("extract.py", "parsers/*.py", "metrics/*.py"),
+    "tables": ("tables.py", "table_*.py"),
+    "plot": ("figure_*.py",),
+    "track": ("track.py", "mlflow_*.py"),
+}
 
 
 def build_folder(root: Path, arch: str, family: str, variant: str) -> Path:
@@ -20,3 +39,10 @@ def record(root: Path, stage: str, gpu: str, family: str, variant: str, suffix: 
 def recorded_root(name: str) -> Path:
     """The folder of a recorded campaign."""
     return RECORDED / name
+
+
+def code(stage: str) -> list[str]:
+    """The modules that a stage's results depend on, relative to the working folder."""
+    package = Path(__file__).parent
+    files = sorted({p for pattern in _CODE[stage] for p in package.glob(pattern)})
+    return [os.path.relpath(p) for p in files]

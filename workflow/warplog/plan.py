@@ -13,7 +13,7 @@ from warplog import catalog, device, layout, schema
 from warplog.catalog import Case, Family, Variant
 from warplog.errors import WarplogError
 from warplog.records import Record, read_json, sha256_file, sha256_of
-from warplog.selection import choice, choose_cases, choose_variants
+from warplog.selection import choice, choose_cases, choose_variants, typed
 
 DEFAULTS: Mapping[str, Any] = {
     "families": "all",
@@ -38,25 +38,6 @@ DEFAULTS: Mapping[str, Any] = {
     },
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
     "track": {"uri": "sqlite:///results/mlflow.db"},
-}
-# Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
-_PACKAGE = Path(__file__).parent
-_CODE: Mapping[str, tuple[str, ...]] = {
-    "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
-    "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
-    "time": (
-        "gpu/time_case.py",
-        "gpu/timer.py",
-        "gpu/timer.cu",
-        "gpu/problem.py",
-        "gpu/backend.py",
-        "summary.py",
-    ),
-    "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
-    "extract": ("extract.py", "parsers/*.py", "metrics/*.py"),
-    "tables": ("tables.py", "table_*.py"),
-    "plot": ("figure_*.py",),
-    "track": ("track.py", "mlflow_*.py"),
 }
 FIGURES = Path("workflow/scripts/figures")
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
@@ -103,8 +84,7 @@ class Plan:
 
     def code(self, stage: str) -> list[str]:
         """The modules that a stage's results depend on."""
-        files = sorted({p for pattern in _CODE[stage] for p in _PACKAGE.glob(pattern)})
-        return [os.path.relpath(p) for p in files]
+        return layout.code(stage)
 
     def family_file(self, wildcards: Any) -> str:
         """The family's family.yaml, as a parameter: an input would rerun all variants with each new one."""
@@ -198,7 +178,8 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     Raises:
         WarplogError: an unknown key, family, variant, case or GPU, or no GPU and no recorded campaign.
     """
-    schema.check(dict(config), "config", "config")
+    config = {key: typed(value) for key, value in config.items()}
+    schema.check(config, "config", "config")
     settings: dict[str, Any] = {
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
         for key, value in DEFAULTS.items()

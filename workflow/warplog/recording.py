@@ -2,21 +2,31 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from warplog import layout
 from warplog.errors import WarplogError
 from warplog.records import Record, read_json
 
-_KEPT = ("campaign/*.json", "build/*/*/*/record.json", "check/*/*/*.json", "time/*/*/*.json", "profile/*/*/*.json",
-         "extract/*/*/*.json", "tables/*")  # fmt: skip
+_KEPT = (
+    "campaign/*.json",
+    "build/*/*/*/record.json",
+    "check/*/*/*.json",
+    "time/*/*/*.json",
+    "profile/*/*/*.json",
+    "extract/*/*/*.json",
+    "tables/*",
+    "figures/*/*.png",
+)
 _MOST_BYTES = 20 << 20
 
 
-def record_campaign(project: Path, name: str) -> tuple[Path, int]:
+def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tuple[Path, int]:
     """Copies the live campaign in results/ to results/recorded/<name>; the folder and its bytes.
 
-    What was recorded under that name before is replaced once the copy is whole.
+    `reports` names variants whose raw .ncu-rep is kept too. What was recorded under that name before is
+    replaced once the copy is whole.
 
     Raises:
         WarplogError: there is no finished live campaign, its tables are not live, or it is over 20 MiB.
@@ -29,7 +39,8 @@ def record_campaign(project: Path, name: str) -> tuple[Path, int]:
     fresh = target.with_name(f".{name}.part")
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
-    for source in sorted({p for pattern in _KEPT for p in results.glob(pattern) if p.is_file()}):
+    kept = (*_KEPT, *(f"profile/*/*/{variant}.ncu-rep" for variant in reports))
+    for source in sorted({p for pattern in kept for p in results.glob(pattern) if p.is_file()}):
         place = fresh / source.relative_to(results)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)

@@ -3,9 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from warplog.catalog import Family, Variant
 from warplog.errors import WarplogError
 from warplog.schema import suggest
+
+
+def typed(value: Any) -> Any:
+    """A value of the configuration; what `--config 'time={...}'` gave as strings inside of a mapping is parsed."""
+    if not isinstance(value, Mapping):
+        return value
+    return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
 
 
 def choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
