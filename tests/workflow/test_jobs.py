@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 LIVE = ("--config", "mode=live", "gpu=h200")
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
+SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--nocolor")
 
 
 def snakemake(place: Path, *arguments: str) -> str:

@@ -129,18 +129,22 @@ def _run(
 ) -> tuple[str, str, list[Record], Record]:
     """Status, reason, the cases' results and the worker's notes; `report` holds the capture where it is ok."""
     settings = {"tool": profiler.name, "launches": job.settings["launches"]}
-    task = job.task("capture", cases, settings, wrapper=profiler.wrapper)
+    fitting = job.fitting(cases)
+    if not fitting:
+        return "unsupported", job.misfit(cases[0]), [], {}
+    task = job.task("capture", fitting, settings, wrapper=profiler.wrapper)
     discard(task.folder)  # a cut capture cannot be continued: it starts afresh
     try:
         with hold(job.gpu.uuid):
-            say = job.progress(profiler.name, len(cases))
-            results, session = run_cases(task, job.settings["timeout_s"], say, ("crashed", "timeout"))
+            say = job.progress(profiler.name, len(fitting))
+            found, session = run_cases(task, job.settings["timeout_s"], say, ("crashed", "timeout"))
             shutil.move(profiler.finish(), report)
     except (WarplogError, OSError) as error:
         return *_diagnose(task.folder / "worker.log", str(error)), [], {}
     finally:
         discard(task.folder)
-    return *_over_cases(results), results, session
+    results = {r["case"]: r for r in found}
+    return *_over_cases(found), [job.entry(c, results, None) for c in cases], session
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:

@@ -58,6 +58,24 @@ class Job:
             **more,
         )
 
+    def misfit(self, case: str) -> str:
+        """Why the variant does not support a case; '' where it does."""
+        return self.variant.requires.why_not_case(
+            self.family.cases.get(case) or self.family.check_cases[case]
+        )
+
+    def fitting(self, cases: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the cases that the variant supports."""
+        return tuple(c for c in cases if not self.misfit(c))
+
+    def entry(self, case: str, results: Mapping[str, Record], refusal: Refusal | None) -> Record:
+        """A case of the record: its result, or why there is none."""
+        if refusal is not None:
+            return {"case": case, "status": refusal[0], "reason": refusal[1]}
+        if misfit := self.misfit(case):
+            return {"case": case, "status": "unsupported", "reason": misfit}
+        return dict(results[case])
+
     def head(self, stage: str, build: Record, session: Record) -> Record:
         """The keys that the records of check, time and profile share."""
         return {

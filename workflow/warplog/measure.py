@@ -1,6 +1,5 @@
 """Stages check and time: a worker's case results become records; what must not be measured is refused."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ def check_variant(job: Job) -> Record:
     """Runs all check cases; the record's status is that of the first case that is not ok."""
     cases = tuple(job.family.check_cases)
     refusal = refuse_build(job.build())
-    task = None if refusal else job.task("check", _fitting(job, cases), {"rounds": job.settings["rounds"]})
+    task = None if refusal else job.task("check", job.fitting(cases), {"rounds": job.settings["rounds"]})
     return _measure(job, "check", cases, task, refusal, stop_at=("crashed", "timeout"))
 
 
@@ -28,7 +27,7 @@ def time_variant(job: Job, check_record: Path, timer: Path, cases: tuple[str, ..
     refusal = refuse_unproven(check, job.build())
     settings = {k: v for k, v in job.settings.items() if k != "timeout_s"}
     settings |= {"default_mhz": job.gpu.max_sm_mhz}
-    task = None if refusal else job.task("time", _fitting(job, cases), settings, timer=timer)
+    task = None if refusal else job.task("time", job.fitting(cases), settings, timer=timer)
     return _measure(job, "time", cases, task, refusal, check=check["status"])
 
 
@@ -48,7 +47,7 @@ def _measure(
             say = job.progress(stage, len(task.cases))
             found, session = run_cases(task, job.settings["timeout_s"], say, stop_at)
     results = {r["case"]: r for r in found}
-    entries = [_entry(job, case, results, refusal) for case in cases]
+    entries = [job.entry(case, results, refusal) for case in cases]
     status, reason = refusal or _over_cases(entries)
     record = {
         **job.head(stage, job.build(), session),
@@ -62,23 +61,6 @@ def _measure(
     write_json(job.record, record, "record")
     discard(job.scratch)
     return record
-
-
-def _fitting(job: Job, cases: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(c for c in cases if not _misfit(job, c))
-
-
-def _misfit(job: Job, case: str) -> str:
-    family = job.family
-    return job.variant.requires.why_not_case(family.cases.get(case) or family.check_cases[case])
-
-
-def _entry(job: Job, case: str, results: Mapping[str, Record], refusal: Refusal | None) -> Record:
-    if refusal is not None:
-        return {"case": case, "status": refusal[0], "reason": refusal[1]}
-    if misfit := _misfit(job, case):
-        return {"case": case, "status": "unsupported", "reason": misfit}
-    return dict(results[case])
 
 
 def _over_cases(entries: list[Record]) -> tuple[str, str]:

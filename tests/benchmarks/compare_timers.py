@@ -1,0 +1,245 @@
+"""Compares warplog's timing core with NVBench (PyPI: cuda-bench) and NVIDIA's profilers on kernels of known traffic.
+
+Run by hand on a machine with a GPU. From a flushed L2 measure NVBench, warplog's cold time and ncu; back to back
+measure warplog's hot time and nsys. Writes timers.csv and timers.md into DIR, with every record, report and sample
+beside them. What the machine lacks (cuda.bench, ncu, nsys, permission for counters) is said in the table.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
+
+from benchmarks.timer_table import Row, Timing, as_csv, as_markdown, make_row
+
+from warplog import build, capture, device, extract, measure, process, provenance, toolchain
+from warplog.catalog import Family, Variant, load_family
+from warplog.errors import WarplogError
+from warplog.gpu_lock import hold
+from warplog.jobs import Job, refuse_unproven
+from warplog.plan import DEFAULTS
+from warplog.records import read_json, write_json, write_text
+
+PROJECT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+FAMILY = HERE / "kernels" / "timing_probe" / "family.yaml"
+NVBENCH = {"min_time_s": 0.05, "timeout_s": 2.0}  # by default it may take 15 s for a case
+START_S, CASE_S = 120.0, 30.0  # how long the child may take: to start, and for each case
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all variants share; `tools` are the programs by name."""
+
+    folder: Path
+    family: Family
+    gpu: device.Gpu
+    tools: Mapping[str, toolchain.Tool]
+    commit: str
+    content_sha256: str
+
+    def job(self, variant: Variant, stage: str, settings: Mapping[str, Any]) -> Job:
+        """The job of one stage; its record and scratch lie in the variant's folder."""
+        place = self.folder / variant.name
+        return Job(
+            family=self.family,
+            variant=variant,
+            gpu=self.gpu,
+            build_folder=place / "build",
+            record=place / f"{stage}.json",
+            scratch=place / f".{stage}",
+            settings=settings,
+            tools={name: tool.version or "" for name, tool in self.tools.items()},
+            commit=self.commit,
+            content_sha256=self.content_sha256,
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; exit status 1 and one line where it cannot work."""
+    options = _parser().parse_args(arguments)
+    try:
+        print(compare(options.output, options.commit))
+    except WarplogError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def compare(folder: Path, commit: str | None) -> str:
+    """Measures all variants, writes both tables into `folder`, and returns the Markdown.
+
+    Raises:
+        WarplogError: there is no GPU or no compiler, or a tool is broken.
+    """
+    gpu = device.detect()
+    if gpu is None:
+        raise WarplogError(f"no GPU: {device.why_not()}; run this on a machine with one")
+    toolchain.ensure("cuda")
+    toolchain.ensure("gpu")
+    bench = Bench(
+        folder=folder,
+        family=load_family(FAMILY),
+        gpu=gpu,
+        tools={name: toolchain.find(name) for name in ("nvcc", "cuobjdump", "ncu", "nsys")},
+        commit=commit if commit is not None else provenance.commit_of(PROJECT),
+        content_sha256=provenance.content_sha256(PROJECT),
+    )
+    _say("build", "timing core")
+    build.build_timer(bench.tools["nvcc"], gpu.arch, folder / "timer.so")
+    rows = [row for variant in bench.family.variants for row in measure_variant(bench, variant)]
+    text = as_markdown(rows, headline(bench))
+    write_text(folder / "timers.csv", as_csv(rows))
+    write_text(folder / "timers.md", text)
+    _say("tables", f"{folder / 'timers.csv'}, {folder / 'timers.md'}")
+    return text
+
+
+def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
+    """The rows of one variant: built, checked, then timed by every timer."""
+    family, gpu, tools = bench.family, bench.gpu, bench.tools
+    place = bench.folder / variant.name
+    cases = tuple(name for name, case in family.cases.items() if not variant.requires.why_not_case(case))
+    built = build.build_variant(family, variant, gpu.arch, tools["nvcc"], tools["cuobjdump"], place / "build")
+    _say("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
+    check = bench.job(variant, "check", DEFAULTS["check"])
+    measure.check_variant(check)
+    timer = bench.folder / "timer.so"
+    timed = measure.time_variant(bench.job(variant, "time", DEFAULTS["time"]), check.record, timer, cases)
+    profiled = _profile(bench, variant, check.record, cases)
+    nvbench = time_with_nvbench(bench, variant, check.record, cases)
+    for case, entry in zip(cases, timed["cases"], strict=True):
+        found = {
+            "nvbench_us": nvbench[case],
+            "warplog_cold_us": _timing(entry, "cold"),
+            "ncu_us": _metric(profiled, case, "duration_us"),
+            "warplog_hot_us": _timing(entry, "hot"),
+            "nsys_us": _metric(profiled, case, "nsys_duration_us"),
+        }
+        megabytes = family.value(family.bytes_moved, family.cases[case]) / 1e6
+        yield make_row(variant.name, case.removeprefix(f"{variant.name}-"), megabytes, found)
+
+
+def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
+    """The metrics of both profilers, case by case: ncu from a cold L2, nsys over back-to-back launches."""
+    place = bench.folder / variant.name
+    settings = {**DEFAULTS["profile"], "metrics": "lean"}
+    ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
+    reports = place / "ncu.ncu-rep", place / "nsys.sqlite"
+    records = (
+        capture.capture_ncu(ncu, check, bench.tools["ncu"], reports[0], cases),
+        capture.capture_nsys(nsys, check, bench.tools["nsys"], reports[1], cases),
+    )
+    return extract.extract_variant(*reports, *records, cases).rows
+
+
+def time_with_nvbench(
+    bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]
+) -> dict[str, Timing]:
+    """NVBench's cold medians by case, from a process of its own, under the same lock and environment."""
+    job = bench.job(variant, "nvbench", NVBENCH)
+    refusal = refuse_unproven(read_json(check, "record"), job.build())
+    if refusal is not None:
+        return dict.fromkeys(cases, Timing(None, *refusal))
+    task, answer = job.record.with_suffix(".task.json"), job.record
+    content = {
+        "family_file": str(bench.family.file.resolve()),
+        "library": str(job.build_folder.resolve() / "kernel.so"),
+        "backend": job.backend,
+        "cases": list(cases),
+        "samples": str(answer.resolve().with_suffix(".samples.json")),
+        "answer": str(answer.resolve()),
+        **NVBENCH,
+    }
+    write_json(task, content)
+    answer.unlink(missing_ok=True)
+    with hold(bench.gpu.uuid):
+        done = process.run(
+            [sys.executable, str(HERE / "nvbench_child.py"), str(task)],
+            timeout_s=START_S + CASE_S * len(cases),
+            env=_child_environment(bench.gpu),
+            log=job.record.with_suffix(".log"),
+        )
+    found = read_nvbench(answer, done, cases)
+    for number, (case, timing) in enumerate(found.items(), 1):
+        words = timing.reason if timing.us is None else f"{timing.us:.4g} us cold"
+        _say(
+            "nvbench",
+            f"{bench.family.name}/{variant.name}  {case}  {timing.status}  {words}  ({number}/{len(cases)})",
+        )
+    return found
+
+
+def _child_environment(gpu: device.Gpu) -> dict[str, str]:
+    path = f"{PROJECT / 'workflow'}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
+    return process.minimal_env({"PYTHONPATH": path, "CUPY_ACCELERATORS": "", **gpu.environment})
+
+
+def read_nvbench(answer: Path, done: process.Completed, cases: Sequence[str]) -> dict[str, Timing]:
+    """What the child says of each case; of all cases the same where it gave no answer."""
+    if not done.ok or not answer.is_file():
+        status = "timeout" if done.timed_out else "crashed" if done.signal_name else "error"
+        tail = " ".join(done.output_tail.split())[-400:]
+        return dict.fromkeys(cases, Timing(None, status, f"{process.explain_exit(done)}: {tail}"))
+    data = read_json(answer)
+    if data["status"] != "ok":
+        return dict.fromkeys(cases, Timing(None, data["status"], data["reason"]))
+    told = {c["case"]: Timing(c["median_us"], c["status"], c["reason"]) for c in data["cases"]}
+    return {case: told.get(case, Timing(None, "error", "no answer for this case")) for case in cases}
+
+
+def _timing(entry: Mapping[str, Any], kind: str) -> Timing:
+    us = entry[kind]["median_us"] if entry["status"] == "ok" else None
+    return Timing(us, entry["status"], entry["reason"])
+
+
+def _metric(rows: Sequence[Row], case: str, metric: str) -> Timing:
+    """The one value of a metric for a case: these variants launch one kernel."""
+    row = next(r for r in rows if (r["case"], r["metric"]) == (case, metric))
+    return Timing(row["value"], row["status"], row["reason"])
+
+
+def headline(bench: Bench) -> str:
+    """One line on where the numbers come from."""
+    versions = {name: bench.tools[name].version for name in ("ncu", "nsys", "nvcc")}
+    versions = {"NVBench (cuda-bench)": _version("cuda-bench"), **versions}
+    told = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
+    commit = bench.commit[:12] + ("-dirty" if bench.commit.endswith("-dirty") else "")
+    return (
+        f"{bench.gpu.name}, driver {bench.gpu.driver}, clocks unlocked, {provenance.now()[:10]},"
+        f" commit {commit or 'unknown'}; {told}. Medians in microseconds."
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _say(stage: str, words: str) -> None:
+    print(f"  {stage:7} {words}".rstrip(), file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = PROJECT / "results" / "benchmarks"
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", default=default, help="default: results/benchmarks"
+    )
+    parser.add_argument("--commit", help="the commit to name (default: ask git)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Times the cases of one compiled variant with NVBench; compare_timers.py starts it and reads what it writes.
+
+    python tests/benchmarks/nvbench_child.py TASK.json
+
+NVBench as it comes: its cold measurement (L2 flush, blocked stream, its own stop rule), bounded in time. It launches
+the same library through the same packed arguments as warplog's worker, and each answer is checked afterwards.
+Where cuda.bench cannot be imported, the answer says so and the exit status is 0.
+"""
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
+
+from warplog.catalog import load_family
+from warplog.gpu.backend import Launcher, make_backend
+from warplog.gpu.problem import Problem
+from warplog.records import read_json, write_json
+from warplog.summary import summarise
+
+_REMEDY = "uv sync --inexact --extra peers, or pip install 'cuda-bench[cu13]'"
+_SEED = 40_000
+_BENCHMARK = "variant"
+
+
+def main(task_file: Path) -> int:
+    """Runs the task and writes its `answer`; 0 where every case was tried or NVBench is not there."""
+    task = read_json(task_file)
+    answer = Path(task["answer"])
+    try:
+        import cuda.bench as nvbench
+
+        nvbench.run_all_benchmarks  # noqa: B018 - the native part is loaded on first use
+    except ImportError as error:
+        reason = f"cuda.bench cannot be imported ({error}); {_REMEDY}"
+        write_json(answer, {"status": "missing", "reason": " ".join(reason.split()), "cases": []})
+        return 0
+    wrong = _run(nvbench, task)
+    cases = _read(Path(task["samples"]), task["cases"])
+    for case in cases:
+        if reason := wrong.get(case["case"]):
+            case.update(status="wrong", reason=reason, median_us=None)
+    write_json(answer, {"status": "ok", "reason": "", "version": nvbench.__version__, "cases": cases})
+    return 0
+
+
+def _run(nvbench: Any, task: dict[str, Any]) -> dict[str, str]:
+    """Has NVBench measure all cases; returns what is wrong with their answers, by case."""
+    family = load_family(Path(task["family_file"]))
+    backend = make_backend(task["backend"])
+    launcher = Launcher(Path(task["library"]), backend)
+    verdicts: dict[str, str] = {}
+
+    def measure(state: Any) -> None:
+        case = family.cases[state.get_string("case")]
+        problem = Problem(backend.xp, family, case)
+        problem.fill(_SEED)
+        launcher(problem.arguments)  # loads the module: that must not happen behind a blocked stream
+        arguments = ctypes.addressof(problem.arguments)
+
+        def launch(at: Any) -> None:
+            launcher.check(launcher.function(arguments, at.get_stream().addressof()))
+
+        state.exec(launch, batched=False)
+        backend.synchronise()
+        verdicts[case.name] = problem.verdict().reason
+
+    nvbench.register(measure).set_name(_BENCHMARK).add_string_axis("case", task["cases"])
+    bounds = ["--min-time", str(task["min_time_s"]), "--timeout", str(task["timeout_s"])]
+    nvbench.run_all_benchmarks(["nvbench", *bounds, "--devices", "0", "--jsonbin", task["samples"]])
+    return verdicts
+
+
+def _read(samples: Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Summary and samples of each case from what NVBench wrote, in microseconds."""
+    from cuda.bench.results import BenchmarkResult
+
+    states = {s.point["case"]: s for s in BenchmarkResult.from_json(samples)[_BENCHMARK]}
+    return [_case(name, states.get(name)) for name in names]
+
+
+def _case(name: str, state: Any) -> dict[str, Any]:
+    if state is None or state.is_skipped or not state.samples:
+        reason = (state and state.skip_reason) or "NVBench kept no samples of it"
+        return {"case": name, "status": "error", "reason": reason, "median_us": None}
+    times_us = [s * 1e6 for s in state.samples]
+    return {"case": name, "status": "ok", "reason": "", **summarise(times_us).as_record(times_us)}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(Path(sys.argv[1])))
