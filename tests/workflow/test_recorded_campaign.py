@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog import occupancy
+from warplog import extract, occupancy
 from warplog.catalog import load_family
 from warplog.records import read_json
 
@@ -129,3 +129,17 @@ def test_parameters_in_the_tables_are_those_of_the_family() -> None:
     variants = pd.read_csv(ROOT / "tables" / "variants.csv", keep_default_na=False).set_index("variant")
     for variant in FAMILY.variants:
         assert json.loads(variants.loc[variant.name, "parameters"]) == dict(variant.parameters)
+
+
+@pytest.mark.parametrize("variant", ["naive", "vectorized"])
+def test_raw_reports_read_today_as_they_were_recorded(variant: str) -> None:
+    folder = ROOT / "profile" / "h200" / "sgemm"
+    ncu = read_json(folder / f"{variant}.ncu.json", "record")
+    absent = {"tool": "nsys", "status": "missing", "reason": "not recorded", "tool_version": "", "cases": []}
+    evidence = extract.extract_variant(
+        folder / f"{variant}.ncu-rep", None, ncu, absent, list(FAMILY.profile_cases)
+    )
+    recorded = read_json(ROOT / "extract" / "h200" / "sgemm" / f"{variant}.json", "record")["rows"]
+    read = [row for row in evidence.rows if row["tool"] == "ncu"]
+    assert len(read) > 300
+    assert read == [row for row in recorded if row["tool"] == "ncu"]
