@@ -141,5 +141,8 @@ def test_raw_reports_read_today_as_they_were_recorded(variant: str) -> None:
     )
     recorded = read_json(ROOT / "extract" / "h200" / "sgemm" / f"{variant}.json", "record")["rows"]
     read = [row for row in evidence.rows if row["tool"] == "ncu"]
+    before = [row for row in recorded if row["tool"] == "ncu"]
     assert len(read) > 300
-    assert read == [row for row in recorded if row["tool"] == "ncu"]
+    assert [r | {"value": None} for r in read] == [r | {"value": None} for r in before]
+    # Python 3.12 sums floats with compensation, 3.11 does not: the last digit may differ.
+    assert [r["value"] for r in read] == [pytest.approx(r["value"], rel=1e-12) for r in before]
