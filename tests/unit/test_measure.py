@@ -68,7 +68,8 @@ def test_error_code_is_a_crash_and_memory_is_memory(tmp_path: Path) -> None:
 
 def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     job = make_job(
-        tmp_path, f'if (a->N == 256 && access("{tmp_path}/go", F_OK)) kill(getppid(), SIGKILL); {RIGHT}'
+        tmp_path,
+        f'if (a->N == 256 && access("{tmp_path}/go", F_OK)) {{ kill(getppid(), SIGKILL); sleep(20); }} {RIGHT}',
     )
     script = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nimport pickle\n"
     import pickle
