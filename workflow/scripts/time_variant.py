@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import jobs, measure
-from warplog.job import job
+from warplog.job import job, values_of
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
@@ -14,14 +14,7 @@ def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], rec
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            {
-                "family_file": Path(snakemake.params.family_file),
-                "variant": snakemake.wildcards.variant,
-                "gpu": snakemake.wildcards.gpu,
-                "build": Path(snakemake.input.build),
-                "campaign": Path(snakemake.input.campaign),
-                "settings": snakemake.params.settings,
-            },
+            values_of(snakemake),
             Path(snakemake.input.check),
             Path(snakemake.input.timer),
             snakemake.params.cases,

@@ -6,11 +6,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from warplog.errors import WarplogError
 
 _PR_SET_PDEATHSIG = 1
+
+
+def values_of(rule: Any) -> dict[str, Any]:
+    """What jobs.make_job takes, from the `snakemake` object of a measuring rule's script."""
+    return {
+        "family_file": Path(rule.params.family_file),
+        "variant": rule.wildcards.variant,
+        "gpu": rule.wildcards.gpu,
+        "build": Path(rule.input.build),
+        "campaign": Path(rule.input.campaign),
+        "settings": rule.params.settings,
+    }
 
 
 class _Tee:
