@@ -42,25 +42,46 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 
 
 class GuardedArray:
-    """An array between two guard bands, in one allocation.
-
-    Attributes:
-        values: the array, shaped; of `xp`.
-    """
+    """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16)."""
 
     def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str) -> None:
         self._xp = xp
-        self.dtype = xp.dtype(dtype)
+        self._is_bfloat16 = dtype == "bfloat16"
+        self.dtype = xp.dtype("uint16" if self._is_bfloat16 else dtype)
         self._bytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
         self._raw = xp.empty(self._bytes + 2 * GUARD_BYTES, dtype=xp.uint8)
         self._raw[:] = GUARD_VALUE
         self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self._bytes]
-        self.values = self._body.view(self.dtype).reshape(shape)
+        self._values = self._body.view(self.dtype).reshape(shape)
 
     def pointer(self) -> int:
         """Address of the first element."""
         data = self._body.data
         return int(data.ptr) if hasattr(data, "ptr") else int(self._body.ctypes.data)
+
+    def store(self, values: Any) -> None:
+        """Fills the array; float32 values of a bfloat16 array are rounded to nearest even."""
+        self._values[...] = self._encoded(values)
+
+    def load(self) -> Any:
+        """The array's values as float64."""
+        xp = self._xp
+        if self._is_bfloat16:
+            return (self._values.astype(xp.uint32) << 16).view(xp.float32).astype(xp.float64)
+        return self._values.astype(xp.float64)
+
+    def holds(self, values: Any) -> bool:
+        """Whether the array has exactly the bits that `store` of these values gives."""
+        xp = self._xp
+        wanted = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(xp.uint8)
+        return bool((self._body == wanted).all())
+
+    def _encoded(self, values: Any) -> Any:
+        if not self._is_bfloat16:
+            return values
+        bits = self._xp.ascontiguousarray(values, dtype=self._xp.float32).view(self._xp.uint32)
+        # Half of the dropped part, and one less where the kept part is even: ties go to even.
+        return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(self._xp.uint16)
 
     def poison(self) -> None:
         """Fills the array with the NaN that marks what was never written."""
@@ -117,7 +138,7 @@ class Problem:
             if argument.kind == "output":
                 array.poison()
             else:
-                array.values[...] = self._inputs[argument.name]
+                array.store(self._inputs[argument.name])
 
     def verdict(self) -> Verdict:
         """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
@@ -125,7 +146,7 @@ class Problem:
             if damage := array.damage():
                 return Verdict(f"wrote outside {name}: {damage}")
         for argument in self._of_kind("input"):
-            if not self._same_bits(self.arrays[argument.name], self._inputs[argument.name]):
+            if not self.arrays[argument.name].holds(self._inputs[argument.name]):
                 return Verdict(f"changed its input {argument.name}")
         expected = self._reference.reference(self._xp, self._inputs, self.case.values)
         verdicts = [self._judge(a, *expected[a.name]) for a in self._of_kind("inout", "output")]
@@ -135,15 +156,10 @@ class Problem:
     def _of_kind(self, *kinds: str) -> list[Argument]:
         return [a for a in self.family.arguments if a.kind in kinds]
 
-    def _same_bits(self, array: GuardedArray, expected: Any) -> bool:
-        xp = self._xp
-        wanted = xp.ascontiguousarray(expected, dtype=array.dtype).reshape(-1).view(xp.uint8)
-        return bool((array.values.reshape(-1).view(xp.uint8) == wanted).all())
-
     def _judge(self, argument: Argument, expected: Any, scale: Any) -> Verdict:
         xp, name = self._xp, argument.name
         array = self.arrays[name]
-        got = array.values.astype(xp.float64)
+        got = array.load()
         tolerance = self.tolerance() * scale
         error = xp.abs(got - expected)
         bad = ~(error <= tolerance)
