@@ -1,4 +1,4 @@
-"""The command `warplog`: a look at the machine, and reports of NVIDIA's profilers as plain tables."""
+"""The command `warplog`: a look at the machine, at reports, and at what a campaign has shown."""
 
 import argparse
 import os
@@ -27,6 +27,14 @@ examples:
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         many reports, Nsight Systems too, as one table
   warplog record h200                   keep this campaign for machines without a GPU
+  warplog compare h200 results          is this campaign slower than the recorded one? status 1 if so
+  warplog explain --family sgemm        why each variant beats its parent, from the counters
+"""
+_COMPARE = """\
+Says of every variant and case whether B is FASTER, SLOWER or the SAME as A, from all samples of both: rank-sum
+test (p < 0.002 after Holm's correction), interval of the ratio, least gap, and the same again in cycles.
+AMBIGUOUS: nothing is shown, and why. REFUSED: GPU, driver, clocks or status differ. Counters are judged apart.
+Exit status 1: a case is SLOWER, in time and in cycles, or nothing could be compared.
 """
 _EXTRACT = """\
 Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, Nsight Systems' SQLite exports, logs of
@@ -94,7 +102,74 @@ def _parser() -> argparse.ArgumentParser:
         "--report", action="append", default=[], metavar="VARIANT", help="keep its .ncu-rep too (repeatable)"
     )
     record.set_defaults(command=_record)
+
+    _add_compare(commands)
+    _add_explain(commands)
     return parser
+
+
+def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="say what became slower or faster",
+        description=_COMPARE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    where = "results folder, or name of a recorded campaign"
+    compare.add_argument("a", metavar="A", help=f"{where}: the reference")
+    compare.add_argument("b", metavar="B", help=f"{where}: what is judged")
+    compare.add_argument(
+        "--again", action="append", default=[], metavar="A2",
+        help="another run of A's code (repeatable): no gap counts that A shows against itself",
+    )  # fmt: skip
+    compare.add_argument(
+        "--min-effect", type=_share, default=0.005, metavar="X", help="least gap that counts (default: 0.005)"
+    )
+    compare.add_argument("--gpu", default="", help="the GPU's slug, where a folder holds several")
+    compare.add_argument("--json", action="store_true", help="write JSON")
+    compare.set_defaults(command=_compare)
+
+
+def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    explain = commands.add_parser("explain", help="say why a variant is faster than its parent")
+    explain.description = (
+        "Writes Markdown: for each variant and its parent, what changed and how much of the cycles it accounts"
+        " for; for each kernel, what bounds it. Only what the tables' counters support."
+    )
+    explain.add_argument(
+        "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
+    )
+    explain.add_argument("--family", default="", help="default: every family in the tables")
+    explain.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
+    explain.set_defaults(command=_explain)
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a share from 0 to 1 is wanted, such as 0.005")
+    return value
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from warplog import comparison
+
+    names = (options.a, options.b, *options.again)
+    rows = comparison.run(names, _project(), options.gpu, options.min_effect)
+    if options.json:
+        comparison.show_json(rows, sys.stdout)
+    else:
+        comparison.show(rows, sys.stdout)
+    return comparison.exit_status(rows)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from warplog import explain, figure_data
+
+    folder = options.folder or _project() / "results" / "tables"
+    for family in [options.family] if options.family else explain.families(folder):
+        print(explain.markdown(figure_data.load(folder, family, options.gpu)))
+    return 0
 
 
 def _record(options: argparse.Namespace) -> int:

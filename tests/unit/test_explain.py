@@ -1,0 +1,246 @@
+"""Why a variant is faster: known decompositions, the recorded ladder, and what is said without counters."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import figure_tables
+from warplog import bounds, cli, decomposition, explain, figure_data
+
+RECORDED = next((Path(__file__).parents[2] / "results" / "recorded").glob("*/tables"))
+SMS = 132.0
+
+
+def kernel(instructions, waits, warps_pct, busy=1.0):
+    """Counters of a kernel that follows the model exactly: 64 warps an SM at most, four schedulers."""
+    cycles_per_issue = sum(waits.values())
+    ipc = 4 * (warps_pct / 100 * 16) / cycles_per_issue
+    return {
+        "instructions_executed": instructions,
+        "warp_cycles_per_issue": cycles_per_issue,
+        "achieved_occupancy_pct": warps_pct,
+        "ipc": ipc,
+        "gpu_cycles": instructions / (ipc * SMS * busy),
+        **{f"stall_{state}_cycles_per_issue": value for state, value in waits.items()},
+    }
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return figure_data.load(RECORDED, "sgemm")
+
+
+@pytest.fixture(scope="module")
+def found(recorded):
+    return {step.variant: step for step in explain.steps(recorded)}
+
+
+def test_the_factors_of_a_known_step_multiply_to_its_ratio():
+    before = kernel(4e9, {"selected": 1.0, "long_scoreboard": 19.0}, 100)
+    after = kernel(2e9, {"selected": 1.0, "long_scoreboard": 4.0}, 50, busy=0.8)
+    times = [before["gpu_cycles"] / 1980, after["gpu_cycles"] / 1800]
+    factors = {f.change.name: f.factor for f in decomposition.factors(before, after, (1980, 1800), SMS)}
+    assert factors == pytest.approx(
+        {
+            "warp_cycles_per_issue": 4.0,
+            "instructions_executed": 2.0,
+            "achieved_occupancy_pct": 0.5,
+            "sm_busy_pct": 0.8,
+            "sm_mhz": 1800 / 1980,
+        }
+    )
+    assert math.prod(factors.values()) == pytest.approx(times[0] / times[1])
+    assert next(iter(factors)) == "warp_cycles_per_issue"
+
+
+def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
+    before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0, "barrier": 1.0}, 50)
+    after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0, "barrier": 3.0}, 50)
+    states = decomposition.states(before, after)
+    assert [s.change.name for s in states] == ["short_scoreboard", "barrier"]
+    assert [s.share for s in states] == pytest.approx([0.7, -0.2])
+    assert sum(s.saved_cycles for s in states) == pytest.approx(before["gpu_cycles"] - after["gpu_cycles"])
+
+
+def test_evidence_moves_with_its_state_and_is_in_the_tables():
+    before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0}, 50)
+    after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0}, 50)
+    assert decomposition.states(before, after)[0].evidence == ()
+    before |= {"shared_wavefronts_excess": 285e6, "shared_wavefronts": 700e6, "inst_lds": 1e8}
+    after |= {"shared_wavefronts_excess": 17e6, "shared_wavefronts": 710e6, "inst_lds": 0.98e8}
+    proof = decomposition.states(before, after)[0].evidence
+    assert [(c.name, c.before, c.after) for c in proof] == [("shared_wavefronts_excess", 285e6, 17e6)]
+
+
+def test_a_step_reads_as_a_sentence():
+    before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25) | {"shared_wavefronts_excess": 285e6}
+    after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 3.0}, 25) | {"shared_wavefronts_excess": 17e6}
+    step = decomposition.Step(
+        *("sgemm", "warptile", "vectorized", "4096", 1.25),
+        decomposition.factors(before, after, (1980, 1980), SMS),
+        decomposition.states(before, after),
+        remainder=1.0,
+        explained=True,
+    )
+    assert explain.sentence(step) == (
+        "1.25x over vectorized: short_scoreboard 4 -> 3 cycles per instruction saves 20 % of vectorized's"
+        " cycles (excess shared wavefronts 285 M -> 17 M); in all, cycles between two instructions of a warp"
+        " 5 -> 4 (1.25x); a factor of 1.000 remains"
+    )
+
+
+def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
+    assert decomposition.is_explained(1.30, 1.01)
+    assert decomposition.is_explained(11.8, 1.3)
+    assert not decomposition.is_explained(1.30, 1.15)
+    assert not decomposition.is_explained(1.0, 0.9)
+    same = kernel(1e9, {"selected": 1.0}, 25)
+    factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
+    step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3, explained=False)
+    assert "the counters do not explain it: a factor of 1.300 remains" in explain.sentence(step)
+
+
+def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded, found):
+    times = recorded.ladder(recorded.profiled_case).set_index("variant")["median_us"]
+    assert len(found) >= 6
+    for step in found.values():
+        assert step.ratio == pytest.approx(times[step.parent] / times[step.variant])
+        assert math.prod(f.factor for f in step.factors) * step.remainder == pytest.approx(step.ratio)
+        assert step.explained, explain.sentence(step)
+        assert abs(sum(s.share for s in step.states)) < 1.5
+
+
+def test_the_recorded_sentences_name_what_the_ladder_is_about(found):
+    coalesced = explain.sentence(found["gmem_coalesced"])
+    assert "over naive: lg_throttle" in coalesced
+    assert "sectors per global load" in coalesced
+    assert "excess shared wavefronts" in explain.sentence(found["warptile"])
+
+
+def test_what_the_tables_lack_is_not_in_the_sentence(recorded):
+    lacking = recorded.metrics["metric"].str.contains("lg_throttle|sectors_per_request")
+    tables = replace(recorded, metrics=recorded.metrics[~lacking])
+    step = next(s for s in explain.steps(tables) if s.variant == "gmem_coalesced")
+    told = explain.sentence(step)
+    assert "lg_throttle" not in told
+    assert "sectors" not in told
+    assert "cycles between two instructions" in told
+
+
+def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
+    rows = recorded.metrics.copy()
+    hit = (rows["variant"] == "vectorized") & (rows["tool"] == "ncu")
+    rows.loc[hit, "value"], rows.loc[hit, "status"], rows.loc[hit, "reason"] = math.nan, "denied", "no rights"
+    tables = replace(recorded, metrics=rows)
+    told = {step.variant: step for step in explain.steps(tables)}
+    for name in ("vectorized", "warptile"):
+        assert told[name].ratio > 1
+        assert not told[name].factors
+        assert "not explained: vectorized lacks counters" in explain.sentence(told[name])
+    assert told["smem_tiled"].explained
+    assert "vectorized lacks counters" in explain.markdown(tables)
+    bound = next(one for one in explain.bounds_of(tables) if one.variant == "vectorized")
+    assert (bound.kind, bound.ceiling) == ("", "")
+    assert "denied" in bound.gap
+
+
+def test_counters_that_are_needed_are_named(recorded):
+    kept = recorded.metrics[recorded.metrics["metric"] != "gpu_cycles"]
+    step = explain.steps(replace(recorded, metrics=kept))[0]
+    assert "lacks counters (gpu_cycles)" in explain.sentence(step)
+
+
+def test_a_failed_variant_and_a_parent_outside_the_tables_have_no_ratio():
+    tables = figure_tables.sgemm(failed={"autotuned": "wrong"}, names=("autotuned", "warptile", "split_k"))
+    told = {step.variant: explain.sentence(step) for step in explain.steps(tables)}
+    assert told["autotuned"] == "no ratio to vectorized: vectorized is not in the tables"
+    assert told["warptile"] == "no ratio to autotuned: autotuned is wrong"
+
+
+def test_a_slower_variant_is_called_slower(recorded):
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "warptile", "median_us"] *= 2
+    tables = replace(recorded, measurements=rows)
+    step = next(s for s in explain.steps(tables) if s.variant == "warptile")
+    assert "of the speed of vectorized" in explain.sentence(step)
+    assert not step.explained
+
+
+def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "warptile", "ncu_us"] *= 2
+    step = next(s for s in explain.steps(replace(recorded, measurements=rows)) if s.variant == "warptile")
+    assert "counters cover 50 % of warptile" in explain.sentence(step)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "ceiling"),
+    [
+        ({"dram_throughput_pct": 91.0, "sm_throughput_pct": 20.0}, "memory", "device memory"),
+        (
+            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0, "pipe_fma_pct": 85.0},
+            "compute",
+            "the FMA pipe",
+        ),
+        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0}, "compute", "the SM's issue slots"),
+        ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
+        ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),
+    ],
+)
+def test_what_bounds_a_kernel(values, kind, ceiling):
+    found = bounds.bound("a", values, SMS)
+    assert (found.kind, found.ceiling) == (kind, ceiling)
+    assert found.ceiling_pct == max(v for n, v in values.items() if n.endswith("_pct"))
+
+
+def test_an_unknown_bound_is_not_guessed():
+    found = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
+    assert found.kind == ""
+    assert found.gap
+
+
+def test_the_recorded_bounds(recorded):
+    found = {one.variant: one for one in explain.bounds_of(recorded)}
+    assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
+    assert found["warptile"].kind == "compute"
+    assert found["warptile"].limiters == ("registers",)
+    assert set(found) == set(recorded.variants["variant"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(285_212_672, "285 M"), (1.4016, "1.4"), (0.15191, "0.15"), (2.268e12, "2.27 T"), (math.nan, "n/a")],
+)
+def test_numbers_for_people(value, text):
+    assert explain.number(value) == text
+
+
+def test_the_command_writes_markdown_that_is_whole(capsys):
+    assert cli.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("# sgemm: why\n")
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {8}
+    assert "| warptile | compute |" in told
+    assert cli.main(["explain", str(RECORDED)]) == 0
+    assert "# sgemm: why" in capsys.readouterr().out
+
+
+def test_hostile_names_do_not_break_the_page(recorded):
+    name = "a|b <script>\nc"
+    variants = recorded.variants.replace({"variant": {"naive": name}, "parent": {"naive": name}})
+    tables = replace(recorded, variants=variants)
+    page = explain.markdown(tables)
+    assert "<script>" not in page
+    assert name not in page
+    assert r"a\|b &lt;script> c" in page
+
+
+def test_a_folder_without_tables_is_an_error_of_one_line(tmp_path, capsys):
+    assert cli.main(["explain", str(tmp_path)]) == 1
+    assert "no such table" in capsys.readouterr().err
+    (tmp_path / "variants.csv").write_text("name\nx\n")
+    assert cli.main(["explain", str(tmp_path)]) == 1
+    assert "not a readable table" in capsys.readouterr().err

@@ -1,0 +1,174 @@
+"""A step of the ladder taken apart: by which factors, and in which warp states, the cycles went.
+
+A scheduler with A active warps, each of which issues once in W cycles, issues A / W instructions a cycle. So N
+instructions take N W / A cycles of busy schedulers, SMs that are busy for a share U of the kernel make
+N W / (A U) cycles of it, and the clock turns them into time. Between two kernels on one GPU the constants cancel:
+
+    time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
+
+The same cycles are also split additively: a kernel's elapsed cycles, shared out as its warps' cycles are
+between the states in which a warp waits or issues. Counters are NVIDIA's, see "Warp Stall Sampling" and
+"Metrics Reference" in the Nsight Compute Profiling Guide.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warplog.metrics import STALL_REASONS
+
+STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
+NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
+# Counters of what a warp waits for in a state, the most telling first; told where they move with the state.
+EVIDENCE: Mapping[str, tuple[str, ...]] = {
+    "lg_throttle": (
+        "global_load_sectors_per_request",
+        "l1_bytes",
+        "inst_ldg",
+        "global_store_sectors_per_request",
+        "inst_stg",
+    ),
+    "long_scoreboard": ("l2_bytes", "dram_bytes", "inst_ldg"),
+    "short_scoreboard": ("shared_wavefronts_excess", "shared_wavefronts", "inst_lds"),
+    "mio_throttle": ("shared_wavefronts_excess", "shared_wavefronts", "inst_lds", "inst_sts"),
+    "barrier": ("inst_bar",),
+    "membar": ("inst_membar",),
+    "drain": ("inst_stg", "dram_bytes_written"),
+    "branch_resolving": ("inst_bra",),
+    "math_pipe_throttle": ("inst_ffma", "inst_dfma", "inst_hmma"),
+}
+COUNTERS = tuple(
+    dict.fromkeys(
+        (*NEEDED, "ipc", "duration_us", *STATES.values(), *(n for names in EVIDENCE.values() for n in names))
+    )
+)
+_LEAST_SHARE = 0.01
+_LEAST_MOVE = 0.05
+_UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A quantity before and after, in the unit of its name."""
+
+    name: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How many times faster a change makes the variant; below 1 it makes it slower."""
+
+    change: Change
+    factor: float
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A warp state: its cycles per issued instruction, and the elapsed GPU cycles that it no longer costs.
+
+    `saved_cycles` is negative where it costs more; `share` is it over the parent's elapsed cycles.
+    `evidence` are the first two counters of what is waited for that moved the same way, by 5 % or more.
+    """
+
+    change: Change
+    saved_cycles: float
+    share: float
+    evidence: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A variant against its parent at one case.
+
+    Attributes:
+        ratio: parent's median cold time over the variant's; NaN where one has none.
+        factors: what the ratio is made of, the largest first; their product times `remainder` is `ratio`.
+        states: warp states by the cycles they account for, the largest first, from 1 % of the parent's.
+        remainder: what no counter accounts for, profiler runs that differ from the timing included.
+        explained: whether the remainder is small beside the ratio.
+        gap: "", or why there is no decomposition.
+    """
+
+    family: str
+    variant: str
+    parent: str
+    case: str
+    ratio: float
+    factors: tuple[Factor, ...] = ()
+    states: tuple[StateChange, ...] = ()
+    remainder: float = math.nan
+    explained: bool = False
+    gap: str = ""
+    remark: str = ""
+
+
+def missing(values: Values) -> list[str]:
+    """The counters without which nothing can be decomposed and that `values` has no positive number for."""
+    return [name for name in NEEDED if not values.get(name, math.nan) > 0]
+
+
+def factors(before: Values, after: Values, clocks: tuple[float, float], sms: float) -> tuple[Factor, ...]:
+    """The factors of the ratio of times, the largest first; `clocks` are MHz while timing, NaN: unknown.
+
+    The busy share needs `ipc` and the number of SMs; without them it is left to the remainder.
+    """
+    found = [
+        _factor("instructions_executed", before, after, 1),
+        _factor("warp_cycles_per_issue", before, after, 1),
+        _factor("achieved_occupancy_pct", before, after, -1),
+    ]
+    busy = [{"sm_busy_pct": 100 * busy_share(values, sms)} for values in (before, after)]
+    if all(values["sm_busy_pct"] > 0 for values in busy):
+        found.append(_factor("sm_busy_pct", busy[0], busy[1], -1))
+    if all(0 < mhz < math.inf for mhz in clocks):
+        found.append(_factor("sm_mhz", {"sm_mhz": clocks[0]}, {"sm_mhz": clocks[1]}, -1))
+    return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
+
+
+def busy_share(values: Values, sms: float) -> float:
+    """Share of the kernel's cycles in which its SMs were busy, on average; NaN where it cannot be told."""
+    most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
+    return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan
+
+
+def states(before: Values, after: Values) -> tuple[StateChange, ...]:
+    """The warp states by the cycles they account for; those under 1 % of the parent's are left out."""
+    found = []
+    for state, name in STATES.items():
+        old, new = before.get(name, math.nan), after.get(name, math.nan)
+        if math.isnan(old) or math.isnan(new):
+            continue
+        saved = _cycles(before, old) - _cycles(after, new)
+        share = saved / before["gpu_cycles"]
+        if abs(share) >= _LEAST_SHARE:
+            proof = _evidence(state, before, after, falling=saved > 0)
+            found.append(StateChange(Change(state, old, new), saved, share, proof))
+    return tuple(sorted(found, key=lambda s: -abs(s.saved_cycles)))
+
+
+def is_explained(ratio: float, remainder: float) -> bool:
+    """Whether the remainder is within 2 %, or within a quarter of the ratio on a logarithmic scale."""
+    return abs(math.log(remainder)) <= max(_NOISE, _UNEXPLAINED_SHARE * abs(math.log(ratio)))
+
+
+def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
+    return Factor(Change(name, before[name], after[name]), (before[name] / after[name]) ** power)
+
+
+def _cycles(values: Values, state_cycles: float) -> float:
+    return values["gpu_cycles"] * state_cycles / values["warp_cycles_per_issue"]
+
+
+def _evidence(state: str, before: Values, after: Values, falling: bool) -> tuple[Change, ...]:
+    moved = []
+    for name in EVIDENCE.get(state, ()):
+        old, new = before.get(name, math.nan), after.get(name, math.nan)
+        if math.isnan(old) or math.isnan(new) or (old > new) != falling:
+            continue
+        if abs(new - old) >= _LEAST_MOVE * max(old, new) > 0:
+            moved.append(Change(name, old, new))
+    return tuple(moved[:2])

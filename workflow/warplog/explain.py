@@ -1,0 +1,176 @@
+"""`warplog explain`: why a variant is faster than its parent and what bounds it, in sentences and rows.
+
+It says what the counters support and no more: which factors and warp states account for the cycles, and the
+remainder that they leave. What is missing or does not add up is said.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from warplog import bounds, decomposition
+from warplog.bounds import Bound
+from warplog.decomposition import Step
+from warplog.errors import WarplogError
+from warplog.figure_data import MAX_TABLE_BYTES, FigureTables
+from warplog.step_sentences import NAMES, number, sentence
+
+__all__ = ["Bound", "Step", "bounds_of", "families", "markdown", "sentence", "steps"]
+
+_WHOLE = 0.95
+
+
+def families(folder: Path) -> list[str]:
+    """The families in the tables of `folder`.
+
+    Raises:
+        WarplogError: there is no table of variants, or it is not readable.
+    """
+    path = next((p for s in ("parquet", "csv") if (p := folder / f"variants.{s}").is_file()), None)
+    if path is None or path.stat().st_size > MAX_TABLE_BYTES:
+        raise WarplogError(
+            f"{folder}/variants.parquet: no such table; run the rule that builds results/tables"
+        )
+    try:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+        return [str(name) for name in table["family"].drop_duplicates()]
+    except (ValueError, OSError, KeyError) as error:
+        raise WarplogError(f"{path}: not a readable table of variants; rebuild it") from error
+
+
+def steps(tables: FigureTables) -> tuple[Step, ...]:
+    """A step for each variant with a parent, in ladder order, at the case that counters are shown for."""
+    rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
+    counters = _counters(tables, decomposition.COUNTERS)
+    return tuple(
+        _step(tables, rows, counters, name)
+        for name, row in rows.items()
+        if isinstance(row["parent"], str) and row["parent"]
+    )
+
+
+def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
+    """What bounds each variant's longest kernel, in ladder order."""
+    sms = tables.peak("sms")
+    return tuple(
+        Bound(name, "", gap=values["gap"]) if values["gap"] else bounds.bound(name, _numbers(values), sms)
+        for name, values in _counters(tables, bounds.COUNTERS).items()
+    )
+
+
+def markdown(tables: FigureTables) -> str:
+    """The steps as sentences and rows, and what bounds each kernel, as Markdown."""
+    found = steps(tables)
+    first = tables.measurements.head(1).to_dict("records")
+    facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
+    lines = [
+        f"# {tables.family}: why",
+        "",
+        f"Case {_cell(tables.profiled_case)}; {_cell(', '.join(facts))}.",
+        "",
+    ]
+    lines += [f"- **{_cell(step.variant)}**: {_cell(sentence(step))}." for step in found]
+    lines += ["", "## What the steps are made of", ""]
+    lines += ["A factor above 1 makes it faster; all of them and the remainder multiply to the ratio."]
+    lines += [
+        "A state's share is what it saves of the parent's elapsed cycles; below zero it costs that much."
+    ]
+    lines += ["`selected` is the issue itself, `not_selected` a warp that could have issued."]
+    lines += ["", *_table(("variant", "parent", "what", "before", "after", "factor", "share"), _rows(found))]
+    lines += ["", "## What bounds them", ""]
+    titles = ("variant", "bound by", "nearest ceiling", "used", "longest wait", "occupancy", "limited by")
+    lines += _table(titles, [_bound_cells(one) for one in bounds_of(tables)])
+    return "\n".join(lines) + "\n"
+
+
+def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
+    parent, case = str(rows[name]["parent"]), tables.profiled_case
+    key = (tables.family, name, parent, case)
+    if parent not in rows:
+        return Step(*key, math.nan, gap=f"{parent} is not in the tables")
+    pair = (rows[parent], rows[name])
+    bad = [f"{row['variant']} is {row['status']}".replace("_", " ") for row in pair if row["status"] != "ok"]
+    if bad:
+        return Step(*key, math.nan, gap=" and ".join(bad))
+    timeless = [str(row["variant"]) for row in pair if not 0 < row["median_us"] < math.inf]
+    if timeless:
+        return Step(*key, math.nan, gap=f"{' and '.join(timeless)} has no cold time")
+    ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
+    for side in (parent, name):
+        absent = decomposition.missing(_numbers(counters[side]))
+        if counters[side]["gap"] or absent:
+            why = counters[side]["gap"] or ", ".join(absent)
+            return Step(*key, ratio, gap=f"{side} lacks counters ({why})")
+    before, after = _numbers(counters[parent]), _numbers(counters[name])
+    clocks = (float(pair[0].get("sm_mhz", math.nan)), float(pair[1].get("sm_mhz", math.nan)))
+    found = decomposition.factors(before, after, clocks, tables.peak("sms"))
+    rest = ratio / math.prod(factor.factor for factor in found)
+    remark = _partial(pair, (before, after))
+    states = decomposition.states(before, after)
+    return Step(*key, ratio, found, states, rest, decomposition.is_explained(ratio, rest), "", remark)
+
+
+def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:
+    """What must be said where a launch has several kernels: the counters are those of the longest."""
+    told = []
+    for row, values in zip(pair, counters, strict=True):
+        share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
+        if share < _WHOLE:
+            told.append(f"counters cover {100 * share:.0f} % of {row['variant']}, its longest kernel")
+    return "; ".join(told)
+
+
+def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    wide = tables.counters(list(dict.fromkeys(names)))
+    return {str(row["variant"]): {str(k): v for k, v in row.items()} for row in wide.to_dict("records")}
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, float]:
+    numbers = {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _rows(found: Iterable[Step]) -> list[tuple[str, ...]]:
+    """Ratio, factors, remainder, states and their evidence of each step that has a decomposition."""
+    rows: list[tuple[str, ...]] = []
+    for step in found:
+        key = (step.variant, step.parent)
+        if step.gap:
+            rows.append((*key, step.gap, "", "", "", ""))
+            continue
+        rows.append((*key, "cold time", "", "", f"{step.ratio:.3f}", ""))
+        rows += [(*key, *_told(f.change), f"{f.factor:.3f}", "") for f in step.factors]
+        rows.append((*key, "remainder", "", "", f"{step.remainder:.3f}", ""))
+        for state in step.states:
+            share = f"{100 * state.share:.0f} %"
+            name, *values = _told(state.change)
+            rows.append((*key, f"{name} cycles per instruction", *values, "", share))
+            rows += [(*key, *_told(change), "", "") for change in state.evidence]
+    return rows
+
+
+def _told(change: decomposition.Change) -> tuple[str, str, str]:
+    return NAMES.get(change.name, change.name), number(change.before), number(change.after)
+
+
+def _bound_cells(one: Bound) -> tuple[str, ...]:
+    if one.gap:
+        return (one.variant, one.gap, "", "", "", "", "")
+    wait = f"{one.stall} {number(one.stall_pct)} %" if one.stall else "n/a"
+    occupancy = f"{number(one.achieved_pct)} of {number(one.theoretical_pct)} %"
+    limits = ", ".join(name.replace("_", " ") for name in one.limiters) or "n/a"
+    return (one.variant, one.kind, one.ceiling, f"{number(one.ceiling_pct)} %", wait, occupancy, limits)
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines]
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break a table or a line of Markdown, nor be taken for HTML."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line.replace("|", "\\|").replace("<", "&lt;")
