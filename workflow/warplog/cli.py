@@ -37,8 +37,9 @@ AMBIGUOUS: nothing is shown, and why. REFUSED: GPU, driver, clocks or status dif
 Exit status 1: a case is SLOWER, in time and in cycles, or nothing could be compared.
 """
 _EXTRACT = """\
-Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, Nsight Systems' SQLite exports, logs of
-`nvcc -Xptxas -v`, and SASS dumps of cuobjdump. Writes one row for each metric and kernel launch:
+Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, its CSV (raw and details pages) and its text,
+Nsight Systems' SQLite exports, .nsys-rep (where nsys is installed) and `nsys stats`, logs of `nvcc -Xptxas -v`,
+and SASS dumps of cuobjdump. Writes one row for each metric and kernel launch:
 source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status, reason.
 A metric that a report lacks has no value, and the reason beside it. Neither a GPU nor ncu or nsys is needed.
 """

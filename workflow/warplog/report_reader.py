@@ -2,21 +2,37 @@
 
 For reports that warplog did not capture itself: there are no cases, so kernels are told apart by name and
 launch. A row has the keys source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status
-and reason; what a report does not say is "".
+and reason; what a report does not say is "". What ncu printed gives the values that its .ncu-rep gives, to
+the digits that were printed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, evaluate
-from warplog.parsers import ncu_blocks, ncu_rep, nsys_sqlite, ptxas, sass, sqlite_tables
+from warplog.parsers import (
+    ncu_blocks,
+    ncu_csv,
+    ncu_printed,
+    ncu_rep,
+    ncu_text,
+    nsys_rep,
+    nsys_sqlite,
+    nsys_stats,
+    ptxas,
+    sass,
+    sqlite_tables,
+)
+from warplog.parsers.ncu_printed import PrintedLaunch
 from warplog.parsers.nsys_sqlite import NsysKernel
+from warplog.parsers.nsys_stats import NsysSummary
 
 Row = dict[str, Any]
 _MOST_TEXT_BYTES = 64 * 1024**2
+_MOST_LINES = 2_000_000
 _PTXAS_FACTS = (
     "registers_per_thread",
     "static_shared_bytes",
@@ -29,7 +45,11 @@ _PTXAS_FACTS = (
 
 
 def read_any(path: Path) -> list[Row]:
-    """The rows of an ncu report, an nsys SQLite export, a log of `nvcc -Xptxas -v` or a SASS dump.
+    """The rows of any report.
+
+    An ncu report, or what ncu printed from it as CSV (raw or details page) or as text; an nsys report (where
+    nsys is installed), its SQLite export, or what `nsys stats` printed as CSV or as text; a log of
+    `nvcc -Xptxas -v`; a SASS dump.
 
     Raises:
         WarplogError: the file is missing, damaged, cut, or none of these; one line names it and the remedy.
@@ -39,6 +59,9 @@ def read_any(path: Path) -> list[Row]:
         rows = list(_ncu(path))
     elif sqlite_tables.is_sqlite(start):
         rows = list(_nsys(path))
+    elif nsys_rep.is_report(path, start):
+        with nsys_rep.exported(path) as database:
+            rows = list(_nsys(database))
     else:
         rows = list(_text(path))
     if not rows:
@@ -95,8 +118,53 @@ def _nsys(path: Path) -> Iterator[Row]:
 
 def _text(path: Path) -> Iterator[Row]:
     if path.stat().st_size > _MOST_TEXT_BYTES:
-        raise WarplogError(f"{path}: over {_MOST_TEXT_BYTES} bytes of text; is it a compiler's log or SASS?")
+        raise WarplogError(f"{path}: over {_MOST_TEXT_BYTES} bytes of text; split it, or is it no report?")
     text = path.read_text(encoding="utf-8", errors="replace")
+    if text.count("\n") > _MOST_LINES:
+        raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it, or is it no report?")
+    try:
+        if ncu_csv.is_page(text):
+            yield from _printed(ncu_csv.parse(text))
+            return
+        if ncu_text.is_page(text):
+            yield from _printed(ncu_text.parse(text))
+            return
+        if nsys_stats.is_stats(text):
+            yield from _stats(nsys_stats.parse(text))
+            return
+    except WarplogError as error:
+        raise WarplogError(f"{path}: {error}") from None
+    yield from _compiled(path, text)
+
+
+def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
+    for index, launch in enumerate(launches):
+        major, minor = launch.capability or ("", "")
+        common = {
+            "tool": "ncu",
+            "tool_version": "",
+            "gpu": launch.gpu_name,
+            "cc": f"{major}.{minor}" if launch.capability else "",
+            "kernel": launch.kernel,
+            "launch": index,
+        }
+        for found in ncu_printed.rows(launch):
+            yield {**common, **found._asdict()}
+
+
+def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
+    """Rows as of an nsys export; for a memory operation its name stands in for the kernel's."""
+    for number, summary in enumerate(summaries):
+        duration = "nsys_kernel_duration_us" if summary.is_kernel else "nsys_duration_us"
+        values: dict[str, float | None] = {duration: summary.median_us, "nsys_launches": summary.launches}
+        if summary.is_kernel:
+            values |= dict.fromkeys(("registers_per_thread", "static_shared_bytes"))
+            values |= {"grid_blocks": summary.grid_blocks, "block_threads": summary.block_threads}
+        for metric, value in values.items():
+            yield _row("nsys", "", "", "", summary.name, number, metric, value, "this summary does not say")
+
+
+def _compiled(path: Path, text: str) -> Iterator[Row]:
     if "ptxas info" in text:
         for number, kernel in enumerate(ptxas.parse(text)):
             for metric in _PTXAS_FACTS:
@@ -106,7 +174,7 @@ def _text(path: Path) -> Iterator[Row]:
         yield from _sass(text)
     else:
         raise WarplogError(
-            f"{path}: is no ncu report, no nsys SQLite export, no `nvcc -Xptxas -v` log and no SASS dump"
+            f"{path}: is no report of ncu or nsys, no page that they print, no `nvcc -Xptxas -v` log, no SASS"
         )
 
 
@@ -120,10 +188,18 @@ def _sass(text: str) -> Iterator[Row]:
 
 
 def _row(
-    tool: str, version: str, gpu: str, arch: str, kernel: str, launch: int, metric: str, value: float | None
+    tool: str,
+    version: str,
+    gpu: str,
+    arch: str,
+    kernel: str,
+    launch: int,
+    metric: str,
+    value: float | None,
+    absent: str = "",
 ) -> Row:
     unit = METRICS[metric].unit if metric in METRICS else "inst"
-    status, reason = ("ok", "") if value is not None else ("missing", f"{tool} does not say")
+    status, reason = ("ok", "") if value is not None else ("missing", absent or f"{tool} does not say")
     return {
         "tool": tool,
         "tool_version": version,

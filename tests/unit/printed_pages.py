@@ -1,0 +1,63 @@
+"""Prints small pages for tests as ncu and nsys do: CSV with quotes everywhere, tables with dashes."""
+
+from collections.abc import Mapping, Sequence
+
+FIXED = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream")
+SHAPE = ("Block Size", "Grid Size", "Device", "CC")
+DETAILS = ("Section Name", "Metric Name", "Metric Unit", "Metric Value")
+RULES = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
+SPEED = "GPU Speed Of Light Throughput"
+
+Value = tuple[str, str, str, str]
+
+
+def csv_line(cells: Sequence[str]) -> str:
+    return ",".join('"' + cell.replace('"', '""') + '"' for cell in cells) + "\n"
+
+
+def raw_page(
+    launches: Sequence[tuple[str, Mapping[str, str]]], units: Mapping[str, str], cc: str = "9.0"
+) -> str:
+    """Launches are (kernel, printed value by counter)."""
+    names = list(dict.fromkeys(name for _, counters in launches for name in counters))
+    fixed = (*FIXED, *SHAPE)
+    lines = [csv_line((*fixed, *names)), csv_line(["" for _ in fixed] + [units.get(n, "") for n in names])]
+    for number, (kernel, counters) in enumerate(launches):
+        about = [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
+        lines.append(csv_line(about + [counters.get(name, "") for name in names]))
+    return "".join(lines)
+
+
+def details_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", rule: bool = True) -> str:
+    """Launches are (kernel, rows of section, label, unit and value); with a rule after each launch."""
+    lines = [csv_line((*FIXED, *SHAPE, *DETAILS, *(RULES if rule else ())))]
+    for number, (kernel, values) in enumerate(launches):
+        about = [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
+        for value in values:
+            lines.append(csv_line(about + list(value)).replace("\n", ",\n" if rule else "\n"))
+        if rule:
+            said = 'This "kernel" is limited,\nsomehow.'
+            lines.append(csv_line([*about, SPEED, "", "", "", "SOLBottleneck", "OPT", said, "global", "9.5"]))
+    return "".join(lines)
+
+
+def text_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", titled: bool = True) -> str:
+    """The same as ncu prints it to the terminal; without `titled` as before 2022."""
+    lines = ["[77] app@127.0.0.1"]
+    ruler = "    " + " ".join(("-" * 40, "-" * 16, "-" * 20))
+    for kernel, values in launches:
+        if titled:
+            lines.append(f"  {kernel} (8, 4, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC {cc}")
+        else:
+            lines.append(f"  {kernel}, 2020-Nov-03 10:11:12, Context 1, Stream 7")
+        for section in dict.fromkeys(value[0] for value in values):
+            lines += [f"    Section: {section}", ruler]
+            if titled:
+                lines += [f"    {'Metric Name':<40} {'Metric Unit':>16} {'Metric Value':>20}", ruler]
+            lines += [
+                f"    {name:<40} {unit:>16} {value:>20}"
+                for in_, name, unit, value in values
+                if in_ == section
+            ]
+            lines += [ruler, "    OPT   Some advice, 5.0% of it, on several", "          lines."]
+    return "\n".join(lines) + "\n"

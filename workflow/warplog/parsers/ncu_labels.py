@@ -1,0 +1,107 @@
+"""The labels that ncu prints on its details page, and the registry's metric behind each.
+
+Labels and section titles are those of ncu's section files, 2019 to 2025; they change between versions.
+A printed value stands for the counter that its metric reads first.
+"""
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+from warplog.metrics import METRICS
+
+
+class Label(NamedTuple):
+    """The metric behind a label; the counter is the printed number, in base units, times `factor`."""
+
+    metric: str
+    factor: float = 1.0
+
+
+class Cell(NamedTuple):
+    """One printed number with its unit, under a section's label or, with `section` "", a counter's name."""
+
+    section: str
+    label: str
+    unit: str
+    value: str
+
+
+_SPEED = {
+    "duration": Label("duration_us"),
+    "elapsed cycles": Label("gpu_cycles"),
+    "sm frequency": Label("sm_mhz_in_ncu"),
+    **dict.fromkeys(("dram throughput", "sol dram"), Label("dram_throughput_pct")),
+    **dict.fromkeys(("l2 cache throughput", "sol l2 cache"), Label("l2_throughput_pct")),
+    **dict.fromkeys(("l1/tex cache throughput", "sol l1/tex cache"), Label("l1_throughput_pct")),
+    **dict.fromkeys(
+        ("compute (sm) throughput", "compute (sm) [%]", "sm throughput", "sm [%]", "sol sm"),
+        Label("sm_throughput_pct"),
+    ),
+}
+_LAUNCH = {
+    "block size": Label("block_threads"),
+    "grid size": Label("grid_blocks"),
+    "registers per thread": Label("registers_per_thread"),
+    "static shared memory per block": Label("static_shared_bytes"),
+    "waves per sm": Label("waves_per_sm"),
+}
+_OCCUPANCY = {
+    "theoretical occupancy": Label("theoretical_occupancy_pct"),
+    "achieved occupancy": Label("achieved_occupancy_pct"),
+    "block limit warps": Label("occupancy_limit_warps_blocks"),
+    "block limit registers": Label("occupancy_limit_registers_blocks"),
+    "block limit sm": Label("occupancy_limit_blocks_blocks"),
+    "block limit shared mem": Label("occupancy_limit_shared_memory_blocks"),
+    "block limit barriers": Label("occupancy_limit_barriers_blocks"),
+}
+# Section titles by how they begin; the same label means different things in different sections.
+_SECTIONS = MappingProxyType(
+    {
+        "gpu speed of light": _SPEED,
+        "memory workload analysis": {
+            "memory throughput": Label("dram_gbytes_per_s"),
+            "l1/tex hit rate": Label("l1_hit_pct"),
+            "l2 hit rate": Label("l2_hit_pct"),
+        },
+        "compute workload analysis": {"executed ipc active": Label("ipc")},
+        "scheduler statistics": {
+            "one or more eligible": Label("issue_active_pct", 0.01),
+            "eligible warps per scheduler": Label("eligible_warps"),
+        },
+        "warp state statistics": {"warp cycles per issued instruction": Label("warp_cycles_per_issue")},
+        "instruction statistics": {"executed instructions": Label("instructions_executed")},
+        "launch statistics": _LAUNCH,
+        "occupancy": _OCCUPANCY,
+    }
+)
+SHARED_PARTS = ("static shared memory per block", "dynamic shared memory per block")
+COUNTERS = frozenset(
+    name.split(":", 1)[0]
+    for metric in METRICS.values()
+    for slot in metric.counters
+    if not slot.startswith("@")
+    for name in slot.rstrip("?").split("|")
+)
+
+
+def find(section: str, label: str) -> Label | None:
+    """The metric that ncu prints under this label in this section; None where the registry has none."""
+    title, plain = _plain(section), _plain(label)
+    for start, labels in _SECTIONS.items():
+        if title.startswith(start):
+            return labels.get(plain)
+    return None
+
+
+def is_part_of_shared(section: str, label: str) -> bool:
+    """Whether this is one of SHARED_PARTS."""
+    return _plain(label) in SHARED_PARTS and _plain(section).startswith("launch statistics")
+
+
+def counter_of(metric: str) -> str:
+    """The counter that a metric reads first."""
+    return METRICS[metric].counters[0].rstrip("?").split("|")[0]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

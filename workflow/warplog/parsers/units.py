@@ -1,0 +1,79 @@
+"""Numbers and units as NVIDIA's profilers print them, back to base units: ns, byte, Hz, single things.
+
+Spellings differ between versions (`usecond` and `us`, `hz` and `cycle/second`), and ncu scales what it prints
+(`523.71 usecond`, `2.33 Mbyte`) unless it is called with `--print-units base`. A prefix is a power of 1000.
+A scaled number keeps the digits that were printed: 1,024 bytes printed as `1.02 Kbyte` are 1,020 bytes.
+"""
+
+import math
+import re
+
+from warplog.errors import WarplogError
+
+_TIMES_NS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1e9),
+    **dict.fromkeys(("ms", "msec", "msecond"), 1e6),
+    **dict.fromkeys(("us", "usec", "usecond", "µs", "μs"), 1e3),
+    **dict.fromkeys(("ns", "nsec", "nsecond"), 1.0),
+}
+_PREFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
+_SINGLE = frozenset(
+    {"", "%", "hz", "byte", "cycle", "inst", "instruction", "warp", "block", "thread", "sector", "request"}
+    | {"register", "sm", "pass", "passes", "wavefront", "conflict", "branch", "branches", "flop", "sample"}
+    | {"cluster", "wave", "ratio", "tag", "op", "operation", "access", "accesses", "transaction", "barrier"}
+)
+_PLAIN = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f ]\d{3})+(?:\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[.'\u2019\u00a0\u202f ]\d{3})+),\d+")
+_AGGREGATE = re.compile(r"(\S+) [({].*[)}]", re.DOTALL)
+_MOST_DIGITS = 64
+
+
+def number(text: str) -> float | None:
+    """The printed number, with or without thousands separators; None for `n/a`, a text or nothing.
+
+    Of a counter that is printed with its instances, `12 (4; 8)`, it is the first number.
+
+    Raises:
+        WarplogError: it has a decimal comma, which cannot be told from a thousands separator everywhere.
+    """
+    text = text.strip()
+    if found := _AGGREGATE.fullmatch(text):
+        text = found[1]
+    if len(text) > _MOST_DIGITS:
+        return None
+    if _GROUPED.fullmatch(text):
+        text = re.sub(r"[^\d.+-]", "", text)
+    if _PLAIN.fullmatch(text):
+        value = float(text)
+        return value if math.isfinite(value) else None
+    if _DECIMAL_COMMA.fullmatch(text):
+        raise WarplogError(f"{text}: has a decimal comma; print the report anew with LC_ALL=C")
+    return None
+
+
+def to_base(unit: str) -> float | None:
+    """What a number in this unit is multiplied by; None where the unit is not known.
+
+    The base of a time is ns, of a rate one per second: `Gbyte/s` gives 1e9, `cycle/nsecond` too.
+    """
+    top, *below = unit.strip().lower().split("/")
+    factor = _TIMES_NS.get(top) or _count(top)
+    for word in below:
+        per_second = 1e9 / _TIMES_NS[word] if word in _TIMES_NS else None
+        divisor = None if per_second else _count(word)
+        if factor is None or (per_second is None and divisor is None):
+            return None
+        factor = factor * per_second if per_second else factor / (divisor or 1.0)
+    return factor
+
+
+def _count(word: str) -> float | None:
+    if _is_single(word):
+        return 1.0
+    prefix, rest = word[:1], word[1:]
+    return _PREFIXES.get(prefix) if len(rest) > 1 and _is_single(rest) else None
+
+
+def _is_single(word: str) -> bool:
+    return word in _SINGLE or (word.endswith("s") and word[:-1] in _SINGLE)
