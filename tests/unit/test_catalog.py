@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from host_family import YAML, make_family
-from warplog import catalog
+from warplog import catalog, contract
 from warplog.errors import WarplogError
 
 
@@ -60,10 +60,10 @@ def test_two_families_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_requirements_say_why_not() -> None:
-    assert catalog.Requires("sm_80").why_not((9, 0)) == ""
-    assert "sm_80 or later" in catalog.Requires("sm_80").why_not((7, 5))
-    assert catalog.Requires("sm_90a").why_not((9, 0)) == ""
-    assert "needs sm_90a" in catalog.Requires("sm_90a").why_not((10, 0))
-    aligned = catalog.Requires(multiple_of={"N": 128})
-    assert aligned.why_not_case(catalog.Case("c", {"N": 127})) == "needs N a multiple of 128"
-    assert aligned.why_not_case(catalog.Case("c", {"N": 256})) == ""
+    assert contract.Requires("sm_80").why_not((9, 0)) == ""
+    assert "sm_80 or later" in contract.Requires("sm_80").why_not((7, 5))
+    assert contract.Requires("sm_90a").why_not((9, 0)) == ""
+    assert "needs sm_90a" in contract.Requires("sm_90a").why_not((10, 0))
+    aligned = contract.Requires(multiple_of={"N": 128})
+    assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N a multiple of 128"
+    assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""

@@ -81,3 +81,12 @@ def test_defaults_are_those_of_the_shipped_configuration(project: Path) -> None:
 
     shipped = yaml.safe_load((project / "config" / "config.yaml").read_text())
     assert shipped == dict(plan.DEFAULTS)
+
+
+def test_drafts_run_only_when_they_are_named(place: Path) -> None:
+    every = dict(plan.make_plan(LIVE).pairs())
+    assert "bf16_gemm" not in every
+    assert ("sgemm", "tma_pipelined") not in plan.make_plan(LIVE).pairs()
+    named = plan.make_plan({**LIVE, "families": "bf16_gemm"}).pairs()
+    assert ("bf16_gemm", "wgmma_tma") in named
+    assert ("sgemm", "tma_pipelined") in plan.make_plan({**LIVE, "variants": "sgemm/tma_pipelined"}).pairs()

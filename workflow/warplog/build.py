@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog import Argument, Family, Variant
+from warplog.catalog import Family, Variant
+from warplog.contract import Argument
 from warplog.errors import WarplogError
 from warplog.parsers import ptxas, sass
 from warplog.process import explain_exit, minimal_env, run
@@ -33,38 +34,42 @@ def build_variant(
 ) -> Record:
     """Compiles one variant into `folder`: kernel.so, compile.log, kernel.sass, record.json.
 
-    A compile error is a record with the compiler's words; kernel.so and kernel.sass are empty then.
+    A compile error is a record with the compiler's words, and an architecture that the variant does not
+    support one with the reason; kernel.so and kernel.sass are empty then.
 
     Raises:
-        WarplogError: nvcc or cuobjdump is missing or cannot be run.
+        WarplogError: nvcc or cuobjdump is missing or cannot be run, or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    library = folder / "kernel.so"
-    source = folder / "launcher.cu"
+    library, source = folder / "kernel.so", folder / "launcher.cu"
     write_text(source, launcher_source(family, variant))
     target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
     command = compile_command(nvcc, variant, source, target, library)
     begin = time.monotonic()
-    done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=folder / "compile.log")
-    seconds = time.monotonic() - begin
-    record = _record(family, variant, arch, command, seconds, nvcc, cuobjdump)
-    unsupported = variant.requires.why_not(capability_of(arch))
-    if done.ok:
-        dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
-        kernels = kernel_facts((folder / "compile.log").read_text(errors="replace"), dump)
-        record |= {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
-    elif "No space left on device" in done.output_tail:
-        raise WarplogError(f"{folder}: the disk is full; free space and run again")
+    if unsupported := variant.requires.why_not(capability_of(arch)):
+        outcome: Record = {"status": "unsupported", "reason": unsupported}
     else:
+        outcome = _compile(command, folder, cuobjdump)
+    if outcome["status"] != "ok":
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")
-        words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
-        status = "timeout" if done.timed_out else "compile_error"
-        record |= {"status": status, "reason": _first_error(words), "compiler_output": words}
-    if unsupported:
-        record |= {"status": "unsupported", "reason": unsupported}
+    record = _record(family, variant, arch, command, time.monotonic() - begin, nvcc, cuobjdump) | outcome
     write_json(folder / "record.json", record, "record")
     return record
+
+
+def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
+    library, log = folder / "kernel.so", folder / "compile.log"
+    done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
+    if "No space left on device" in done.output_tail:
+        raise WarplogError(f"{folder}: the disk is full; free space and run again")
+    if not done.ok:
+        words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
+        status = "timeout" if done.timed_out else "compile_error"
+        return {"status": status, "reason": _first_error(words), "compiler_output": words}
+    dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
+    kernels = kernel_facts(log.read_text(errors="replace"), dump)
+    return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
 
 
 def take_recorded(recorded: Path, folder: Path) -> Record:

@@ -3,12 +3,13 @@
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from warplog import formula
+from warplog.contract import Argument, Case, Requires
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 
@@ -16,47 +17,11 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Argument:
-    """One argument of the launcher: an array in device memory, or a scalar named like a case parameter."""
-
-    name: str
-    kind: str  # input | output | inout | scalar
-    dtype: str
-    shape: tuple[str | int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Case:
-    """One problem: a name and the values of the family's parameters (sizes, scalars)."""
-
-    name: str
-    values: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Requires:
-    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only) and multiples."""
-
-    arch: str = "sm_75"
-    multiple_of: Mapping[str, int] = field(default_factory=dict)
-
-    def why_not(self, compute_capability: tuple[int, int]) -> str:
-        """'' where the GPU serves, else the reason."""
-        wanted = int(self.arch.removeprefix("sm_").removesuffix("a"))
-        have = compute_capability[0] * 10 + compute_capability[1]
-        if self.arch.endswith("a") and have != wanted:
-            return f"needs {self.arch}, this GPU is sm_{have}"
-        return f"needs {self.arch} or later, this GPU is sm_{have}" if have < wanted else ""
-
-    def why_not_case(self, case: Case) -> str:
-        """'' where the case fits, else the reason."""
-        misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
-        return f"needs {' and '.join(misfits)}" if misfits else ""
-
-
-@dataclass(frozen=True)
 class Variant:
-    """One rung of the ladder: one source file with its parameters (given to nvcc as -D)."""
+    """One rung of the ladder: one source file with its parameters (given to nvcc as -D).
+
+    A draft is left out of campaigns unless it is named.
+    """
 
     name: str
     family: str
@@ -67,19 +32,20 @@ class Variant:
     parameters: Mapping[str, int]
     requires: Requires
     expects: Mapping[str, Any]
+    draft: bool
 
     def headers(self) -> list[Path]:
-        """The shared headers (include/ beside the family) that the source includes, directly or not."""
-        folder = self.file.parent.parent / "include"
+        """What the source includes from its folder and from include/ beside the family, directly or not."""
+        folders = (self.file.parent, self.file.parent.parent / "include")
         found: dict[Path, None] = {}
         unread = [self.file]
         while unread:
             text = unread.pop().read_text(encoding="utf-8", errors="replace")
             for name in _INCLUDE.findall(text):
-                header = folder / name
-                if header.is_file() and header not in found:
-                    found[header] = None
-                    unread.append(header)
+                for header in (folder / name for folder in folders):
+                    if header.is_file() and header not in found:
+                        found[header] = None
+                        unread.append(header)
         return sorted(found)
 
 
@@ -102,6 +68,7 @@ class Family:
     profile_cases: tuple[str, ...]
     headline_case: str
     baseline: str
+    draft: bool
     variants: tuple[Variant, ...]
 
     @property
@@ -192,6 +159,7 @@ def load_family(path: Path) -> Family:
         profile_cases=tuple(data["profile_cases"]),
         headline_case=data["headline_case"],
         baseline=data.get("baseline", ""),
+        draft=data.get("draft", False),
         variants=tuple(_variant(v, data["family"], path.parent) for v in data["variants"]),
     )
     _cross_check(family)
@@ -214,6 +182,7 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         parameters=data.get("parameters", {}),
         requires=Requires(requires.get("arch", "sm_75"), requires.get("multiple_of", {})),
         expects=data.get("expects", {}),
+        draft=data.get("draft", False),
     )
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from warplog import catalog, device, layout, schema
-from warplog.catalog import Case, Family, Variant
+from warplog.catalog import Family, Variant
+from warplog.contract import Case
 from warplog.errors import WarplogError
 from warplog.records import Record, read_json, sha256_file, sha256_of
-from warplog.selection import choice, choose_cases, choose_variants, typed
+from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
 DEFAULTS: Mapping[str, Any] = {
     "families": "all",
@@ -185,8 +186,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
         for key, value in DEFAULTS.items()
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
-    wanted = choice(settings["families"], list(families), "families")
-    chosen = choose_variants(settings["variants"], {f: families[f] for f in families if f in wanted})
+    chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
     families = {f: families[f] for f in chosen}
     cases = choose_cases(settings["cases"], families)
     found = None if settings["mode"] == "recorded" else device.detect()

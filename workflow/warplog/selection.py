@@ -34,14 +34,26 @@ def choice(value: str | int | list[str], known: list[str], key: str) -> list[str
     return names
 
 
+def choose_families(value: Any, families: Mapping[str, Family]) -> dict[str, Family]:
+    """The chosen families; 'all' are those that are no drafts."""
+    names = choice(value, list(families), "families")
+    return {n: f for n, f in families.items() if n in names and (value != "all" or not f.draft)}
+
+
 def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
-    """The chosen variants of each family, in ladder order; the baseline of a family that has any is among them."""
+    """The chosen variants of each family, in ladder order, with the baseline of a family that has any.
+
+    'all' are those that are no drafts.
+    """
     full = {f"{f.name}/{v.name}" for f in families.values() for v in f.variants}
     names = set(choice(value, sorted(full | {n.split("/")[1] for n in full}), "variants"))
     chosen = {}
     for family in families.values():
         picked = tuple(
-            v for v in family.variants if value == "all" or {v.name, f"{family.name}/{v.name}"} & names
+            v
+            for v in family.variants
+            if (value == "all" and not v.draft)
+            or (value != "all" and {v.name, f"{family.name}/{v.name}"} & names)
         )
         if picked:
             chosen[family.name] = tuple(

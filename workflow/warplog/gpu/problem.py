@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from warplog.catalog import Argument, Case, Family
+from warplog.catalog import Family
+from warplog.contract import Argument, Case
 
 # Every byte of a guard band is 0xFF, which reads as NaN in every floating-point type: a kernel that reads
 # past its input gets NaN, one that writes past its output leaves something else. 0xFF.. is no NaN that

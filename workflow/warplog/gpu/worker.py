@@ -16,7 +16,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog import Case, load_family
+from warplog.catalog import load_family
+from warplog.contract import Case
 from warplog.gpu.backend import Backend, CupyBackend, Launcher, LaunchFailed, classify, make_backend
 from warplog.gpu.problem import Problem
 

@@ -1,0 +1,103 @@
+// wgmma_pipelined, wgmma_tile128x256, wgmma_one_consumer: loading and multiplying are the work of different warpgroups.
+//
+// Idea         A ring of STAGES stages in shared memory. One thread of the producer warpgroup keeps TMA busy, STAGES
+//              steps ahead; CONSUMERS warpgroups multiply what has arrived. Two barriers a stage, `full` and `empty`,
+//              are all that they say to each other, and a block hides its own loads.
+//              wgmma_tile128x256 has two consumers, each with 64 of 128 rows, and the widest wgmma, of 256 columns:
+//              a quarter fewer bytes a product. wgmma_one_consumer shows why two: one would need 256 sums a thread.
+// Expected     498 TFLOP/s with 128 x 128 on an H100, 610 with 128 x 256 (Gordic); public kernels of that kind reach
+//              538 and 644 at 4096 on an H200.
+// Cost         STAGES * (BM + BN) * 128 bytes of shared memory, so one block an SM: while it writes its results, its
+//              tensor cores rest. The registers of the producer warpgroup lie idle.
+// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M. M up to 65535 * BM.
+// Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor, mbarrier; A. Gordic, Anatomy of high performance matmul
+//              kernels; warp specialisation as in CUTLASS.
+//
+// Why it cannot deadlock: see mbarrier.cuh. Producer and consumers walk the same steps in the same order; `full` has
+// one arrival a phase (expect) and all the bytes of two copies, `empty` has one of each warp of each consumer.
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "tma.cuh"
+#include "wgmma.cuh"
+
+constexpr int BK = tma::BOX_COLUMNS;
+constexpr int THREADS = (1 + CONSUMERS) * 128;
+constexpr int ROWS = BM / CONSUMERS;  // that a consumer computes
+constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = (BM + BN) * BK * 2;
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room to align
+
+static_assert(ROWS % wgmma::M == 0 && ROWS * CONSUMERS == BM, "each consumer computes whole products");
+static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "the boxes that TMA allows, the widths of wgmma.cuh");
+
+__global__ void __launch_bounds__(THREADS, 1)
+    bf16_gemm_wgmma_pipelined(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
+                              __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+    extern __shared__ uint8_t shared[];
+    __shared__ uint64_t full[STAGES], empty[STAGES];
+    uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
+
+    const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; ++s) {
+            mbarrier::init(&full[s], 1);
+            mbarrier::init(&empty[s], CONSUMERS * 4);
+        }
+        mbarrier::publish_inits();
+    }
+    __syncthreads();
+
+    mbarrier::Turn<STAGES> turn;
+    if (threadIdx.x < 128) {
+        if (threadIdx.x == 0) {
+            for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+                uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+                mbarrier::wait(&empty[turn.stage], turn.parity ^ 1);
+                mbarrier::expect(&full[turn.stage], STAGE_BYTES);
+                tma::load(stage, a_map, block_row, k0, &full[turn.stage]);
+                tma::load(stage + A_BYTES, b_map, block_col, k0, &full[turn.stage]);
+            }
+        }
+    } else {
+        const int consumer = threadIdx.x / 128 - 1;
+        float sum[ROWS / wgmma::M][BN / 2];
+        for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+            const uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+            const uint64_t a = wgmma::describe(stage + consumer * ROWS * BK * 2);
+            const uint64_t b = wgmma::describe(stage + A_BYTES);
+            mbarrier::wait(&full[turn.stage], turn.parity);
+            wgmma::fence();
+#pragma unroll
+            for (int k = 0; k < BK / wgmma::K; ++k)
+#pragma unroll
+                for (int i = 0; i < ROWS / wgmma::M; ++i)
+                    wgmma::multiply(sum[i], a + i * wgmma::NEXT_M + k * wgmma::NEXT_K, b + k * wgmma::NEXT_K,
+                                    k0 > 0 || k > 0);
+            wgmma::commit();
+            wgmma::wait<0>();
+            if (threadIdx.x % 32 == 0) mbarrier::arrive(&empty[turn.stage]);
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS / wgmma::M; ++i) {
+            wgmma::pin(sum[i]);
+            wgmma::store(sum[i], C, block_row + consumer * ROWS + i * wgmma::M, block_col, M, N);
+        }
+    }
+}
+
+extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
+                      cudaStream_t stream) {
+    thread_local tma::Map a_map, b_map;
+    cudaError_t error = a_map.describe(A, M, K, BM);
+    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN);
+    if (error == cudaSuccess)
+        error =
+            cudaFuncSetAttribute(bf16_gemm_wgmma_pipelined, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+    if (error != cudaSuccess) return error;
+    const dim3 grid((N - 1) / BN + 1, (M - 1) / BM + 1);
+    bf16_gemm_wgmma_pipelined<<<grid, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C, M, N, K);
+    return cudaGetLastError();
+}

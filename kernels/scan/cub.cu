@@ -1,0 +1,25 @@
+// cub: the baseline, cub::DeviceScan::InclusiveSum.
+//
+// Idea         NVIDIA's own scan, tuned for each architecture: one pass with decoupled look-back.
+// Expected     Near the bandwidth of a copy for arrays much larger than L2.
+// Cost         Temporary storage, allocated at the first launch and kept.
+// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
+//              time.
+// Source       nvidia.github.io/cccl/unstable/cub (DeviceScan); D. Merrill.
+
+#include <cuda_runtime.h>
+
+#include <cub/device/device_scan.cuh>
+
+#include "workspace.cuh"
+
+extern "C" int library_version() { return CUB_VERSION; }
+
+extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
+    size_t bytes = 0;
+    cudaError_t error = cub::DeviceScan::InclusiveSum(nullptr, bytes, x, out, n, stream);
+    void* memory = nullptr;
+    if (error == cudaSuccess) error = workspace(bytes, &memory);
+    if (error != cudaSuccess) return error;
+    return cub::DeviceScan::InclusiveSum(memory, bytes, x, out, n, stream);
+}

@@ -1,0 +1,42 @@
+// float4: one thread adds four pairs of elements with accesses of 16 bytes.
+//
+// Idea         LDG.128 and STG.128 move four neighbouring floats at once: a quarter of the load and store instructions,
+//              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight a warp.
+// Expected     The same bandwidth as one element a thread where that one is at the memory's limit already; fewer
+//              instructions by a factor of nearly four.
+// Cost         The last threads have one to three elements left, which they add one by one.
+// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are added element by element, by the other instance.
+// Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr unsigned WIDTH = 4;  // floats a thread
+
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+
+template <bool ALIGNED>
+__global__ void __launch_bounds__(BLOCK)
+    vector_add_float4(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, unsigned n) {
+    const unsigned first = (blockIdx.x * BLOCK + threadIdx.x) * WIDTH;
+    if (ALIGNED && first + WIDTH <= n) {
+        const float4 a = *reinterpret_cast<const float4*>(x + first);
+        const float4 b = *reinterpret_cast<const float4*>(y + first);
+        *reinterpret_cast<float4*>(out + first) = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+    } else {
+#pragma unroll 1  // rare, and four at most: no code for more
+        for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = x[i] + y[i];
+    }
+}
+
+static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
+
+extern "C" int launch(const float* x, const float* y, float* out, int n, cudaStream_t stream) {
+    const int blocks = (n - 1) / int(BLOCK * WIDTH) + 1;
+    if (on_16_bytes(x) && on_16_bytes(y) && on_16_bytes(out))
+        vector_add_float4<true><<<blocks, BLOCK, 0, stream>>>(x, y, out, n);
+    else
+        vector_add_float4<false><<<blocks, BLOCK, 0, stream>>>(x, y, out, n);
+    return cudaGetLastError();
+}

@@ -1,0 +1,43 @@
+"""The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the launcher: an array in device memory, or a scalar named like a case parameter."""
+
+    name: str
+    kind: str  # input | output | inout | scalar
+    dtype: str
+    shape: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem: a name and the values of the family's parameters (sizes, scalars)."""
+
+    name: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Requires:
+    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only) and multiples."""
+
+    arch: str = "sm_75"
+    multiple_of: Mapping[str, int] = field(default_factory=dict)
+
+    def why_not(self, compute_capability: tuple[int, int]) -> str:
+        """'' where the GPU serves, else the reason."""
+        wanted = int(self.arch.removeprefix("sm_").removesuffix("a"))
+        have = compute_capability[0] * 10 + compute_capability[1]
+        if self.arch.endswith("a") and have != wanted:
+            return f"needs {self.arch}, this GPU is sm_{have}"
+        return f"needs {self.arch} or later, this GPU is sm_{have}" if have < wanted else ""
+
+    def why_not_case(self, case: Case) -> str:
+        """'' where the case fits, else the reason."""
+        misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
+        return f"needs {' and '.join(misfits)}" if misfits else ""
