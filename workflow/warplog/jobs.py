@@ -106,8 +106,12 @@ class Job:
     def _headline(self, mode: str, result: Record) -> str:
         if mode == "time":
             cold, hot = result["cold"]["median_us"], result["hot"]["median_us"]
-            flops = self.family.value(self.family.flops, self.family.cases[result["case"]])
-            return f"{cold:.4g} us cold, {hot:.4g} us hot, {flops / cold / 1e3:.5g} GFLOP/s"
+            case = self.family.cases[result["case"]]
+            flops = self.family.value(self.family.flops, case)
+            work, unit = (
+                (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
+            )
+            return f"{cold:.4g} us cold, {hot:.4g} us hot, {work / max(cold, 1e-3) / 1e3:.5g} {unit}"
         if mode == "check":
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
         return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"

@@ -1,0 +1,52 @@
+"""Every family in kernels/: its reference accepts its own answer and refuses a changed one, case by case."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warplog.catalog import load
+from warplog.gpu.problem import Problem
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+FAMILIES = load([KERNELS])
+MOST_ELEMENTS = 300_000
+CASES = [
+    (family.name, case)
+    for family in FAMILIES.values()
+    for case in family.check_cases
+    if max(np.prod(family.shape(a, family.check_cases[case])) for a in family.arguments if a.shape)
+    <= MOST_ELEMENTS
+]
+
+
+def answered(name: str, case: str) -> Problem:
+    """The problem with the reference's own answer, rounded to the type of the output."""
+    family = FAMILIES[name]
+    problem = Problem(np, family, family.check_cases[case])
+    problem.fill(1)
+    expected = family.reference().reference(np, problem._inputs, problem.case.values)
+    for argument in problem._of_kind("output", "inout"):
+        problem.arrays[argument.name].store(np.asarray(expected[argument.name][0]).astype(np.float32))
+    return problem
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda v: v)
+def test_reference_accepts_its_own_answer_and_refuses_a_changed_one(name: str, case: str) -> None:
+    problem = answered(name, case)
+    assert problem.verdict().reason == ""
+    output = problem._of_kind("output", "inout")[0]
+    array = problem.arrays[output.name]
+    changed = array.load()
+    changed.flat[changed.size // 2] += 4 + abs(changed).max()
+    array.store(changed.astype(np.float32))
+    assert f"{output.name}: " in problem.verdict().reason
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_written_is_refused(name: str) -> None:
+    family = FAMILIES[name]
+    case = next(c for f, c in CASES if f == name)
+    problem = Problem(np, family, family.check_cases[case])
+    problem.fill(1)
+    assert problem.verdict().reason
