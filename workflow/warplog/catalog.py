@@ -88,6 +88,11 @@ class Family:
         known = [v.name for v in self.variants]
         raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
 
+    def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
+        """The family's variants in order; its drafts are rungs only where one of them is chosen."""
+        with_drafts = any(v.draft for v in chosen)
+        return tuple(v for v in self.variants if with_drafts or not v.draft)
+
     def value(self, text: str | float, case: Case) -> float:
         """A formula of this family (flops, bytes, size, a dimension) for one case."""
         return formula.evaluate(text, case.values, f"{self.file} ({case.name})")

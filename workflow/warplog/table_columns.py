@@ -95,7 +95,9 @@ VARIANTS: Mapping[str, Column] = {
     "family": _KEY["family"],
     "variant": _KEY["variant"],
     "order": Column("int", "", "place in the ladder, from 0"),
-    "rungs": Column("int", "", "number of variants in the whole family"),
+    "rungs": Column(
+        "int", "", "number of variants in the ladder, drafts only where one is among those shown"
+    ),
     "parent": Column("str", "", "the variant that this one improves on"),
     "idea": Column("str", "", "the idea in one sentence"),
     "credit": Column("str", "", "where the idea was published"),

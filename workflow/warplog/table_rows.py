@@ -24,10 +24,11 @@ def make_rows(
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     for name, variants in chosen.items():
         family = families[name]
+        ladder = family.ladder(variants)
         measured: list[Row] = []
         for variant in variants:
             records = read_records(source, name, variant.name)
-            rows["variants"].append(_variant_row(family, variant, records, source))
+            rows["variants"].append(_variant_row(family, variant, ladder, records, source))
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             rows["timeline"] += (
@@ -176,15 +177,21 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
                "tool_version": tools["cuobjdump"]}  # fmt: skip
 
 
-def _variant_row(family: Family, variant: Variant, records: VariantRecords, source: Source) -> Row:
+def _variant_row(
+    family: Family,
+    variant: Variant,
+    ladder: tuple[Variant, ...],
+    records: VariantRecords,
+    source: Source,
+) -> Row:
     kernels = records.build.get("kernels", ())
     headline = family.cases[family.headline_case]
     status, reason = records.verdict()
     return {
         "family": family.name,
         "variant": variant.name,
-        "order": family.variants.index(variant),
-        "rungs": len(family.variants),
+        "order": ladder.index(variant),
+        "rungs": len(ladder),
         "parent": variant.parent,
         "idea": variant.idea,
         "credit": variant.credit,
