@@ -145,7 +145,7 @@ def time_with_nvbench(
 ) -> dict[str, Timing]:
     """NVBench's cold medians by case, from a process of its own, under the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
-    refusal = refuse_unproven(read_json(check, "record"), job.build())
+    refusal = refuse_unproven(read_json(check, "record"), job.build)
     if refusal is not None:
         return dict.fromkeys(cases, Timing(None, *refusal))
     task, answer = job.record.with_suffix(".task.json"), job.record

@@ -86,7 +86,7 @@ def _capture(
     job: Job, check_record: Path, profiler: _Profiler, report: Path, cases: tuple[str, ...]
 ) -> Record:
     name = profiler.name
-    build = job.build()
+    build = job.build
     status, reason = _may_capture(job, profiler, read_json(check_record, "record"), build)
     results: list[Record] = []
     session: Record = {}

@@ -88,6 +88,10 @@ class Family:
         known = [v.name for v in self.variants]
         raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
 
+    def case(self, name: str) -> Case:
+        """The timed or check case of that name."""
+        return self.cases.get(name) or self.check_cases[name]
+
     def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
         """The family's variants in order; its drafts are rungs only where one of them is chosen."""
         with_drafts = any(v.draft for v in chosen)

@@ -1,6 +1,5 @@
 """What every script of the workflow does around its work: a log, and errors as one line."""
 
-import ctypes
 import signal
 import sys
 from collections.abc import Iterator
@@ -9,8 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from warplog.errors import WarplogError
-
-_PR_SET_PDEATHSIG = 1
+from warplog.process import die_with_parent
 
 
 def values_of(rule: Any) -> dict[str, Any]:
@@ -46,15 +44,10 @@ class _Tee:
         return self._terminal.fileno()
 
 
-def die_with_parent() -> None:
-    """Asks the kernel for a SIGTERM when the parent ends: no job outlives a killed workflow."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 @contextmanager
 def job(log: str) -> Iterator[None]:
     """Copies standard error into the log; a WarplogError becomes one line and exit status 1."""
-    die_with_parent()
+    die_with_parent(signal.SIGTERM)
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
     terminal = sys.stderr

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Job:
     content_sha256: str
     backend: str = "cupy"
 
+    @cached_property
     def build(self) -> Record:
         """The build record."""
         record: Record = read_json(self.build_folder / "record.json", "record")
@@ -50,7 +52,7 @@ class Job:
             backend=self.backend,
             family_file=self.family.file,
             library=self.build_folder / "kernel.so",
-            library_sha256=self.build()["library_sha256"],
+            library_sha256=self.build["library_sha256"],
             cases=cases,
             folder=self.scratch,
             settings=settings,
@@ -60,9 +62,7 @@ class Job:
 
     def misfit(self, case: str) -> str:
         """Why the variant does not support a case; '' where it does."""
-        return self.variant.requires.why_not_case(
-            self.family.cases.get(case) or self.family.check_cases[case]
-        )
+        return self.variant.requires.why_not_case(self.family.case(case))
 
     def fitting(self, cases: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the cases that the variant supports."""

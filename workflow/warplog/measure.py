@@ -12,7 +12,7 @@ from warplog.supervise import Task, discard, run_cases
 def check_variant(job: Job) -> Record:
     """Runs all check cases; the record's status is that of the first case that is not ok."""
     cases = tuple(job.family.check_cases)
-    refusal = refuse_build(job.build())
+    refusal = refuse_build(job.build)
     task = None if refusal else job.task("check", job.fitting(cases), {"rounds": job.settings["rounds"]})
     return _measure(job, "check", cases, task, refusal, stop_at=("crashed", "timeout"))
 
@@ -24,7 +24,7 @@ def time_variant(job: Job, check_record: Path, timer: Path, cases: tuple[str, ..
         WarplogError: the check or build record is missing, or the worker failed for a reason of its own.
     """
     check = read_json(check_record, "record")
-    refusal = refuse_unproven(check, job.build())
+    refusal = refuse_unproven(check, job.build)
     settings = {k: v for k, v in job.settings.items() if k != "timeout_s"}
     settings |= {"default_mhz": job.gpu.max_sm_mhz}
     task = None if refusal else job.task("time", job.fitting(cases), settings, timer=timer)
@@ -50,7 +50,7 @@ def _measure(
     entries = [job.entry(case, results, refusal) for case in cases]
     status, reason = refusal or _over_cases(entries)
     record = {
-        **job.head(stage, job.build(), session),
+        **job.head(stage, job.build, session),
         "status": status,
         "reason": reason,
         "session": session,

@@ -1,5 +1,6 @@
 """Running programs that may hang, crash or talk without end: bounded, killable, with a clean environment."""
 
+import ctypes
 import os
 import re
 import select
@@ -21,6 +22,7 @@ _ASK_S = 0.2
 _GRACE_S = 2.0
 _DRAIN_S = 1.0
 _REAP_S = 30.0
+_PR_SET_PDEATHSIG = 1
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 
 _PASSED = (
@@ -73,6 +75,11 @@ def explain_exit(completed: Completed) -> str:
         return f"exit status {code} (program cannot be executed)"
     inner = _signal_name(code - 128)
     return f"exit status {code} (as after {inner})" if inner else f"exit status {code}"
+
+
+def die_with_parent(number: signal.Signals) -> None:
+    """Asks the kernel to send this process a signal when its parent ends: nobody outlives a killed workflow."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:

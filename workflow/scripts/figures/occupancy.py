@@ -38,12 +38,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["is_baseline"] = tables.ladder(tables.profiled_case)["is_baseline"]
     known = rows[occupancies].notna().any(axis=1)
     rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
-    rows["limiter"] = [
-        ", ".join(
-            LIMITS[name] for name in occupancy_limiter([{"metric": n, "value": v} for n, v in row.items()])
-        )
-        for row in rows[list(limits)].to_dict("records")
-    ]
+    rows["limiter"] = [_limiter(row) for row in rows[list(limits)].to_dict("records")]
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *occupancies]
     return rows[[*kept, "limiter", *limits, *ORIGIN_COLUMNS]]
 

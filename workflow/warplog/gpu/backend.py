@@ -97,12 +97,15 @@ class Launcher:
         Raises:
             LaunchFailed: the launcher or the device reports an error.
         """
-        code = self.function(ctypes.addressof(arguments), self._backend.stream)
-        self.check(code)
+        self.enqueue(arguments)
         try:
             self._backend.synchronise()
         except Exception as error:
             raise LaunchFailed(*classify(error)) from None
+
+    def enqueue(self, arguments: ctypes.Structure) -> None:
+        """Launches without waiting; raises LaunchFailed where the launcher reports an error."""
+        self.check(self.function(ctypes.addressof(arguments), self._backend.stream))
 
     def check(self, code: int) -> None:
         """Raises LaunchFailed for any code but 0; 2 is cudaErrorMemoryAllocation."""

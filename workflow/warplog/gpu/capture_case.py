@@ -34,15 +34,9 @@ def capture_case(
     cuda.nvtx.RangePush(f"case:{problem.case.name}")
     for i in range(count):
         cuda.nvtx.RangePush(f"launch:{i}")
-        launcher.check(launcher.function(_address(problem), backend.stream))
+        launcher.enqueue(problem.arguments)
         cuda.nvtx.RangePop()
     backend.synchronise()
     cuda.nvtx.RangePop()
     cuda.profiler.stop()
     return {"status": "ok", "reason": "", "launches": count}
-
-
-def _address(problem: Problem) -> int:
-    import ctypes
-
-    return ctypes.addressof(problem.arguments)

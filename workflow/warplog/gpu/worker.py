@@ -6,7 +6,6 @@ A case that kills the CUDA context (or the process) ends the worker; the supervi
 the cases that are left. Standard output and error are the supervisor's log.
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -16,31 +15,30 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog import load_family
+from warplog.catalog import Family, load_family
 from warplog.contract import Case
 from warplog.gpu.backend import Backend, CupyBackend, Launcher, LaunchFailed, classify, make_backend
 from warplog.gpu.problem import Problem
+from warplog.process import die_with_parent
 
 CONTEXT_LOST = 70  # exit status after a device error: nothing more can run in this process
 BROKEN = 71  # exit status where warplog, a reference.py or the installation is at fault, not the kernel
-_PR_SET_PDEATHSIG = 1
 
 
 def main(task_file: Path) -> int:
     """Runs the task; 0 when every case was tried."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a killed supervisor leaves no one behind
+    die_with_parent(signal.SIGKILL)
     task = json.loads(task_file.read_text())
     family = load_family(Path(task["family_file"]))
     backend = make_backend(task["backend"])
     launcher = Launcher(Path(task["library"]), backend)
     journal = Path(task["journal"])
-    runner = _Runner(task, backend, launcher)
+    runner = _Runner(task, family, backend, launcher)
     note(journal, {"session": {**backend.facts(), **runner.facts()}})
     for name in task["cases"]:
-        case = family.cases.get(name) or family.check_cases[name]
         note(journal, {"begin": name})
         begin = time.monotonic()
-        result = runner.run(case)
+        result = runner.run(family.case(name))
         note(journal, {"result": {"case": name, **result, "seconds": round(time.monotonic() - begin, 3)}})
         if result["status"] == "crashed":
             return CONTEXT_LOST
@@ -50,11 +48,11 @@ def main(task_file: Path) -> int:
 class _Runner:
     """Holds what the cases of a task share."""
 
-    def __init__(self, task: dict[str, Any], backend: Backend, launcher: Launcher) -> None:
+    def __init__(self, task: dict[str, Any], family: Family, backend: Backend, launcher: Launcher) -> None:
         self._task = task
         self._backend = backend
         self._launcher = launcher
-        self._family = load_family(Path(task["family_file"]))
+        self._family = family
         self._timer: Any = None
         if task["mode"] == "time":
             from warplog.gpu.timer import Timer
