@@ -189,7 +189,7 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
         WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
             them; they hold several GPUs and `gpu` names none of them.
     """
-    tables = {name: _read(folder, name) for name in TABLES}
+    tables = {name: read_table(folder, name) for name in TABLES}
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
@@ -206,7 +206,8 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})
 
 
-def _read(folder: Path, name: str) -> pd.DataFrame:
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """One of TABLES in `folder`; raises WarplogError where it is missing, too large or not what it should be."""
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():

@@ -1,0 +1,91 @@
+"""Numbers by name from the recorded campaign's tables: the right row, the right kernel, or the reason."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog import quantities
+from warplog.errors import WarplogError
+
+TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "tables"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return quantities.load(TABLES, "h200")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    table = pd.read_csv(TABLES / "metrics.csv", dtype={"case": str}, keep_default_na=False, na_values=[""])
+    return table[(table["variant"] == "cublas") & (table["case"] == "256") & (table["tool"] == "ncu")]
+
+
+def values(rows, metric):
+    return list(rows.loc[rows["metric"] == metric].sort_values("launch")["value"])
+
+
+def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
+    table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
+    row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
+    assert recorded.find("sgemm", "warptile", "4096", "median_us") == quantities.Found(row["median_us"], "us")
+
+
+def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
+    times, instructions = values(rows, "duration_us"), values(rows, "instructions_executed")
+    assert len(set(times)) == 2
+    longest = instructions[times.index(max(times))]
+    found = recorded.find("sgemm", "cublas", "256", "instructions_executed")
+    assert found.value == longest
+    total = recorded.find("sgemm", "cublas", "256", "total_instructions_executed")
+    assert total.value == sum(instructions)
+
+
+def test_what_the_compiler_says_holds_for_all_cases(recorded):
+    found = [
+        recorded.find("sgemm", "warptile", case, "static_shared_bytes").value for case in ("128", "4096")
+    ]
+    assert found[0] == found[1] > 0
+
+
+def test_what_is_not_there_has_a_reason_and_no_value(recorded):
+    for variant, case, name, why in (
+        ("warptile", "31", "median_us", "was not measured at 31"),
+        ("warptile", "8192", "dram_bytes", "was not captured"),
+        ("nobody", "4096", "median_us", "nobody was not measured"),
+    ):
+        found = recorded.find("sgemm", variant, case, name)
+        assert math.isnan(found.value)
+        assert why in found.reason
+
+
+def test_a_failed_variant_and_a_missing_counter_say_why():
+    measured = pd.DataFrame(
+        [
+            {"family": "f", "variant": "good", "case": "1", "status": "ok", "reason": ""},
+            {"family": "f", "variant": "bad", "case": "1", "status": "wrong", "reason": "all zero"},
+        ]
+    )
+    metrics = pd.DataFrame(
+        [
+            {"family": "f", "variant": "good", "case": "1", "metric": "ipc", "launch": 0, "tool": "ncu",
+             "value": math.nan, "unit": "inst/cycle", "status": "denied", "reason": "no permission"},
+        ]
+    )  # fmt: skip
+    table = quantities.Quantities(measured, metrics)
+    assert table.find("f", "bad", "1", "ipc").reason == "bad at 1: wrong: all zero"
+    assert table.find("f", "good", "1", "ipc").reason == "ipc: denied: no permission"
+    assert math.isnan(table.find("f", "good", "1", "total_ipc").value)
+
+
+def test_a_text_column_is_refused(recorded):
+    with pytest.raises(WarplogError, match="agreement"):
+        recorded.find("sgemm", "warptile", "4096", "agreement")
+
+
+def test_durations_are_those_of_one_profiler(recorded, rows):
+    assert recorded.find("sgemm", "cublas", "256", "total_duration_us").value == pytest.approx(
+        sum(values(rows, "duration_us"))
+    )

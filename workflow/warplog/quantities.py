@@ -1,0 +1,104 @@
+"""One number of a campaign by name: a column of `measurements`, or a metric of a captured or compiled kernel.
+
+Claims and probes of the oracle are judged by these; a number that is not there has a reason, never a value.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplog.errors import WarplogError
+from warplog.figure_data import read_table
+from warplog.table_columns import MEASUREMENTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Key = tuple[str, str, str]
+_TOTAL = "total_"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number in its unit; where it is NaN, `reason` says why ("" otherwise)."""
+
+    value: float
+    unit: str
+    reason: str = ""
+
+
+class Quantities:
+    """The numbers of one GPU's tables `measurements` and `metrics`."""
+
+    def __init__(self, measurements: "pd.DataFrame", metrics: "pd.DataFrame") -> None:
+        self._measured: dict[Key, dict[str, Any]] = {
+            (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
+            for row in measurements.to_dict("records")
+        }
+        # nsys has durations only; where both tools looked at a launch, ncu's rows are meant.
+        metrics = metrics[metrics["tool"] != "nsys"]
+        groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
+        self._metrics = {tuple(map(str, key)): rows for key, rows in groups}
+
+    def find(self, family: str, variant: str, case: str, name: str) -> Found:
+        """The number called `name` of a variant at a case.
+
+        A column of `measurements` goes before a metric. Of a launch with several kernels, a metric is that of
+        the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
+        from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: the largest of the
+        variant's kernels.
+        """
+        row = self._measured.get((family, variant, case))
+        if row is None:
+            return Found(math.nan, "", f"{variant} was not measured at {case}")
+        if row["status"] != "ok":
+            return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
+        if name in MEASUREMENTS:
+            column = MEASUREMENTS[name]
+            if column.kind not in ("int", "float"):
+                raise WarplogError(f"measurements: {name!r} is text, not a number; name a number")
+            value = float(row[name])
+            reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
+            return Found(value, column.unit, reason)
+        return self._metric(family, variant, case, name)
+
+    def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
+        metric = name.removeprefix(_TOTAL)
+        key = (family, variant, case)
+        rows = self._metrics.get((*key, metric))
+        if rows is None:
+            rows = self._metrics.get((family, variant, "", metric))
+            if rows is None:
+                return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
+            return _known(rows, metric, float(rows["value"].max()))
+        if name.startswith(_TOTAL):
+            return _known(rows, metric, float(rows["value"].sum(skipna=False)))
+        row = rows[rows["launch"] == self._longest(key)]
+        rows = row if len(row) else rows
+        return _known(rows, metric, float(rows["value"].iloc[0]))
+
+    def _longest(self, key: Key) -> int:
+        rows = self._metrics.get((*key, "duration_us"))
+        if rows is None or rows["value"].isna().all():
+            return 0
+        launches = dict(zip(rows["value"].astype(float), rows["launch"].astype(int), strict=True))
+        return int(launches[max(launches)])
+
+
+def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:
+    if not math.isnan(value):
+        return Found(value, str(rows["unit"].iloc[0]))
+    bad = rows[rows["status"] != "ok"]
+    why = f"{bad['status'].iloc[0]}: {bad['reason'].iloc[0]}" if len(bad) else "no value"
+    return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}")
+
+
+def load(folder: Path, gpu: str = "") -> Quantities:
+    """The numbers in the tables of `folder`; of one GPU, where `gpu` names it.
+
+    Raises:
+        WarplogError: a table is missing, too large, not readable or lacks a column.
+    """
+    tables = [read_table(folder, name) for name in ("measurements", "metrics")]
+    return Quantities(*(t[t["gpu"] == gpu] if gpu else t for t in tables))
