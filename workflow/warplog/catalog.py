@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from warplog import formula
+from warplog.claim import Claim, check_claims, make_claim
 from warplog.contract import Argument, Case, Requires
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
@@ -70,6 +71,7 @@ class Family:
     baseline: str
     draft: bool
     variants: tuple[Variant, ...]
+    claims: tuple[Claim, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -170,6 +172,9 @@ def load_family(path: Path) -> Family:
         baseline=data.get("baseline", ""),
         draft=data.get("draft", False),
         variants=tuple(_variant(v, data["family"], path.parent) for v in data["variants"]),
+        claims=tuple(
+            make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
+        ),
     )
     _cross_check(family)
     return family
@@ -219,6 +224,7 @@ def _cross_check(family: Family) -> None:
             raise WarplogError(
                 f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
             )
+    check_claims(family.claims, family.name, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
         for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
             family.value(text, case)

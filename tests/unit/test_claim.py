@@ -1,0 +1,141 @@
+"""Claims of a family.yaml: what can be written, and what is refused with a line that helps."""
+
+import pytest
+
+from warplog.catalog import load_family
+from warplog.claim import condition_holds, make_claim
+from warplog.claim_formula import Term, parse
+from warplog.errors import WarplogError
+
+GOOD = {"id": "B1", "claim": "It is faster.", "source": "somebody"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds", "fails"),
+    [
+        (">= 5", (5, 6), (4.999,)),
+        ("> 5", (5.001,), (5, 4)),
+        ("<= 0.5", (0.5, -1), (0.501,)),
+        ("< -1", (-1.001,), (-1, 0)),
+        ("== 32", (32, 32.0), (31, 32.001)),
+        ("80 .. 95", (80, 90, 95), (79.9, 95.1)),
+        ("1e-2 .. 5e-2", (0.01, 0.05), (0.009, 0.051)),
+    ],
+)
+def test_conditions_hold_at_their_edge_and_not_beside_it(condition, holds, fails):
+    assert all(condition_holds(condition, value) for value in holds)
+    assert not any(condition_holds(condition, value) for value in fails)
+
+
+@pytest.mark.parametrize("condition", ["5", "about 5", ">= five", "=> 5", "5 .. ", ">= 5 or 1", "!= 5"])
+def test_other_conditions_are_refused(condition):
+    with pytest.raises(WarplogError, match=r"confirmed_if.*write '>= 5'"):
+        make_claim({**GOOD, "measure": "median_us(a)", "confirmed_if": condition}, "f", "1", "family.yaml")
+
+
+def test_terms_are_numbers_of_a_variant_at_a_case():
+    formula = parse(
+        'median_us(a) / median_us(b, "1Mi") + sass(a, "LDG.E") + median_us(a) * sms - l2_bytes(g.c, "2")',
+        "f", "4096", "here",
+    )  # fmt: skip
+    assert list(formula.terms.values()) == [
+        Term("median_us", "f", "a", "4096"),
+        Term("median_us", "f", "b", "1Mi"),
+        Term("sass", "f", "a", "LDG.E"),
+        Term("l2_bytes", "g", "c", "2"),
+    ]
+    assert formula.names == ("sms",)
+
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        ("median_uss(a)", "unknown quantity 'median_uss'; did you mean 'median_us'"),
+        ("agreement(a)", "unknown quantity 'agreement'"),
+        ("median_us()", "write median_us"),
+        ("median_us(a, 4096)", "write median_us"),
+        ("median_us(a, case='1')", "a term is quantity"),
+        ("sass(a)", "write sass"),
+        ("median_us(a) > 5", "only terms"),
+        ("__import__('os').system('true')", "a term is quantity"),
+        ("open('x')", "unknown quantity 'open'"),
+        ("[x for x in (1, 2)]", "only terms"),
+        ("max(median_us(a))", "max needs 2 arguments"),
+        ("'text'", "is no number"),
+        ("median_us(a) /", "is no formula"),
+        ("(" * 499, "is no formula"),
+        ("-" * 499 + "1", "is no formula"),
+        ("1 + " * 200 + "1", "801 characters long"),
+        ("\0", "is no formula"),
+    ],
+)
+def test_what_is_no_formula_is_refused_by_name(measure, why):
+    with pytest.raises(WarplogError, match=f"^family.yaml: claims: B1: measure.*{why}"):
+        make_claim({**GOOD, "measure": measure, "confirmed_if": "> 1"}, "f", "1", "family.yaml")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"measure": "median_us(a)"},
+        {"confirmed_if": "> 1"},
+        {"measure": "median_us(a)", "confirmed_if": "> 1", "not_judged": "of another GPU"},
+    ],
+)
+def test_a_claim_has_a_condition_or_says_why_not(entry):
+    with pytest.raises(WarplogError, match="needs measure and confirmed_if, or not_judged"):
+        make_claim({**GOOD, **entry}, "f", "1", "family.yaml")
+
+
+@pytest.fixture
+def family_file(tmp_path, project):
+    """A copy of vector_add's family.yaml that ends in the claims of the test."""
+    folder = tmp_path / "vector_add"
+    folder.mkdir()
+    for source in (project / "kernels" / "vector_add").glob("*"):
+        if source.is_file():
+            (folder / source.name).write_bytes(source.read_bytes())
+    path = folder / "family.yaml"
+    text = path.read_text().split("\nclaims:")[0]
+
+    def write(claims):
+        path.write_text(f"{text}\nclaims:\n{claims}")
+        return path
+
+    return write
+
+
+def entry(name="D8", **keys):
+    lines = {"claim": "It is so.", "source": "somebody", **keys}
+    return f"  - id: {name}\n" + "".join(f"    {k}: {v!r}\n" for k, v in lines.items())
+
+
+def test_a_claim_is_read_with_the_headline_case(family_file):
+    claims = load_family(
+        family_file(entry(measure="median_us(float4) / median_us(scalar)", confirmed_if="< 1"))
+    ).claims
+    assert [(c.id, c.case, c.confirmed_if) for c in claims] == [("D8", "64Mi", "< 1")]
+    assert claims[0].holds(0.9)
+    assert not claims[0].holds(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (entry(measure="median_us(scalr)", confirmed_if="> 1"), "no variant 'scalr'; did you mean 'scalar'"),
+        (entry(measure="median_us(scalar, '2Mi')", confirmed_if="> 1"), "no timed case '2Mi'; did you mean"),
+        (entry(case="2Mi", measure="median_us(scalar)", confirmed_if="> 1"), "case: no timed case '2Mi'"),
+        (entry(measure="median_us(scalar) / m", confirmed_if="> 1"), "unknown name 'm'; "),
+        (entry(measure="median_us(scalar) + _0", confirmed_if="> 1"), "unknown name '_0'; "),
+        (entry(not_judged="so") * 2, "claims: 'D8' is there twice"),
+        (entry(verdict="confirmed"), "unknown key 'verdict'"),
+        (entry(not_judged="x" * 201), "claims.0.not_judged"),
+        (entry("1 D", not_judged="x"), "claims.0.id"),
+    ],
+)
+def test_what_does_not_fit_the_family_is_refused_by_name(family_file, text, why):
+    with pytest.raises(WarplogError, match=why) as raised:
+        load_family(family_file(text))
+    assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith(str(family_file(text)))
