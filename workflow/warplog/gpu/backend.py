@@ -52,10 +52,7 @@ class CupyBackend:
         import cupy
 
         self.xp: ModuleType = cupy
-        # cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy.
-        if cublas := cublas_library():
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
+        preload_cublas()
 
     def synchronise(self) -> None:
         """Waits for the device; raises CuPy's CUDARuntimeError where a kernel failed."""

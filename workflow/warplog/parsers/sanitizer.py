@@ -1,0 +1,131 @@
+"""What compute-sanitizer printed: its findings, grouped by place, and whether it came to its end.
+
+The wording is that of memcheck, racecheck, initcheck and synccheck of CUDA 11 to 13; places are read in the new
+form, `at kernel(int *)+0x90 in file.cu:12`, and in the old one, `at 0x90 in file.cu:12:kernel(int*)`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+_PREFIX = "========="
+_MOST_LINES = 2_000_000
+_MOST_FINDINGS = 1000
+_SUMMARY = re.compile(
+    r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards? displayed)(?: \((\d+) errors?)?"
+)
+_NOT_PRINTED = re.compile(r"SUMMARY: (\d+) (?:errors|hazards) were not printed")
+_KINDS = (
+    (re.compile(r"^Invalid (?:__)?(\w+?)(?:__)? (\w+) of size"), "invalid_{1}"),
+    (re.compile(r"^(?:Error: |ERROR: |Warning: |WARN(?:ING)?: )?Race reported between"), "race"),
+    (re.compile(r"^(?:Error: |ERROR: |Warning: |WARN(?:ING)?: )?Potential \w+ hazard"), "race"),
+    (re.compile(r"^(?:Uninitialized|Host API uninitialized)"), "uninitialized_read"),
+    (re.compile(r"^Barrier error detected"), "barrier"),
+    (re.compile(r"^(?:Misaligned|Invalid .* misaligned)"), "misaligned"),
+    (re.compile(r"^Program hit (\w+)"), "api_error"),
+    (
+        re.compile(r"^(?:Leaked|Fatal|Stack overflow|Malloc/Free|Device-side|Host API|Internal Sanitizer)"),
+        "other",
+    ),
+)
+_NEW_PLACE = re.compile(r"(?P<kernel>\S.*?)\+0x[0-9a-f]+(?: in (?P<file>\S.*?):(?P<line>\d+))?(?= \[|$)")
+_OLD_PLACE = re.compile(
+    r"0x[0-9a-f]+ in (?:(?P<file>[^:]+):(?P<line>\d+):)?(?P<kernel>.+?)(?= \[\d+ hazard| and |$)"
+)
+_ADDRESS = re.compile(r"\+?\b0x[0-9a-f]+\b ?| ?\[\d+ hazards?\]")
+_FRAME = "Device Frame:"
+_SOURCES = (".cu", ".cuh")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of error at one place.
+
+    Attributes:
+        kind: invalid_read, invalid_write, race, uninitialized_read, barrier, misaligned, api_error or other.
+        message: the tool's first line, and for a race the other access, without addresses.
+        kernel: name without its arguments; file and line as -lineinfo gives them ("" and 0 where it does not).
+        count: how often it was printed.
+    """
+
+    kind: str
+    message: str
+    kernel: str = ""
+    file: str = ""
+    line: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings, the most frequent first.
+
+    `errors` is the tool's own count, None where its last line is missing: then it did not come to its end.
+    """
+
+    findings: tuple[Finding, ...]
+    errors: int | None
+
+
+def parse(text: str) -> Report:
+    """The report in the output of a program that ran under compute-sanitizer."""
+    lines = _lines(text.splitlines()[:_MOST_LINES])
+    found: list[Finding] = []
+    errors: int | None = None
+    for line in lines:
+        if (summary := _SUMMARY.search(line)) and not _NOT_PRINTED.search(line):
+            errors = max(errors or 0, int(summary.group(2) or summary.group(1)), int(summary.group(1)))
+        elif kind := _kind(line):
+            found.append(_with_place(Finding(kind, line), line))
+        elif found:
+            found[-1] = _continued(found[-1], line)
+    merged: dict[Finding, int] = {}
+    for one in found:
+        key = replace(one, message=_ADDRESS.sub("", one.message))
+        merged[key] = merged.get(key, 0) + 1
+    ranked = sorted(merged.items(), key=lambda item: -item[1])[:_MOST_FINDINGS]
+    return Report(tuple(replace(one, count=count) for one, count in ranked), errors)
+
+
+def _lines(raw: Iterable[str]) -> list[str]:
+    return [line[len(_PREFIX) :].strip()[:2000] for line in raw if line.startswith(_PREFIX)]
+
+
+def _kind(line: str) -> str:
+    for pattern, name in _KINDS:
+        if match := pattern.match(line):
+            return name.format(*match.groups())
+    return ""
+
+
+def _continued(one: Finding, line: str) -> Finding:
+    """The finding with what a line below it adds: its place, or the other side of a race."""
+    if one.kind == "race" and line.startswith("and ") and " and " not in one.message:
+        return replace(one, message=f"{one.message} {line}")
+    # An error inside an inlined device function is told by the frame of the kernel that called it.
+    placed = one.file.endswith(_SOURCES) or (one.kernel and not line.startswith(_FRAME))
+    if placed or one.kind == "api_error" or line.startswith("Host Frame"):
+        return one
+    return _with_place(one, f"at {line.removeprefix('at ').removeprefix(_FRAME).strip()}")
+
+
+def _with_place(one: Finding, text: str) -> Finding:
+    place = text.removeprefix("at ") if text.startswith("at ") else text.partition(" access at ")[2]
+    match = (_OLD_PLACE if place.startswith("0x") else _NEW_PLACE).match(place)
+    if match is None:
+        return one
+    file = PurePath(match["file"]).name if match["file"] else ""
+    return replace(one, kernel=_without_arguments(match["kernel"]), file=file, line=int(match["line"] or 0))
+
+
+def _without_arguments(kernel: str) -> str:
+    """`void k<(bool)1>(float *, int)` as `k<(bool)1>`."""
+    name, depth = kernel.strip().removeprefix("void "), 0
+    if not name.endswith(")"):
+        return name
+    for place in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[place], 0)
+        if depth == 0:
+            return name[:place]
+    return name
