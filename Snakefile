@@ -35,6 +35,7 @@ include: "workflow/rules/build.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/profile.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/sanitize.smk"
 include: "workflow/rules/plot.smk"
 include: "workflow/rules/track.smk"
 

@@ -46,19 +46,19 @@ class Job:
         return record
 
     def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
-        """The task for a worker; `more` are further fields of Task."""
-        return Task(
-            mode=mode,
-            backend=self.backend,
-            family_file=self.family.file,
-            library=self.build_folder / "kernel.so",
-            library_sha256=self.build["library_sha256"],
-            cases=cases,
-            folder=self.scratch,
-            settings=settings,
-            environment=self.gpu.environment,
-            **more,
-        )
+        """The task for a worker; `more` are further or other fields of Task."""
+        fields: dict[str, Any] = {
+            "mode": mode,
+            "backend": self.backend,
+            "family_file": self.family.file,
+            "library": self.build_folder / "kernel.so",
+            "library_sha256": self.build["library_sha256"],
+            "cases": cases,
+            "folder": self.scratch,
+            "settings": settings,
+            "environment": self.gpu.environment,
+        }
+        return Task(**{**fields, **more})
 
     def misfit(self, case: str) -> str:
         """Why the variant does not support a case; '' where it does."""

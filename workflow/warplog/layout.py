@@ -10,6 +10,7 @@ RECORDED = RESULTS / "recorded"
 _CODE: Mapping[str, tuple[str, ...]] = {
     "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
     "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
+    "sanitize": ("sanitize.py", "gpu/sanitize_case.py", "gpu/backend.py", "parsers/sanitizer.py"),
     "time": (
         "gpu/time_case.py",
         "gpu/timer.py",

@@ -27,6 +27,11 @@ DEFAULTS: Mapping[str, Any] = {
     "campaign": "auto",
     "commit": "auto",
     "check": {"rounds": 3, "timeout_s": 60},
+    "sanitize": {
+        "tools": ["memcheck", "racecheck", "initcheck", "synccheck"],
+        "largest_elements": 300_000,
+        "timeout_s": 120,
+    },
     "time": {
         "min_samples": 10,
         "max_samples": 200,

@@ -13,6 +13,7 @@ _KEPT = (
     "campaign/*.json",
     "build/*/*/*/record.json",
     "check/*/*/*.json",
+    "sanitize/*/*/*.json",
     "time/*/*/*.json",
     "profile/*/*/*.json",
     "extract/*/*/*.json",

@@ -15,6 +15,7 @@ Status = Literal[
     "ok",
     "compile_error",
     "wrong",
+    "finding",
     "crashed",
     "timeout",
     "out_of_memory",

@@ -128,6 +128,23 @@ GPUS: Mapping[str, Column] = {
     "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
     "source": Column("str", "", "where the peaks come from"),
 }
+SANITIZE: Mapping[str, Column] = {
+    "family": _KEY["family"],
+    "variant": _KEY["variant"],
+    "tool": Column("str", "", "memcheck, racecheck, initcheck or synccheck"),
+    "status": Column("str", "", "ok, finding, or why the tool could say nothing"),
+    "reason": Column("str", "", "the first finding, or why there is none"),
+    "kind": Column("str", "", "invalid_read, invalid_write, race, uninitialized_read, barrier, ..."),
+    "message": Column("str", "", "the tool's words, without addresses"),
+    "kernel": Column("str", "", "kernel, without its arguments"),
+    "file": Column("str", "", "source file"),
+    "line": Column("int", "", "line in the source file"),
+    "count": Column("int", "", "how often it was reported"),
+    "cases": Column("int", "", "check cases that the tool saw"),
+    "seconds": Column("float", "s", "wall time of the tool"),
+    **_ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
+}
 TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,

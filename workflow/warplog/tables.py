@@ -21,18 +21,27 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
         WarplogError: a row has a column that is not documented, or the disk is full.
     """
     for name, columns in TABLES.items():
-        table = as_frame(rows[name], columns, name)
-        write_text(folder / f"{name}.csv", table.to_csv(index=False))
-        buffer = io.BytesIO()
-        table.to_parquet(buffer, index=False)
-        temporary = folder / f".{name}.parquet.part"
-        temporary.write_bytes(buffer.getvalue())
-        temporary.replace(folder / f"{name}.parquet")
+        write_table(rows[name], columns, folder / name)
     lines = [("table", "column", "type", "unit", "meaning")]
     lines += [(t, c, d.kind, d.unit, d.meaning) for t, columns in TABLES.items() for c, d in columns.items()]
     import pandas as pd
 
     write_text(folder / "columns.csv", pd.DataFrame(lines[1:], columns=list(lines[0])).to_csv(index=False))
+
+
+def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet and <path>.csv with exactly the documented columns.
+
+    Raises:
+        WarplogError: a row has a column that is not documented, or the disk is full.
+    """
+    table = as_frame(rows, columns, path.name)
+    write_text(path.with_name(f"{path.name}.csv"), table.to_csv(index=False))
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    temporary = path.with_name(f".{path.name}.parquet.part")
+    temporary.write_bytes(buffer.getvalue())
+    temporary.replace(path.with_name(f"{path.name}.parquet"))
 
 
 def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":

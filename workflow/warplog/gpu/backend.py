@@ -2,12 +2,15 @@
 
 import contextlib
 import ctypes
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from warplog.errors import WarplogError
 from warplog.toolchain import cublas_library
+
+_Pointer = ctypes.c_uint64
 
 
 class LaunchFailed(Exception):
@@ -52,7 +55,7 @@ class CupyBackend:
         import cupy
 
         self.xp: ModuleType = cupy
-        preload_cublas()
+        _preload_cublas()
 
     def synchronise(self) -> None:
         """Waits for the device; raises CuPy's CUDARuntimeError where a kernel failed."""
@@ -68,12 +71,87 @@ class CupyBackend:
         return {"cupy": self.xp.__version__, "cuda_runtime": f"{version // 1000}.{version % 1000 // 10}"}
 
 
-Backend = NumpyBackend | CupyBackend
+class CUDADriverError(Exception):
+    """A driver call failed; the text is the driver's."""
+
+
+class DriverBackend:
+    """The first visible GPU through the driver alone, inputs made by NumPy: no kernel runs but the launcher's.
+
+    compute-sanitizer checks every kernel of a process and follows every write, so CuPy's own kernels would
+    cost time and, left unchecked, look like memory that nobody wrote.
+    """
+
+    name = "driver"
+    stream = 0
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.xp: ModuleType = numpy
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuInit", 0)
+        self._call("cuDeviceGet", ctypes.byref(device), 0)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self._call("cuCtxSetCurrent", context)
+        _preload_cublas()
+
+    def synchronise(self) -> None:
+        """Waits for the device; raises CUDADriverError where a kernel failed."""
+        self._call("cuCtxSynchronize")
+
+    def describe(self, code: int) -> str:
+        """Text of a launcher's cudaError_t; the driver's own codes have the same numbers where they matter."""
+        text = ctypes.c_char_p()
+        self._driver.cuGetErrorString(code, ctypes.byref(text))
+        return text.value.decode() if text.value else f"CUDA error {code}"
+
+    def facts(self) -> dict[str, Any]:
+        """Versions for the provenance."""
+        return {"cupy": "", "cuda_runtime": ""}
+
+    def allocate(self, size: int) -> int:
+        """Address of `size` bytes (at least one) that nobody has written."""
+        pointer = _Pointer()
+        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+        return int(pointer.value)
+
+    def upload(self, address: int, host_address: int, size: int) -> None:
+        """Copies host memory to the device."""
+        if size:
+            self._call(
+                "cuMemcpyHtoD_v2", _Pointer(address), ctypes.c_void_p(host_address), ctypes.c_size_t(size)
+            )
+
+    def free(self, address: int) -> None:
+        """Gives memory back; a lost context has none, so errors are of no interest."""
+        self._driver.cuMemFree_v2(_Pointer(address))
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._driver, name)(*arguments)
+        if code:
+            raise CUDADriverError(f"{name}: {self.describe(code)}")
+
+
+Backend = NumpyBackend | CupyBackend | DriverBackend
+_BACKENDS: Mapping[str, Callable[[], Backend]] = {
+    "numpy": NumpyBackend,
+    "cupy": CupyBackend,
+    "driver": DriverBackend,
+}
+
+
+def _preload_cublas() -> None:
+    """cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy."""
+    if cublas := cublas_library():
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
 
 
 def make_backend(name: str) -> Backend:
-    """The backend of that name ('cupy' or 'numpy')."""
-    return CupyBackend() if name == "cupy" else NumpyBackend()
+    """The backend of that name: 'cupy', 'numpy' or 'driver'."""
+    return _BACKENDS[name]()
 
 
 class Launcher:

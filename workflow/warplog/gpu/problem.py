@@ -45,15 +45,14 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 class GuardedArray:
     """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16)."""
 
-    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, guard: int = GUARD_BYTES) -> None:
+    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str) -> None:
         self._xp = xp
         self._is_bfloat16 = dtype == "bfloat16"
         self.dtype = xp.dtype("uint16" if self._is_bfloat16 else dtype)
-        self._guard = guard
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
-        self._raw = xp.empty(self.nbytes + 2 * guard, dtype=xp.uint8)
+        self._raw = xp.empty(self.nbytes + 2 * GUARD_BYTES, dtype=xp.uint8)
         self._raw[:] = GUARD_VALUE
-        self._body = self._raw[guard : guard + self.nbytes]
+        self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self.nbytes]
         self._values = self._body.view(self.dtype).reshape(shape)
 
     def pointer(self) -> int:
@@ -97,8 +96,8 @@ class GuardedArray:
     def damage(self) -> str:
         """'' where both guard bands are whole, else where and how many bytes were written."""
         for band, where in (
-            (self._raw[: self._guard], "before its start"),
-            (self._raw[self._guard + self.nbytes :], "after its end"),
+            (self._raw[:GUARD_BYTES], "before its start"),
+            (self._raw[GUARD_BYTES + self.nbytes :], "after its end"),
         ):
             changed = band != GUARD_VALUE
             count = int(changed.sum())

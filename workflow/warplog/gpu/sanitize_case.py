@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from warplog.gpu.backend import Launcher
-from warplog.gpu.driver_api import DriverBackend
+from warplog.gpu.backend import DriverBackend, Launcher
 from warplog.gpu.problem import Problem
 
 _SEED = 40_000

@@ -17,7 +17,15 @@ from typing import Any
 
 from warplog.catalog import Family, load_family
 from warplog.contract import Case
-from warplog.gpu.backend import Backend, CupyBackend, Launcher, LaunchFailed, classify, make_backend
+from warplog.gpu.backend import (
+    Backend,
+    CupyBackend,
+    DriverBackend,
+    Launcher,
+    LaunchFailed,
+    classify,
+    make_backend,
+)
 from warplog.gpu.problem import Problem
 from warplog.process import die_with_parent
 
@@ -94,6 +102,11 @@ class _Runner:
             from warplog.gpu.time_case import time_case
 
             return time_case(backend, self._launcher, self._timer, problem, settings, settings["default_mhz"])
+        if self._task["mode"] == "sanitize":
+            from warplog.gpu.sanitize_case import sanitize_case
+
+            assert isinstance(backend, DriverBackend)
+            return sanitize_case(backend, self._launcher, problem)
         from warplog.gpu.capture_case import capture_case
 
         assert isinstance(backend, CupyBackend)

@@ -1,0 +1,63 @@
+"""compute-sanitizer finds what is planted in the wrong kernels, with the source line, and nothing in a right one."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog import build, device, sanitize, toolchain
+from warplog.catalog import load_family
+from warplog.jobs import Job
+from warplog.plan import DEFAULTS
+from warplog.records import Record
+
+FAMILY = load_family(Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_sgemm" / "family.yaml")
+PLANTED = {
+    "missing_barrier": ("racecheck", "race"),
+    "out_of_bounds_write": ("memcheck", "invalid_write"),
+}
+
+pytestmark = pytest.mark.gpu
+
+
+def sanitized(variant: str, folder: Path) -> Record:
+    toolchain.ensure("cuda")
+    gpu = device.detect()
+    assert gpu is not None
+    tool = toolchain.find("compute-sanitizer")
+    if not tool.ok:
+        pytest.skip(tool.remedy)
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    build.build_variant(FAMILY, FAMILY.variant(variant), gpu.arch, nvcc, cuobjdump, folder / "build")
+    job = Job(
+        family=FAMILY,
+        variant=FAMILY.variant(variant),
+        gpu=gpu,
+        build_folder=folder / "build",
+        record=folder / "sanitize.json",
+        scratch=folder / "work",
+        settings=DEFAULTS["sanitize"],
+        tools={},
+        commit="",
+        content_sha256="",
+    )
+    record = sanitize.sanitize_variant(job, tool)
+    if record["status"] == "unsupported":
+        pytest.skip(record["reason"])
+    return record
+
+
+@pytest.mark.parametrize("variant", PLANTED)
+def test_what_is_planted_is_found_with_its_line(variant: str, tmp_path: Path) -> None:
+    record = sanitized(variant, tmp_path)
+    tool, kind = PLANTED[variant]
+    check = next(c for c in record["checks"] if c["tool"] == tool)
+    assert check["status"] == "finding", check["reason"]
+    found = next(f for f in check["findings"] if f["kind"] == kind)
+    assert found["file"] == FAMILY.variant(variant).file.name
+    lines = FAMILY.variant(variant).file.read_text().splitlines()
+    assert 0 < found["line"] <= len(lines)
+
+
+def test_a_right_kernel_is_clean(tmp_path: Path) -> None:
+    record = sanitized("right", tmp_path)
+    assert (record["status"], record["reason"]) == ("ok", "")

@@ -1,0 +1,186 @@
+"""The stage sanitize, with a pretended driver and compute-sanitizer around a launcher that really runs."""
+
+import subprocess
+
+import pytest
+
+from host_family import make_job
+from warplog import sanitize
+from warplog.errors import WarplogError
+from warplog.records import read_json
+from warplog.toolchain import Tool
+
+# Device memory is host memory.
+DRIVER = """
+#include <stdlib.h>
+#include <string.h>
+typedef unsigned long long Ptr;
+int cuInit(unsigned f) { return 0; }
+int cuDeviceGet(int* d, int i) { *d = 0; return 0; }
+int cuDevicePrimaryCtxRetain(void** c, int d) { *c = (void*)1; return 0; }
+int cuCtxSetCurrent(void* c) { return 0; }
+int cuCtxSynchronize(void) { return getenv("CUDA_PRETEND_FAILURE") ? 719 : 0; }
+int cuGetErrorString(int code, const char** text) { *text = "unspecified launch failure"; return 0; }
+int cuMemAlloc_v2(Ptr* p, size_t n) { *p = (Ptr)malloc(n); memset((void*)*p, 0x5a, n); return 0; }
+int cuMemcpyHtoD_v2(Ptr p, const void* from, size_t n) { memcpy((void*)p, from, n); return 0; }
+int cuMemFree_v2(Ptr p) { free((void*)p); return 0; }
+"""
+# Options come first, as six words; then the worker's command.
+TOOL = """#!/bin/sh
+tool=$2; shift 6
+echo "========= COMPUTE-SANITIZER"
+"$@"; status=$?
+cat "{folder}/$tool.txt" 2>/dev/null || echo "========= ERROR SUMMARY: 0 errors"
+exit $status
+"""
+RACE = """\
+========= Error: Race reported between Write access at scale(float *)+0xb0 in scale.cu:28
+=========     and Read access at scale(float *)+0xc0 in scale.cu:30 [32 hazards]
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+COPY = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+
+
+@pytest.fixture
+def job_of(tmp_path, monkeypatch):
+    """job_of(body): a job whose launcher is that C code, under a pretended driver."""
+    source = tmp_path / "driver.c"
+    source.write_text(DRIVER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+
+    def make(body):
+        job = make_job(tmp_path, body)
+        return type(job)(**{**vars(job), "backend": "driver", "settings": settings()})
+
+    return make
+
+
+@pytest.fixture
+def tool(tmp_path):
+    path = tmp_path / "compute-sanitizer"
+    path.write_text(TOOL.format(folder=tmp_path))
+    path.chmod(0o755)
+    return Tool("compute-sanitizer", path, "2025.3.1", "")
+
+
+def settings(**changes):
+    return {"tools": list(sanitize.TOOLS), "largest_elements": 300, "timeout_s": 20, **changes}
+
+
+def check(record, tool):
+    return next(c for c in record["checks"] if c["tool"] == tool)
+
+
+def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
+    job = job_of(COPY)
+    record = sanitize.sanitize_variant(job, tool)
+    assert record == read_json(job.record, "record")
+    assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
+    assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
+    assert not job.scratch.exists()
+
+
+def test_large_cases_are_left_out(job_of, tool):
+    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    assert record["cases"] == ["odd", "one"]  # `even` has 256 inputs and as many outputs
+
+
+def test_the_launcher_gets_arrays_of_exactly_their_size_and_unwritten_outputs(job_of, tool, tmp_path):
+    seen = tmp_path / "seen"
+    body = f"""
+        FILE* f = fopen("{seen}", "a");
+        fprintf(f, "%d %zu %zu %d\\n", a->N, malloc_usable_size((void*)a->x), malloc_usable_size(a->y),
+                ((unsigned char*)a->y)[0]);
+        fclose(f); {COPY}"""
+    job = job_of("")  # to find its folder; then a launcher with the headers that the body needs
+    source = job.build_folder / "launcher.c"
+    text = source.read_text().replace("{  return", f"{{ {body} return")
+    source.write_text("#include <stdio.h>\n#include <malloc.h>\n" + text)
+    library = job.build_folder / "kernel.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    sanitize.sanitize_variant(job, tool)
+    lines = set(seen.read_text().splitlines())
+    for line in lines:
+        count, size_x, size_y, first = map(int, line.split())
+        assert 4 * count <= min(size_x, size_y)
+        assert max(size_x, size_y) < 4 * count + 64  # malloc's own rounding, no guard bands
+        assert first == 0x5A
+    assert {line.split()[0] for line in lines} == {"127", "1"}
+
+
+def test_a_finding_is_a_row_with_its_source_line(job_of, tool, tmp_path):
+    (tmp_path / "racecheck.txt").write_text(RACE)
+    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    assert record["status"] == "finding"
+    assert check(record, "memcheck")["status"] == "ok"
+    rows = sanitize.rows(record)
+    race = next(row for row in rows if row["tool"] == "racecheck")
+    assert (race["kind"], race["file"], race["line"], race["count"]) == ("race", "scale.cu", 28, 1)
+    assert len(rows) == len(sanitize.TOOLS)
+    text = sanitize.summary(rows)
+    assert "scale/right  racecheck" in text
+    assert "scale.cu:28" in text
+    assert text.endswith("over 1 variants: 3 ok, 1 finding")
+
+
+def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_PRETEND_FAILURE", "1")
+    (tmp_path / "memcheck.txt").write_text(
+        "========= Invalid __global__ write of size 4 bytes\n"
+        "=========     at scale(float *)+0x90 in scale.cu:5\n========= ERROR SUMMARY: 1 error\n"
+    )
+    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    assert check(record, "memcheck")["status"] == "finding"
+    assert "scale.cu:5" in check(record, "memcheck")["reason"]
+    crashed = check(record, "synccheck")
+    assert crashed["status"] == "crashed"
+    assert "case odd" in crashed["reason"]
+    assert "unspecified launch failure" in crashed["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        ("========= Internal trouble\n", "error", "did not come to its end"),
+        (
+            "========= Error: Device not supported. Please refer to the documentation\n",
+            "unsupported",
+            "virtual",
+        ),
+        ("========= ERROR SUMMARY: 7 errors\n", "finding", "7 errors"),
+    ],
+)
+def test_a_tool_that_said_nothing_clear_is_never_clean(job_of, tool, tmp_path, text, status, words):
+    (tmp_path / "initcheck.txt").write_text(text)
+    entry = check(sanitize.sanitize_variant(job_of(COPY), tool), "initcheck")
+    assert entry["status"] == status
+    assert words in entry["reason"]
+
+
+def test_a_kernel_that_hangs_is_a_timeout(job_of, tool):
+    job = job_of("for (;;) sleep(1);")
+    job = type(job)(**{**vars(job), "settings": settings(timeout_s=0.5, tools=["memcheck"])})
+    assert sanitize.sanitize_variant(job, tool)["status"] == "timeout"
+
+
+def test_without_the_tool_the_record_says_so(job_of):
+    missing = Tool("compute-sanitizer", None, None, "install the CUDA toolkit")
+    record = sanitize.sanitize_variant(job_of(COPY), missing)
+    assert record["status"] == "missing"
+    assert "install the CUDA toolkit" in record["reason"]
+    assert {row["status"] for row in sanitize.rows(record)} == {"missing"}
+
+
+def test_a_record_cannot_call_a_tool_clean_that_counted_errors(job_of, tool):
+    job = job_of(COPY)
+    record = sanitize.sanitize_variant(job, tool)
+    record["checks"][0]["errors"] = 2
+    from warplog.records import write_json
+
+    with pytest.raises(WarplogError, match="errors"):
+        write_json(job.record, record, "record")
+
+
+def test_nothing_recorded_is_said():
+    assert "needs a GPU" in sanitize.summary([])
