@@ -122,7 +122,7 @@ def write(tables: FigureTables, folder: Path, suffix: str = "parquet") -> list[P
     """Writes the tables with the documented columns and types, as the workflow does; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, columns in TABLES.items():
-        rows = getattr(tables, name).to_dict("records")
+        rows = getattr(tables, name, pd.DataFrame()).to_dict("records")
         rows = [
             {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()} for row in rows
         ]

@@ -51,6 +51,7 @@ rule extract_variant:
         ncu_report="results/profile/{gpu}/{family}/{variant}.ncu-rep",
         nsys="results/profile/{gpu}/{family}/{variant}.nsys.json",
         nsys_report="results/profile/{gpu}/{family}/{variant}.nsys.sqlite",
+        sources=plan.sources,
         code=plan.code("extract"),
     output:
         "results/extract/{gpu}/{family}/{variant}.json",

@@ -6,17 +6,21 @@ from warplog import extract
 from warplog.job import job
 
 
-def main(ncu: Path, ncu_report: Path, nsys: Path, nsys_report: Path, cases: list[str], output: Path) -> None:
-    extract.extract_record(ncu, ncu_report, nsys, nsys_report, tuple(cases), output)
+def main(captures: dict[str, Path], cases: list[str], output: Path, sources: list[Path]) -> None:
+    extract.extract_record(**captures, cases=tuple(cases), output=output, sources=sources)
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
+        names = {
+            "ncu_record": "ncu",
+            "ncu_report": "ncu_report",
+            "nsys_record": "nsys",
+            "nsys_report": "nsys_report",
+        }
         main(
-            Path(snakemake.input.ncu),
-            Path(snakemake.input.ncu_report),
-            Path(snakemake.input.nsys),
-            Path(snakemake.input.nsys_report),
+            {name: Path(snakemake.input[key]) for name, key in names.items()},
             snakemake.params.cases,
             Path(snakemake.output[0]),
+            [Path(path) for path in snakemake.input.sources],
         )

@@ -10,6 +10,7 @@ from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
 from warplog.jobs import Job, refuse_unproven
 from warplog.metrics import counters_to_collect
+from warplog.parsers.ncu_source import SAMPLING
 from warplog.process import explain_exit, minimal_env, run
 from warplog.records import Record, read_json, worst, write_json
 from warplog.supervise import discard, run_cases
@@ -69,7 +70,7 @@ def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tupl
         "--clock-control": "none",
         "--cache-control": "all",
         "--import-source": "yes" if sections else "no",
-        "--metrics": ",".join(wanted),
+        "--metrics": ",".join((*wanted, SAMPLING)),
         "-o": str(output.with_suffix("")),
     }
     flat = [word for pair in options.items() for word in pair]

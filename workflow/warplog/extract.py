@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
+from warplog import hot_lines
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.parsers import ncu_rep, nsys_sqlite
@@ -31,6 +32,7 @@ class Evidence:
 
     rows: tuple[Row, ...]
     timeline: tuple[Row, ...]
+    lines: tuple[Row, ...] = ()
 
 
 def extract_record(
@@ -40,15 +42,16 @@ def extract_record(
     nsys_report: Path,
     cases: Sequence[str],
     output: Path,
+    sources: Sequence[Path] = (),
 ) -> Record:
-    """Writes the extract record of one variant.
+    """Writes the extract record of one variant; `sources` are its files, for the text of hot lines.
 
     Raises:
         WarplogError: a capture that should be good is missing, cut, or does not match its cases.
     """
     records = {"ncu": read_json(ncu_record, "record"), "nsys": read_json(nsys_record, "record")}
     reports = {"ncu": ncu_report, "nsys": nsys_report}
-    evidence = extract_variant(ncu_report, nsys_report, records["ncu"], records["nsys"], cases)
+    evidence = extract_variant(ncu_report, nsys_report, records["ncu"], records["nsys"], cases, sources)
     status = worst(record["status"] for record in records.values())
     record = {
         "schema": SCHEMA_VERSION,
@@ -67,6 +70,7 @@ def extract_record(
         ],
         "rows": list(evidence.rows),
         "timeline": list(evidence.timeline),
+        "lines": list(evidence.lines),
     }
     write_json(output, record, "record")
     return record
@@ -78,8 +82,9 @@ def extract_variant(
     ncu_record: Mapping[str, Any],
     nsys_record: Mapping[str, Any],
     cases: Sequence[str],
+    sources: Sequence[Path] = (),
 ) -> Evidence:
-    """Metric rows of all `cases`, and the timeline of nsys.
+    """Metric rows and hot source lines of all `cases`, and the timeline of nsys.
 
     ncu gives every metric of every kernel launch of a case; `launch` counts them from 0. nsys gives the time
     of one launch of the variant (kernel "": its kernels, copies and memsets, summed) and of each of its
@@ -89,20 +94,20 @@ def extract_variant(
     Raises:
         WarplogError: a capture whose record is "ok" is missing, cut, or its launches do not match the cases.
     """
-    rows = _ncu_rows(ncu_report, ncu_record, cases)
+    rows, lines = _ncu_rows(ncu_report, ncu_record, cases, sources)
     refused, captured = _split(cases, nsys_record)
     for case, (status, reason) in refused.items():
         value = Evaluated(_NSYS, None, METRICS[_NSYS].unit, status, reason)
         rows.append(_row(case, "", 0, value, nsys_record))
     if not captured:
-        return Evidence(tuple(rows), ())
+        return Evidence(tuple(rows), (), tuple(lines))
     path = _existing(nsys_report, "nsys")
     report = nsys_sqlite.read(path, needs_kernels=False)  # a variant may be nothing but copies
     by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
     for case in captured:
         _check_launches(by_case[case], case, nsys_record, path)
         rows += _nsys_rows(case, by_case[case], report.tool_version)
-    return Evidence(tuple(rows), tuple(_timeline(report, captured)))
+    return Evidence(tuple(rows), tuple(_timeline(report, captured)), tuple(lines))
 
 
 def _split(
@@ -116,13 +121,17 @@ def _split(
     return refused, tuple(case for case in cases if case not in refused)
 
 
-def _ncu_rows(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]) -> list[Row]:
+def _ncu_rows(
+    path: Path | None, record: Mapping[str, Any], cases: Sequence[str], sources: Sequence[Path]
+) -> tuple[list[Row], list[Row]]:
+    """The metrics and the hot lines of every launch."""
     refused, captured = _split(cases, record)
     rows = [_row(case, "", 0, value, record) for case, state in refused.items() for value in absent(*state)]
+    lines: list[Row] = []
     if not captured:
-        return rows
+        return rows, lines
     path = _existing(path, "ncu")
-    report = ncu_rep.read(path)
+    report = ncu_rep.read(path, with_lines=True)
     strangers = [launch for launch in report.launches if _named(launch.ranges, CASE) is None]
     if strangers:
         raise WarplogError(
@@ -135,7 +144,9 @@ def _ncu_rows(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]
             values = evaluate(launch.counters, launch.compute_capability)
             source = {**record, "tool_version": report.tool_version}
             rows += [_row(case, launch.kernel, number, value, source) for value in values]
-    return rows
+            key = {"case": case, "kernel": launch.kernel, "launch": number}
+            lines += [{**key, **line} for line in hot_lines.rows(launch.lines, sources)]
+    return rows, lines
 
 
 def _nsys_rows(case: str, events: Sequence[NsysEvent], version: str) -> list[Row]:

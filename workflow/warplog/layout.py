@@ -20,7 +20,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "summary.py",
     ),
     "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
-    "extract": ("extract.py", "parsers/*.py", "metrics/*.py"),
+    "extract": ("extract.py", "hot_lines.py", "parsers/*.py", "metrics/*.py"),
     "tables": ("tables.py", "table_*.py"),
     "plot": ("figure_*.py",),
     "track": ("track.py", "mlflow_*.py"),

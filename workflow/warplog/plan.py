@@ -46,7 +46,7 @@ DEFAULTS: Mapping[str, Any] = {
     "track": {"uri": "sqlite:///results/mlflow.db"},
 }
 FIGURES = Path("workflow/scripts/figures")
-TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
+TABLES = ("measurements", "metrics", "timeline", "lines", "variants", "gpus")
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,22 @@ TIMELINE: Mapping[str, Column] = {
     "duration_us": Column("float", "us", "duration"),
     **_ORIGIN,
 }
+LINES: Mapping[str, Column] = {
+    **_KEY,
+    "kernel": Column("str", "", "kernel name"),
+    "launch": Column("int", "", "number of the kernel within the case, from 0"),
+    "file": Column("str", "", "source file"),
+    "line": Column("int", "", "line in the source file"),
+    "text": Column("str", "", "the line itself, where the file is the variant's own"),
+    "samples": Column("float", "", "looks at a warp that was at this line; 0 where nothing was sampled"),
+    "sample_share": Column("float", "", "of the launch's samples"),
+    "instructions": Column("float", "inst", "executed here, counted per warp"),
+    "instruction_share": Column("float", "", "of the launch's instructions"),
+    "shared_wavefronts_excess": Column("float", "", "shared-memory wavefronts beyond the least number"),
+    "stall": Column("str", "", "what warps waited for here most often"),
+    "stall_samples": Column("float", "", "samples in that state"),
+    **_ORIGIN,
+}
 VARIANTS: Mapping[str, Column] = {
     "family": _KEY["family"],
     "variant": _KEY["variant"],
@@ -149,6 +165,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,
     "timeline": TIMELINE,
+    "lines": LINES,
     "variants": VARIANTS,
     "gpus": GPUS,
 }

@@ -35,6 +35,10 @@ def make_rows(
                 {"family": name, "variant": variant.name, **event, **source.labels()}
                 for event in records.extract["timeline"]
             )
+            rows["lines"] += (
+                {"family": name, "variant": variant.name, **line, **source.labels()}
+                for line in records.extract.get("lines", ())
+            )
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
     named = {"gpu": source.gpu, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}

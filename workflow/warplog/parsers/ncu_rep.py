@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from warplog.errors import WarplogError
-from warplog.parsers import ncu_blocks
+from warplog.parsers import ncu_blocks, ncu_source
+from warplog.parsers.ncu_source import SourceLine
 
 NcuObject = Any  # what the package ncu_report hands out; it has no types
 
@@ -24,7 +25,7 @@ class NcuLaunch:
     `kernel` is the demangled name, `function` the short one. `ranges` are the names of the NVTX push/pop
     ranges around the launch, outermost first, of all domains. `counters` hold base units (ns, bytes, Hz,
     percent); a counter without a value is None. A counter with named entries has the sum under its name and
-    each entry under `name:entry`.
+    each entry under `name:entry`. `lines` are the source lines, where they were asked for.
     """
 
     index: int
@@ -36,6 +37,7 @@ class NcuLaunch:
     counters: dict[str, float | None]
     compute_capability: tuple[int, int]
     gpu_name: str
+    lines: tuple[SourceLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class NcuReport:
     launches: tuple[NcuLaunch, ...]
 
 
-def read(path: Path) -> NcuReport:
-    """The whole report.
+def read(path: Path, with_lines: bool = False) -> NcuReport:
+    """The whole report; on request with the counters of each source line.
 
     Raises:
         WarplogError: missing, empty, no report, cut, damaged, too large, without launches, or the package
@@ -56,7 +58,7 @@ def read(path: Path) -> NcuReport:
     """
     contents = ncu_blocks.read_contents(path)
     try:
-        launches = tuple(_launch(i, action) for i, action in enumerate(_actions(path)))
+        launches = tuple(_launch(i, action, with_lines) for i, action in enumerate(_actions(path)))
     except WarplogError:
         raise
     except Exception as error:  # the C++ reader raises whatever it meets in a damaged file
@@ -81,7 +83,7 @@ def _actions(path: Path) -> Iterator[NcuObject]:
             yield span.action_by_idx(index)
 
 
-def _launch(index: int, action: NcuObject) -> NcuLaunch:
+def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
     counters = dict(_counters(action))
     return NcuLaunch(
         index=index,
@@ -93,6 +95,7 @@ def _launch(index: int, action: NcuObject) -> NcuLaunch:
         counters=counters,
         compute_capability=(int(counters[_CC.format("major")] or 0), int(counters[_CC.format("minor")] or 0)),
         gpu_name=str(action[_NAME].value()),
+        lines=ncu_source.lines(action) if with_lines else (),
     )
 
 
