@@ -160,6 +160,7 @@ def test_peaks_come_from_the_table_or_from_the_clocks(install):
     gpu = detect()
     known = peaks(gpu, schema.read_yaml(PROJECT / "config" / "gpus.yaml", "gpus"))
     assert (known.fp32_tflops_peak, known.dram_gbytes_per_s_peak) == (67, 4800)
+    assert (known.bf16_tflops_peak, peaks(gpu, {}).bf16_tflops_peak) == (989, None)
     assert "data sheet" in known.source
     unknown = peaks(gpu, {})
     assert unknown.fp32_tflops_peak == pytest.approx(66.908, abs=0.001)  # 132 x 128 x 2 x 1.98 GHz

@@ -73,6 +73,7 @@ class Peaks:
     arch: str
     sms: int
     fp32_tflops_peak: float | None
+    bf16_tflops_peak: float | None
     dram_gbytes_per_s_peak: float | None
     l2_mib: float | None
     source: str
@@ -124,6 +125,7 @@ def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
         arch=str(entry.get("arch", gpu.arch)),
         sms=gpu.sms or int(entry.get("sms", 0)),
         fp32_tflops_peak=entry.get("fp32_tflops_peak", tflops),
+        bf16_tflops_peak=entry.get("bf16_tflops_peak"),
         dram_gbytes_per_s_peak=entry.get("dram_gbytes_per_s_peak", gbytes),
         l2_mib=entry.get("l2_mib"),
         source="; ".join(sources),

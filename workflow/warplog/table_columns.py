@@ -139,6 +139,7 @@ GPUS: Mapping[str, Column] = {
     "arch": Column("str", "", "architecture compiled for"),
     "sms": Column("int", "", "streaming multiprocessors"),
     "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
+    "bf16_tflops_peak": Column("float", "TFLOP/s", "bfloat16 peak of the tensor cores, without sparsity"),
     "dram_gbytes_per_s_peak": Column("float", "GB/s", "device-memory peak"),
     "l2_mib": Column("float", "MiB", "L2 cache"),
     "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
