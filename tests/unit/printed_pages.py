@@ -8,6 +8,13 @@ DETAILS = ("Section Name", "Metric Name", "Metric Unit", "Metric Value")
 RULES = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 SPEED = "GPU Speed Of Light Throughput"
 
+LAST = {
+    SPEED: "Compute (SM) Throughput",
+    "Memory Workload Analysis": "Mem Pipes Busy",
+    "Launch Statistics": "Waves Per SM",
+    "Scheduler Statistics": "Eligible Warps Per Scheduler",
+    "Occupancy": "Achieved Active Warps Per SM",
+}
 Value = tuple[str, str, str, str]
 
 
@@ -29,11 +36,15 @@ def raw_page(
 
 
 def details_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", rule: bool = True) -> str:
-    """Launches are (kernel, rows of section, label, unit and value); with a rule after each launch."""
+    """Launches are (kernel, rows of section, label, unit and value); with a rule after each launch.
+
+    The last section gets the row that ends it, without a value, as ncu prints what a chip does not count.
+    """
     lines = [csv_line((*FIXED, *SHAPE, *DETAILS, *(RULES if rule else ())))]
     for number, (kernel, values) in enumerate(launches):
         about = [str(number), "77", "app", "127.0.0.1", kernel, "1", "7", "(256, 1, 1)", "(8, 4, 1)", "0", cc]
-        for value in values:
+        section = values[-1][0] if values else ""
+        for value in (*values, *([(section, LAST[section], "%", "")] if section in LAST else [])):
             lines.append(csv_line(about + list(value)).replace("\n", ",\n" if rule else "\n"))
         if rule:
             said = 'This "kernel" is limited,\nsomehow.'

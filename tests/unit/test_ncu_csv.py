@@ -200,6 +200,15 @@ def test_a_last_launch_that_stops_short_is_a_cut_page(tmp_path):
         read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
 
 
+def test_a_page_of_one_launch_that_stops_inside_a_section_is_cut(tmp_path):
+    text = details_page(timed("1"), rule=False)
+    assert is_refused(text) is False
+    with pytest.raises(
+        WarplogError, match=r"is cut: it stops inside the section GPU Speed Of Light Throughput"
+    ):
+        read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
+
+
 def test_more_launches_than_fit_are_refused(tmp_path):
     with pytest.raises(WarplogError, match="more than 5000 launches"):
         read(tmp_path, raw_page([("k", {})] * 5001, {}))

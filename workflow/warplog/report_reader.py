@@ -132,9 +132,9 @@ def _text(path: Path) -> Iterator[Row]:
         if nsys_stats.is_stats(text):
             yield from _stats(nsys_stats.parse(text))
             return
+        yield from _compiled(text)
     except WarplogError as error:
         raise WarplogError(f"{path}: {error}") from None
-    yield from _compiled(path, text)
 
 
 def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
@@ -164,17 +164,19 @@ def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
             yield _row("nsys", "", "", "", summary.name, number, metric, value, "this summary does not say")
 
 
-def _compiled(path: Path, text: str) -> Iterator[Row]:
+def _compiled(text: str) -> Iterator[Row]:
     if "ptxas info" in text:
+        ptxas.check_whole(text)
         for number, kernel in enumerate(ptxas.parse(text)):
             for metric in _PTXAS_FACTS:
                 value = getattr(kernel, metric)
                 yield _row("ptxas", "", "", kernel.arch, kernel.kernel, number, metric, value)
     elif "code for sm_" in text and "Function :" in text:
+        sass.check_whole(text)
         yield from _sass(text)
     else:
         raise WarplogError(
-            f"{path}: is no report of ncu or nsys, no page that they print, no `nvcc -Xptxas -v` log, no SASS"
+            "is no report of ncu or nsys, no page that they print, no `nvcc -Xptxas -v` log, no SASS"
         )
 
 

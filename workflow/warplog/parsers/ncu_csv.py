@@ -6,7 +6,7 @@ a row shows; a page that ends after a whole row is checked as `ncu_printed.check
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warplog.errors import WarplogError
@@ -19,6 +19,21 @@ _DESCRIPTION = (
     *("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Kernel Time", "Context", "Stream"),
     *("Block Size", "Grid Size", "Device", "CC", _SECTION),
 )
+
+# The label that ends each section of a details page; all names it has had.
+_LAST_LABELS = {
+    "GPU Speed Of Light Throughput": {"Compute (SM) Throughput", "Compute (SM) [%]", "SM [%]", "SOL SM"},
+    "PM Sampling": {"# Pass Groups"},
+    "Compute Workload Analysis": {"SM Busy"},
+    "Memory Workload Analysis": {"Mem Pipes Busy"},
+    "Scheduler Statistics": {"Eligible Warps Per Scheduler"},
+    "Warp State Statistics": {"Avg. Not Predicated Off Threads Per Warp"},
+    "Instruction Statistics": {"Issued Instructions"},
+    "Launch Statistics": {"Waves Per SM"},
+    "Occupancy": {"Achieved Active Warps Per SM"},
+    "GPU and Memory Workload Distribution": {"Total SMSP Elapsed Cycles"},
+    "Source Counters": {"Avg. Divergent Branches"},
+}
 
 
 @dataclass
@@ -59,7 +74,17 @@ def parse(text: str) -> list[PrintedLaunch]:
     except csv.Error as error:
         raise WarplogError(f"is cut or damaged ({error}); print it anew") from None
     check_whole(launches, text)
+    if launches and launches[-1].labels:
+        _check_section(launches[-1].labels)
     return launches
+
+
+def _check_section(labels: Sequence[tuple[str, str]]) -> None:
+    """Refuses a details page whose last section lacks the label that ncu prints last in it."""
+    section = labels[-1][0]
+    held = {label for place, label in labels if place == section}
+    if section in _LAST_LABELS and not held & _LAST_LABELS[section]:
+        raise WarplogError(f"is cut: it stops inside the section {section}; print it anew")
 
 
 def _lines(text: str) -> Iterator[str]:

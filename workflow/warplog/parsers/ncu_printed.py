@@ -76,8 +76,7 @@ def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
 
     It does where ncu announced more launches (`==PROF== Profiling`) than there are, and where the last launch
     holds only the first of the labels of the one before. Not to be told apart from a whole page is one without
-    these announcements that ends after a whole launch, and a page of one launch that ends after a whole row
-    (CSV) or table (text).
+    these announcements that ends after a whole launch, and a page of one launch that ends after a whole section.
 
     Raises:
         WarplogError: it stops short.

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from warplog.errors import WarplogError
+
 _ENTRY = re.compile(r"^ptxas info\s*: Compiling entry function '([^']+)' for '([^']+)'")
 _PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for '?([^'\s]+)'?")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -13,6 +15,7 @@ _USED = re.compile(r"^ptxas info\s*: Used (\d+) registers(.*)")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 _CONSTANT = re.compile(r"(\d+)(?:\+\d+)? bytes cmem\[\d+\]")
+_FAILED = re.compile(r"^ptxas (?:error|fatal)", re.MULTILINE)
 _DEMANGLE_S = 20
 
 
@@ -45,6 +48,21 @@ def parse(log: str) -> tuple[KernelResources, ...]:
     found = list(_kernels(log.splitlines()))
     names = demangle(tuple(k.mangled for k in found))
     return tuple(replace(k, kernel=name) for k, name in zip(found, names, strict=True))
+
+
+def check_whole(log: str) -> None:
+    """Refuses a log that stops inside a kernel; one that stops between two kernels cannot be told from a whole one.
+
+    Raises:
+        WarplogError: the last line has no end, or a kernel's registers are not told although nothing failed.
+    """
+    if not log.endswith("\n"):
+        raise WarplogError("is cut: its last line has no end; compile again")
+    begun = [entry[1] for line in log.splitlines() if (entry := _ENTRY.match(line))]
+    told = sum(_USED.match(line) is not None for line in log.splitlines())
+    if not begun or (told < len(begun) and not _FAILED.search(log)):
+        last = f"kernel {begun[-1]} has no registers" if begun else "it names no kernel"
+        raise WarplogError(f"is cut: {last}; compile again")
 
 
 def demangle(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ _TARGET = re.compile(r"^\s*code for (sm_\w+)")
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][A-Za-z0-9_.]*)\s*([^;]*);")
 
+_END = re.compile(r"^\s*\.{6,}[ \t]*\n", re.MULTILINE)
+
 Listing = list[tuple[int, str, str]]
 
 
@@ -35,6 +37,19 @@ def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
             current = listings.setdefault((target, function[1]), [])
     chosen = _one_target(listings, arch)
     return {name: Counter(op for _, op, _ in _without_padding(code)) for name, code in chosen.items()}
+
+
+def check_whole(text: str) -> None:
+    """Refuses a dump that stops inside a function, which cuobjdump ends with a line of dots.
+
+    Raises:
+        WarplogError: the last function has no end.
+    """
+    _, function, rest = text.rpartition("Function : ")
+    if function and not _END.search(rest):
+        raise WarplogError(
+            f"is cut: function {rest.split(None, 1)[0] if rest.split() else ''} has no end; dump it again"
+        )
 
 
 def targets(text: str) -> tuple[str, ...]:
