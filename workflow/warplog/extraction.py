@@ -5,16 +5,21 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import report_reader
 from warplog.errors import WarplogError
+from warplog.process import explain_exit, run
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# NVIDIA's reader starts with 120 MB and keeps some 4 MB of every report of 1 MB.
+FILES_A_PROCESS = 24
+_PROCESS_S = 600.0
+Found = list[dict[str, Any]] | WarplogError
 COLUMNS = (
     "source",
     "tool",
@@ -35,13 +40,53 @@ def read_all(files: Sequence[Path], told: Callable[[WarplogError], None]) -> "pd
     """The rows of all files, in the given order, with COLUMNS; a file that fails is told, and has none."""
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for found in _here(files) if len(files) <= FILES_A_PROCESS else _apart(files):
+        if isinstance(found, WarplogError):
+            told(found)
+            continue
+        for name, column in columns.items():  # names and reasons repeat: each is kept once
+            column += (sys.intern(v) if isinstance(v := row[name], str) else v for row in found)
+    return pd.DataFrame(columns).astype({"value": "float64"})
+
+
+def _here(files: Sequence[Path]) -> Iterator[Found]:
     for file in files:
         try:
-            rows += report_reader.read_any(file)
+            yield list(report_reader.read_any(file))
         except WarplogError as error:
-            told(error)
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": "float64"})
+            yield error
+
+
+def _apart(files: Sequence[Path]) -> Iterator[Found]:
+    """Many files in processes of some each, so that memory stays bounded and a crash costs one file."""
+    left = list(files)
+    while left:
+        chunk = left[:FILES_A_PROCESS]
+        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
+            output = Path(folder) / "rows.jsonl"
+            command = [sys.executable, "-m", "warplog.report_worker", str(output), *map(str, chunk)]
+            ended = run(command, timeout_s=_PROCESS_S, env=_environment())
+            done = 0
+            for told in _told(output):
+                done += 1
+                yield WarplogError(told["error"]) if "error" in told else told["rows"]
+        if done < len(chunk):
+            words = " ".join(ended.output_tail.split())[-200:]
+            yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {words}".rstrip())
+        left = left[min(done + 1, len(chunk)) :]
+
+
+def _told(output: Path) -> Iterator[dict[str, Any]]:
+    """What the process wrote; a last line without an end is of a file that it did not finish."""
+    if output.is_file():
+        with output.open(encoding="utf-8") as lines:
+            yield from (json.loads(line) for line in lines if line.endswith("\n"))
+
+
+def _environment() -> dict[str, str]:
+    package = str(Path(__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": f"{package}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")}
 
 
 def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
