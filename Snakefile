@@ -38,6 +38,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/sanitize.smk"
 include: "workflow/rules/plot.smk"
 include: "workflow/rules/track.smk"
+include: "workflow/rules/tune.smk"
 
 
 onstart:

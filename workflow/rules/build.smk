@@ -14,6 +14,7 @@ rule build_variant:
     params:
         family_file=plan.family_file,
         contract=plan.contract,
+        parameters=plan.parameters,
         recorded=plan.recorded_build,
     script:
         "../scripts/build_variant.py"

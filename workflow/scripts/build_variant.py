@@ -1,6 +1,8 @@
 """Compiles one variant; without any nvcc, the recorded build record takes its place."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from warplog import build, toolchain
@@ -9,21 +11,22 @@ from warplog.errors import WarplogError
 from warplog.job import job
 
 
-def main(family_file: Path, variant: str, arch: str, record: Path, recorded: str) -> None:
+def main(
+    family_file: Path, name: str, parameters: Mapping[str, int], arch: str, record: Path, recorded: str
+) -> None:
     family = load_family(family_file)
+    variant = replace(family.variant(name), parameters=parameters)
     try:
         toolchain.ensure("cuda")
         nvcc = toolchain.find("nvcc")
     except WarplogError as error:
         if not recorded or not Path(recorded).is_file():
             raise
-        print(f"  build   {family.name}/{variant}  recorded ({error})", file=sys.stderr)
+        print(f"  build   {family.name}/{name}  recorded ({error})", file=sys.stderr)
         build.take_recorded(Path(recorded), record.parent)
         return
-    done = build.build_variant(
-        family, family.variant(variant), arch, nvcc, toolchain.find("cuobjdump"), record.parent
-    )
-    print(f"  build   {family.name}/{variant}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
+    done = build.build_variant(family, variant, arch, nvcc, toolchain.find("cuobjdump"), record.parent)
+    print(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
 
 
 if "snakemake" in globals():
@@ -31,6 +34,7 @@ if "snakemake" in globals():
         main(
             Path(snakemake.params.family_file),
             snakemake.wildcards.variant,
+            snakemake.params.parameters,
             snakemake.wildcards.arch,
             Path(snakemake.output.record),
             snakemake.params.recorded,

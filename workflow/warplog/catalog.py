@@ -13,6 +13,7 @@ from warplog.claim import Claim, check_claims, make_claim
 from warplog.contract import Argument, Case, Requires
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
+from warplog.tuning_space import Space, space_of
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 
@@ -21,7 +22,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 class Variant:
     """One rung of the ladder: one source file with its parameters (given to nvcc as -D).
 
-    A draft is left out of campaigns unless it is named.
+    A draft is left out of campaigns unless it is named. `library` says that it calls one, `tune` what is
+    searched for each GPU, `remark` what is to be said of the parameters then (see warplog.tuned).
     """
 
     name: str
@@ -34,6 +36,9 @@ class Variant:
     requires: Requires
     expects: Mapping[str, Any]
     draft: bool
+    library: bool = False
+    tune: Space | None = None
+    remark: str = ""
 
     def headers(self) -> list[Path]:
         """What the source includes from its folder and from include/ beside the family, directly or not."""
@@ -197,6 +202,8 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         requires=Requires(requires.get("arch", "sm_75"), requires.get("multiple_of", {})),
         expects=data.get("expects", {}),
         draft=data.get("draft", False),
+        library=data.get("library", False),
+        tune=space_of(data, str(folder / "family.yaml")),
     )
 
 
@@ -213,6 +220,11 @@ def _cross_check(family: Family) -> None:
         ("headline_case", (family.headline_case,), list(family.profile_cases)),
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
+        (
+            "variants.tune.cases",
+            [c for v in family.variants if v.tune for c in v.tune.cases],
+            list(family.cases),
+        ),
     ):
         for name in wanted:
             if name not in known:

@@ -1,4 +1,4 @@
-"""Arithmetic formulas of family.yaml (`2*M*N*K`), evaluated without Python's eval."""
+"""Formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`), evaluated without Python's eval."""
 
 from collections.abc import Mapping
 
@@ -23,14 +23,31 @@ def evaluate(text: str | float, values: Mapping[str, float], where: str) -> floa
     """
     if isinstance(text, int | float):
         return text
+    result = _compute(text, values, where)
+    if isinstance(result, bool) or not isinstance(result, int | float):
+        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not a number")
+    return result
+
+
+def holds(text: str, values: Mapping[str, float], where: str) -> bool:
+    """Whether a condition (`BM % TM == 0 and THREADS <= 1024`) is met; names and functions as in `evaluate`.
+
+    Raises:
+        WarplogError: as `evaluate`, or the formula is no comparison.
+    """
+    result = _compute(text, values, where)
+    if not isinstance(result, bool):
+        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not true or false; compare it")
+    return result
+
+
+def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
     try:
-        result = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS).eval(text)
+        result: object = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS).eval(text)
     except Exception as error:  # simpleeval raises many kinds, among them SyntaxError and ZeroDivisionError
         raise WarplogError(
             f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
         ) from None
-    if isinstance(result, bool) or not isinstance(result, int | float):
-        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not a number")
     return result

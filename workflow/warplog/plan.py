@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warplog import catalog, device, layout, schema
+from warplog import catalog, device, layout, schema, tuned
+from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.contract import Case
-from warplog.errors import WarplogError
-from warplog.records import Record, read_json, sha256_file, sha256_of
+from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
 DEFAULTS: Mapping[str, Any] = {
@@ -43,6 +43,7 @@ DEFAULTS: Mapping[str, Any] = {
         "timeout_s": 120,
     },
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
+    "tune": {"minutes": 10, "timeout_s": 60},
     "track": {"uri": "sqlite:///results/mlflow.db"},
 }
 FIGURES = Path("workflow/scripts/figures")
@@ -111,6 +112,25 @@ class Plan:
         folder = layout.build_folder(self.root, wildcards.arch, wildcards.family, wildcards.variant)
         return str(folder / "record.json")
 
+    def tuned(self) -> list[str]:
+        """The heat maps of all searches: of the named variants with `tune`, else of all, drafts too."""
+        everything = self.settings["variants"] == "all"
+        pairs = [
+            (name, v.name)
+            for name, family in self.families.items()
+            for v in (family.variants if everything else self.chosen[name])
+            if v.tune
+        ]
+        return [str(layout.record(layout.RESULTS, "tune", self.gpu, *pair, ".png")) for pair in pairs]
+
+    def tune_contract(self, wildcards: Any) -> str:
+        """Hash of what a search depends on besides sources: the contract, the space and the timing policy."""
+        family = self.families[wildcards.family]
+        space = repr(family.variant(wildcards.variant).tune)
+        return sha256_of(
+            self.check_contract(wildcards), self.time_contract(wildcards), family.arguments, space
+        )
+
     def _build(self, wildcards: Any) -> Path:
         return layout.build_folder(layout.RESULTS, self.arch, wildcards.family, wildcards.variant)
 
@@ -159,6 +179,10 @@ class Plan:
         variant = family.variant(wildcards.variant)
         return sha256_of(family.arguments, dict(variant.parameters), variant.requires)
 
+    def parameters(self, wildcards: Any) -> dict[str, int]:
+        """The variant's parameters on this GPU: its entry's, or the best that a search found."""
+        return dict(self.families[wildcards.family].variant(wildcards.variant).parameters)
+
     def check_contract(self, wildcards: Any) -> str:
         """Hash of what checking depends on: cases and tolerance."""
         family = self.families[wildcards.family]
@@ -192,44 +216,26 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
-    families = {f: families[f] for f in chosen}
-    cases = choose_cases(settings["cases"], families)
+    cases = choose_cases(settings["cases"], {f: families[f] for f in chosen})
     found = None if settings["mode"] == "recorded" else device.detect()
-    if settings["mode"] == "live" or found is not None:
-        gpu, arch = _live_gpu(settings, found, project)
-        name = found.name if found else gpu
-        message = f"live on {name} ({arch})"
-        return Plan(settings, families, chosen, cases, gpu, arch, True, layout.RESULTS, message)
-    root, record = _recorded(settings["recorded"], project)
-    why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
-    message = (
-        f"{why}: using the recorded campaign {record['campaign']}"
-        f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
-    )
-    return Plan(settings, families, chosen, cases, record["gpu"], record["arch"], False, root, message)
-
-
-def _live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Path) -> tuple[str, str]:
-    if settings["gpu"] in ("auto", getattr(found, "slug", None)) and found is not None:
-        return found.slug, found.arch
-    table = schema.read_yaml(project / "config" / "gpus.yaml", "gpus")
-    if settings["gpu"] not in table:
-        raise WarplogError(
-            f"config: gpu: {settings['gpu']!r} is not in config/gpus.yaml; {schema.suggest(settings['gpu'], table)}"
-            " (mode: live without a GPU here needs a name)"
+    live = settings["mode"] == "live" or found is not None
+    root = layout.RESULTS
+    if live:
+        gpu, arch = live_gpu(settings, found, project)
+        message = f"live on {found.name if found else gpu} ({arch})"
+    else:
+        root, record = recorded_campaign(settings["recorded"], project)
+        gpu, arch = record["gpu"], record["arch"]
+        why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
+        message = (
+            f"{why}: using the recorded campaign {record['campaign']}"
+            f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
         )
-    return settings["gpu"], table[settings["gpu"]]["arch"]
-
-
-def _recorded(name: str, project: Path) -> tuple[Path, Record]:
-    root = layout.recorded_root(name)
-    files = sorted((project / root / "campaign").glob("*.json"))
-    if not files:
-        known = sorted(p.name for p in (project / layout.RECORDED).glob("*") if p.is_dir())
-        raise WarplogError(
-            f"no GPU here ({device.why_not()}) and no recorded campaign {root}; recorded: {known}"
-        )
-    return root, read_json(files[0], "record")
+    families = tuned.with_winners({f: families[f] for f in chosen}, gpu)
+    chosen = {
+        name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
+    }
+    return Plan(settings, families, chosen, cases, gpu, arch, live, root, message)
 
 
 def _values(cases: Mapping[str, Case]) -> dict[str, Any]:

@@ -17,6 +17,9 @@ _KEPT = (
     "time/*/*/*.json",
     "profile/*/*/*.json",
     "extract/*/*/*.json",
+    "tune/*/*/*.json",
+    "tune/*/*/*.csv",
+    "tune/*/*/*.png",
     "tables/*",
     "figures/*/*.png",
 )

@@ -26,6 +26,8 @@ class Task:
         folder: where the task, its journal and its log lie; the journal lets the next run resume.
         wrapper: a command to run the worker under (a profiler).
         environment: variables for the worker beside the minimal ones (which GPU it sees).
+        libraries: in mode "tune", where a case is a setting: the library of each.
+        deadline: no case begins after this moment of time.monotonic(), the same clock in all processes.
     """
 
     mode: str
@@ -39,6 +41,12 @@ class Task:
     timer: Path | None = None
     wrapper: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    libraries: Mapping[str, Path] = field(default_factory=dict)
+    deadline: float | None = None
+
+    def is_over(self) -> bool:
+        """Whether no further case may begin."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
     def fingerprint(self) -> str:
         """Of everything that a finished case's result depends on; the choice of cases is not part of it."""
@@ -53,13 +61,14 @@ def run_cases(
 
     Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced, and
     the case that killed it gets 'crashed' or 'timeout'. A status in `stop_at` skips the cases behind it.
+    Cases that had not begun at the task's deadline are left out.
 
     Raises:
         WarplogError: the worker failed for a reason that is not the kernel's.
     """
     task.folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(task)
-    while left := [c for c in task.cases if c not in journal.results]:
+    while (left := [c for c in task.cases if c not in journal.results]) and not task.is_over():
         done = [journal.results[c] for c in task.cases if c in journal.results]
         ended_by = next((r for r in done if r["status"] in stop_at), None)
         if ended_by:
@@ -68,7 +77,13 @@ def run_cases(
                 journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
             break
         _one_worker(task, journal, left, timeout_s, say)
-    return [journal.results[c] for c in task.cases], journal.session
+    return [journal.results[c] for c in task.cases if c in journal.results], journal.session
+
+
+def finished(task: Task) -> dict[str, Record]:
+    """What an interrupted run of this task has finished, by case."""
+    task.folder.mkdir(parents=True, exist_ok=True)
+    return _Journal(task).results
 
 
 def discard(task_folder: Path) -> None:
@@ -195,6 +210,8 @@ def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
         "backend": task.backend,
         "family_file": str(task.family_file),
         "library": str(task.library),
+        "libraries": {case: str(path) for case, path in task.libraries.items() if case in cases},
+        "deadline": task.deadline,
         "timer": str(task.timer) if task.timer else None,
         "cases": cases,
         "journal": str(journal.path),

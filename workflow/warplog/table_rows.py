@@ -101,10 +101,9 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
     row |= {"status": found["status"], "reason": found["reason"]}
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
-        if source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant):
-            row["reason"] = "; ".join(
-                filter(None, [row["reason"], "recorded for an earlier version of this source"])
-            )
+        is_old = source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant)
+        old = "recorded for an earlier version of this source" if is_old else ""
+        row["reason"] = "; ".join(filter(None, [row["reason"], old, variant.remark]))
     return row
 
 
@@ -208,7 +207,7 @@ def _variant_row(
         "bytes": family.value(family.bytes_moved, headline),
         "parameters": json.dumps(dict(variant.parameters)),
         "status": status,
-        "reason": reason,
+        "reason": "; ".join(filter(None, [reason, variant.remark])),
         "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
         "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
         "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels)

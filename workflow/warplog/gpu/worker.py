@@ -39,14 +39,15 @@ def main(task_file: Path) -> int:
     task = json.loads(task_file.read_text())
     family = load_family(Path(task["family_file"]))
     backend = make_backend(task["backend"])
-    launcher = Launcher(Path(task["library"]), backend)
     journal = Path(task["journal"])
-    runner = _Runner(task, family, backend, launcher)
+    runner = _Runner(task, family, backend)
     note(journal, {"session": {**backend.facts(), **runner.facts()}})
     for name in task["cases"]:
+        if task["deadline"] is not None and time.monotonic() >= task["deadline"]:
+            break
         note(journal, {"begin": name})
         begin = time.monotonic()
-        result = runner.run(family.case(name))
+        result = runner.run(name)
         note(journal, {"result": {"case": name, **result, "seconds": round(time.monotonic() - begin, 3)}})
         if result["status"] == "crashed":
             return CONTEXT_LOST
@@ -56,25 +57,34 @@ def main(task_file: Path) -> int:
 class _Runner:
     """Holds what the cases of a task share."""
 
-    def __init__(self, task: dict[str, Any], family: Family, backend: Backend, launcher: Launcher) -> None:
+    def __init__(self, task: dict[str, Any], family: Family, backend: Backend) -> None:
         self._task = task
         self._backend = backend
-        self._launcher = launcher
         self._family = family
         self._timer: Any = None
-        if task["mode"] == "time":
+        self._tuner: Any = None
+        if task["timer"]:
             from warplog.gpu.timer import Timer
 
             self._timer = Timer(Path(task["timer"]))
+        if task["mode"] == "tune":
+            from warplog.gpu.tune_setting import Tuner
+
+            self._tuner = Tuner(backend, self._timer, family, task["settings"])
+        else:
+            self._launcher = Launcher(Path(task["library"]), backend)
 
     def facts(self) -> dict[str, Any]:
         """What the session adds to the provenance."""
         return {"empty_us": self._timer.empty_us} if self._timer else {}
 
-    def run(self, case: Case) -> dict[str, Any]:
-        """One case; a device error is a result with its status and reason."""
+    def run(self, name: str) -> dict[str, Any]:
+        """One case, or setting; a device error is a result with its status and reason."""
         try:
-            return self._run(case)
+            if self._tuner:
+                result: dict[str, Any] = self._tuner.run(Path(self._task["libraries"][name]))
+                return result
+            return self._run(self._family.case(name))
         except LaunchFailed as failed:
             return {"status": failed.status, "reason": failed.reason}
         except Exception as error:

@@ -1,0 +1,39 @@
+"""Searches the best setting of one variant on this machine's GPU."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import jobs, toolchain, tuning, tuning_record
+from warplog.job import job
+from warplog.records import read_json
+
+
+def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:
+    toolchain.ensure("cuda")
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    measuring = jobs.make_job(**values)
+    campaign = read_json(values["campaign"], "record")["campaign"]
+    search = tuning.make_search(measuring, campaign, arch, tools, timer, time_policy, cores)
+    search.run()
+    tuning_record.write(search)
+    search.discard()
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        record = Path(snakemake.output.record)
+        main(
+            {
+                "family_file": Path(snakemake.params.family_file),
+                "variant": snakemake.wildcards.variant,
+                "gpu": snakemake.wildcards.gpu,
+                "build": record.with_name(f".{record.stem}.work") / "settings" / "record.json",
+                "campaign": Path(snakemake.input.campaign),
+                "settings": snakemake.params.settings,
+                "record": record,
+            },
+            snakemake.params.arch,
+            Path(snakemake.input.timer),
+            snakemake.params.time,
+            snakemake.threads,
+        )

@@ -1,0 +1,195 @@
+"""What a search leaves behind: its record, the tables made from it, and the winner's file beside the kernel."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from warplog import occupancy, tuned
+from warplog.errors import WarplogError
+from warplog.records import Record, write_json, write_text
+from warplog.table_columns import Column
+from warplog.tables import as_frame
+from warplog.tuning import CHECK_ROUNDS, LOOK_TIME, Search
+from warplog.tuning_finding import Finding
+from warplog.tuning_space import name_of
+
+Row = dict[str, Any]
+COLUMNS: Mapping[str, Column] = {
+    "family": Column("str", "", "family of kernels"),
+    "variant": Column("str", "", "the variant that was tuned"),
+    "gpu": Column("str", "", "slug of the GPU"),
+    "setting": Column("str", "", "name of the setting; its parameters follow as columns of their own"),
+    "rank": Column("int", "", "place among the settings with a time, from 1; the first went through the final"),
+    "is_default": Column("bool", "", "the setting of family.yaml"),
+    "status": Column("str", "", "ok, or why there is no time; skipped where the minutes were over"),
+    "reason": Column("str", "", "the words to the status"),
+    "case": Column("str", "", "the timed case; the row repeats for each case that decides"),
+    "score_us": Column("float", "us", "geometric mean over the cases; of the final where it took part"),
+    "median_us": Column("float", "us", "median cold time of the look"),
+    "q1_us": Column("float", "us", "first quartile of the look"),
+    "q3_us": Column("float", "us", "third quartile of the look"),
+    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the look"),
+    "samples": Column("int", "", "cold samples of the look"),
+    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph, of the look"),
+    "final_us": Column("float", "us", "median over the final's rounds of the median cold time"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over final_us, or over median_us without one"),
+    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
+    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
+    "block_threads": Column("int", "", "threads of a block"),
+    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block"),
+    "theoretical_occupancy_pct": Column("float", "%", "warps that an SM can hold, of the kernel with most registers"),
+}  # fmt: skip
+
+
+def write(search: Search) -> Record:
+    """Writes the record, <variant>.csv and .parquet beside it, and the winner's file where there is one.
+
+    Raises:
+        WarplogError: a file cannot be written.
+    """
+    job, ranking, minutes = search.job, search.ranking(), search.job.settings["minutes"]
+    seen = sum(f.verdict[0] != "skipped" for f in search.findings.values())
+    total = len(search.findings)
+    status, reason = (
+        "ok",
+        "" if search.complete else f"{seen} of {total} settings seen in {minutes:g} minutes",
+    )
+    if not ranking:
+        tried = (f.verdict for f in search.findings.values() if f.verdict[0] != "skipped")
+        status, words = next(tried, ("skipped", "no setting was tried"))
+        reason = f"no setting has a time, the first: {words}"
+    head = job.head("tune", {"source_sha256": tuned.fingerprint(job.variant)}, search.session)
+    record = {
+        **head,
+        "status": status,
+        "reason": reason,
+        "campaign": search.campaign,
+        "minutes": minutes,
+        "check": {"cases": search.task.settings["check_cases"], "rounds": CHECK_ROUNDS},
+        "look": dict(LOOK_TIME),
+        "parameters": list(search.builds.space.values),
+        "cases": list(search.task.settings["cases"]),
+        "seen": seen,
+        "settings": [_entry(search, finding) for finding in search.findings.values()],
+        "ranking": [name_of(f.setting) for f in ranking],
+    }
+    write_json(job.record, record, "record")
+    write_tables(record, _work(search), job.record)
+    if ranking:
+        path = tuned.winner_file(job.family, job.variant.name, job.gpu.slug)
+        tuned.write_winner(path, _winner(search, ranking, record))
+    return record
+
+
+def write_tables(record: Record, flops: Mapping[str, float], record_file: Path) -> None:
+    """The record as rows, one a setting and case: <variant>.csv and <variant>.parquet."""
+    parameters = {name: Column("int", "", "parameter") for name in record["parameters"]}
+    frame = as_frame(rows(record, flops), {**COLUMNS, **parameters}, "tune")
+    write_text(record_file.with_suffix(".csv"), frame.to_csv(index=False))
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    record_file.with_suffix(".parquet").write_bytes(buffer.getvalue())
+
+
+def rows(record: Record, flops: Mapping[str, float]) -> list[Row]:
+    """The table's rows; `flops` are the algorithm's by case, 0 where it counts none."""
+    ranks = {name: rank for rank, name in enumerate(record["ranking"], 1)}
+    shared = {key: record[key] for key in ("family", "variant", "gpu")}
+    found = []
+    for entry in record["settings"]:
+        kept = {k: v for k, v in entry.items() if k not in ("cases", "parameters")}
+        base = {**shared, **entry["parameters"], **kept, "rank": ranks.get(entry["setting"])}
+        timed = {case["case"]: case for case in entry["cases"]}
+        for case in record["cases"]:
+            row: Row = {**base, "case": case}
+            if case in timed:
+                row |= timed[case]
+                time_us = row.get("final_us") or row["median_us"]
+                row["gflops"] = flops[case] / time_us / 1e3 if flops[case] and time_us > 0 else None
+            found.append(row)
+    return found
+
+
+def _entry(search: Search, finding: Finding) -> Record:
+    status, reason = finding.verdict
+    return {
+        "setting": name_of(finding.setting),
+        "parameters": dict(finding.setting),
+        "is_default": finding.setting == search.builds.space.default(),
+        "status": status,
+        "reason": reason,
+        "score_us": finding.score_us,
+        **_resources(search, finding),
+        "cases": _times(finding) if status == "ok" else [],
+    }
+
+
+def _times(finding: Finding) -> list[Record]:
+    kept = ("median_us", "q1_us", "q3_us", "rel_spread", "samples")
+    found = []
+    for number, case in enumerate(finding.look["times"]):
+        final = [record["times"][number]["cold"]["median_us"] for record in finding.final]
+        found.append(
+            {
+                "case": case["case"],
+                **{key: case["cold"][key] for key in kept},
+                "hot_us": case["hot_us"],
+                "final_us": median(final) if final else None,
+            }
+        )
+    return found
+
+
+def _resources(search: Search, finding: Finding) -> Record:
+    kernels = finding.build.get("kernels", ())
+    space = search.builds.space
+    if not kernels:
+        return {}
+    threads = space.block_threads(finding.setting)
+    largest = max(kernels, key=lambda k: k["registers_per_thread"])
+    static = max(k["static_shared_bytes"] for k in kernels)
+    shared = static + space.block_dynamic_shared_bytes(finding.setting)
+    registers = largest["registers_per_thread"]
+    try:
+        held = occupancy.theoretical(registers, threads, shared, search.job.gpu.compute_capability)
+        share: float | None = held.occupancy_pct
+    except WarplogError:  # a chip without known limits, or a launch that no SM can hold
+        share = None
+    return {
+        "registers_per_thread": registers,
+        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels),
+        "block_threads": threads,
+        "shared_bytes": shared,
+        "theoretical_occupancy_pct": share,
+    }
+
+
+def _winner(search: Search, ranking: list[Finding], record: Record) -> Record:
+    default = search.builds.space.default()
+    of_default = next((f for f in ranking if f.setting == default), None)
+    origin = record["provenance"]
+    return {
+        **_scored(ranking[0]),
+        "cases": record["cases"],
+        "default": _scored(of_default) if of_default else None,
+        "runner_up": _scored(ranking[1]) if len(ranking) > 1 else None,
+        "seen": record["seen"],
+        "settings": len(record["settings"]),
+        "source_sha256": record["source_sha256"],
+        **{key: origin[key] for key in ("gpu_name", "driver")},
+        "nvcc": search.builds.nvcc.version or "",
+        "campaign": record["campaign"],
+        "commit": origin["commit"],
+        "found": origin["finished"],
+    }
+
+
+def _scored(finding: Finding) -> Record:
+    return {"parameters": dict(finding.setting), "score_us": finding.score_us}
+
+
+def _work(search: Search) -> dict[str, float]:
+    family = search.job.family
+    return {name: family.value(family.flops, family.cases[name]) for name in search.task.settings["cases"]}
