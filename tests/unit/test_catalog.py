@@ -67,3 +67,58 @@ def test_requirements_say_why_not() -> None:
     aligned = contract.Requires(multiple_of={"N": 128})
     assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N a multiple of 128"
     assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""
+
+
+TUNED = """  - name: right
+    idea: as it should be
+    parameters: {A: 2, B: 4}
+    tune:
+      cases: ["64"]
+      values: {A: [1, 2], B: [2, 4]}
+      threads: 32 * A
+      where: [THREADS * B <= 256 and B % A == 0]
+      first: [{B: 2}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('      cases: ["64"]', '      cases: ["65"]', "variants.tune.cases: '65' is not there"),
+        ("{A: 2, B: 4}", "{A: 2}", "tune.values: 'B' is no parameter of the entry"),
+        ("{A: 2, B: 4}", "{A: 4, B: 4}", "A4_B4 breaks 'A: 4 is none of [1, 2]'"),
+        ("<= 256", "<= 128", "A2_B4 breaks 'THREADS * B <= 128 and B % A == 0'"),
+        ("[THREADS * B <= 256 and B % A == 0]", "[A * B]", "gives int, not true or false"),
+        ("[THREADS * B <= 256 and B % A == 0]", "[C < 4]", "known names: A, B, THREADS"),
+        ("[THREADS * B <= 256 and B % A == 0]", '[\'"A".upper() < "B"\']', "cannot evaluate"),
+        ("threads: 32 * A", "threads: A < 1", "gives bool, not a number"),
+        ("[{B: 2}]", "[{C: 2}]", "tune.first: 'C' is not searched"),
+        ("[{B: 2}]", "[{B: 3}]", "A2_B3 breaks 'B: 3 is none of [2, 4]'"),
+        ("[{B: 2}]", "[{B: 2}]\n      wher: []", "did you mean 'where'?"),
+        ("{A: [1, 2], B: [2, 4]}", "{A: [1, 2], B: []}", "tune.values.B"),
+    ],
+)
+def test_wrong_search_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    good = YAML.replace("  - {name: right, idea: as it should be}\n", TUNED)
+    path.write_text(good)
+    assert len(catalog.load([tmp_path])["scale"].variant("right").tune.settings()) == 4
+    assert old in TUNED
+    path.write_text(good.replace(old, new))
+    with pytest.raises(WarplogError) as error:
+        catalog.load([tmp_path])
+    assert words in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_too_many_combinations_are_refused(tmp_path: Path) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    many = str(list(range(64)))
+    names = ("A", "B", "C")
+    text = TUNED.replace("{A: 2, B: 4}", "{A: 2, B: 4, C: 1}")
+    text = text.replace("{A: [1, 2], B: [2, 4]}", "{" + ", ".join(f"{n}: {many}" for n in names) + "}")
+    path.write_text(YAML.replace("  - {name: right, idea: as it should be}\n", text))
+    with pytest.raises(WarplogError, match="262144 combinations; 100000 are allowed"):
+        catalog.load([tmp_path])

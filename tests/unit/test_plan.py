@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_family
-from warplog import device, plan
+from warplog import device, plan, tuned
 from warplog.errors import WarplogError
 
 LIVE = {"mode": "live", "gpu": "h200"}
@@ -90,3 +90,40 @@ def test_drafts_run_only_when_they_are_named(place: Path) -> None:
     named = plan.make_plan({**LIVE, "families": "bf16_gemm"}).pairs()
     assert ("bf16_gemm", "wgmma_tma") in named
     assert ("sgemm", "tma_pipelined") in plan.make_plan({**LIVE, "variants": "sgemm/tma_pipelined"}).pairs()
+
+
+def test_tune_means_every_variant_that_can_be_tuned_unless_some_are_named(place: Path) -> None:
+    assert plan.make_plan(LIVE).tuned() == ["results/tune/h200/sgemm/autotuned.png"]
+    assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
+    assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
+        "results/tune/h200/sgemm/autotuned.png"
+    ]
+
+
+def test_recorded_winner_of_this_gpu_decides_the_build_and_no_other(place: Path) -> None:
+    wildcards = SimpleNamespace(family="sgemm", variant="autotuned")
+    before = plan.make_plan({**LIVE, "variants": "autotuned"})
+    assert before.parameters(wildcards) == {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+    best = {"BM": 64, "BN": 64, "BK": 16, "TM": 4, "TN": 4}
+    texts = dict.fromkeys(("gpu_name", "driver", "nvcc", "campaign", "commit", "found"), "x")
+    numbers = {
+        "score_us": 1.0,
+        "cases": ["4096"],
+        "default": None,
+        "runner_up": None,
+        "seen": 2,
+        "settings": 2,
+    }
+    family = before.families["sgemm"]
+    tuned.write_winner(
+        tuned.winner_file(family, "autotuned", "h200"),
+        {"parameters": best, **numbers, "source_sha256": "0" * 64, **texts},
+    )
+    after = plan.make_plan({**LIVE, "variants": "autotuned"})
+    assert after.parameters(wildcards) == best
+    assert after.contract(wildcards) != before.contract(wildcards)
+    assert after.chosen["sgemm"][0].parameters == best
+    others = SimpleNamespace(family="sgemm", variant="cublas")
+    assert after.contract(others) == before.contract(others)
+    elsewhere = plan.make_plan({**LIVE, "gpu": "a100-sxm4-80gb", "variants": "autotuned"})
+    assert elsewhere.contract(wildcards) == before.contract(wildcards)

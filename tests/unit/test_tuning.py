@@ -162,7 +162,9 @@ def test_when_the_time_is_over_the_best_so_far_stands_and_more_time_goes_on(
     host_tuning.make_place(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "_BATCH", (4, 4))
-        patch.setattr(tuning.Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task))
+        patch.setattr(
+            tuning.Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task)
+        )
         finished(tmp_path)
     record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
     assert record["seen"] == 4
@@ -173,7 +175,9 @@ def test_when_the_time_is_over_the_best_so_far_stands_and_more_time_goes_on(
     search = finished(tmp_path)
     assert search.complete
     assert winner(tmp_path)["parameters"] == {"A": 1, "B": 2}
-    assert len((tmp_path / "compiled").read_text().splitlines()) - first == 7 + 3  # the others, and the final's
+    assert (
+        len((tmp_path / "compiled").read_text().splitlines()) - first == 7 + 3
+    )  # the others, and the final's
 
 
 def _measured(task: supervise.Task) -> bool:
@@ -196,7 +200,9 @@ def test_worker_begins_nothing_after_the_deadline(whole: tuple[Path, Search], tm
 def test_all_wrong_leaves_no_winner_and_says_why(tmp_path: Path) -> None:
     host_tuning.make_place(tmp_path)
     source = tmp_path / "kernels" / "scale" / "right.cu"
-    source.write_text(source.read_text().replace("factor * x[i]", "1.5f * factor * x[i]").replace("raise", "(void)"))
+    source.write_text(
+        source.read_text().replace("factor * x[i]", "1.5f * factor * x[i]").replace("raise", "(void)")
+    )
     finished(tmp_path)
     record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
     assert record["status"] == "wrong"

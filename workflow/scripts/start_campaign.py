@@ -7,8 +7,8 @@ from warplog.job import job
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:
-    toolchain.ensure("gpu")
     found = jobs.this_gpu(gpu)
+    toolchain.ensure("gpu")
     code = provenance.commit_of(Path()) if commit == "auto" else commit
     content = provenance.content_sha256(Path())
     provenance.write_campaign(output, found, name, code, content, toolchain.snapshot())

@@ -1,5 +1,6 @@
 """Formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`), evaluated without Python's eval."""
 
+import ast
 from collections.abc import Mapping
 
 import simpleeval
@@ -8,6 +9,7 @@ from warplog.errors import WarplogError
 
 _FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
 _LONGEST = 500
+_REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # numbers have no use for them
 
 
 def evaluate(text: str | float, values: Mapping[str, float], where: str) -> float:
@@ -45,7 +47,10 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
     try:
-        result: object = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS).eval(text)
+        evaluator = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS)
+        for kind in _REFUSED:
+            evaluator.nodes.pop(kind, None)
+        result: object = evaluator.eval(text)
     except Exception as error:  # simpleeval raises many kinds, among them SyntaxError and ZeroDivisionError
         raise WarplogError(
             f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"

@@ -16,8 +16,8 @@ from warplog.records import Record
 _CELL_IN = 0.3
 _LOWEST = 40  # percent: below it all is one colour
 _NOTE = (
-    "each cell: the fastest setting with these two values, in percent of the best (outlined); empty: no such setting"
-    " is sensible, was tried or is right"
+    "each cell: the fastest setting with these two values, in percent of the best (outlined); empty: none that is"
+    " sensible, was tried and is right"
 )
 
 
@@ -27,7 +27,8 @@ def draw(record: Record) -> Figure:
     names = [n for n in record["parameters"] if len(values_of(record, n)) > 1] or record["parameters"][:1]
     rows = max(len(names) - 1, 1)
     height = _CELL_IN * sum(len(values_of(record, n)) for n in names[1:]) + 0.42 * rows
-    figure = new_figure(_title(record), max(height, 1.0), _NOTE, Look(_stamp(record)))
+    height = max(height, 1.0) if record["ranking"] else 0.6
+    figure = new_figure(_title(record), height, _NOTE, Look(_stamp(record)))
     if not record["ranking"]:
         figure.add_subplot().set_axis_off()
         figure.axes[0].text(0.5, 0.5, record["reason"], ha="center", va="center", color=MUTED, wrap=True)
@@ -46,6 +47,7 @@ def draw(record: Record) -> Figure:
     for row in range(rows):
         for column in range(row + 1, rows):
             panels[row][column].set_axis_off()
+    figure.align_ylabels()
     return figure
 
 
