@@ -9,6 +9,7 @@ from warplog.errors import WarplogError
 
 _FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
 _LONGEST = 500
+_MOST_POWER = 64
 _REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # numbers have no use for them
 
 
@@ -48,6 +49,7 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
     try:
         evaluator = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS)
+        evaluator.operators[ast.Pow] = _power
         for kind in _REFUSED:
             evaluator.nodes.pop(kind, None)
         result: object = evaluator.eval(text)
@@ -55,4 +57,11 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
         raise WarplogError(
             f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
         ) from None
+    return result
+
+
+def _power(base: float, exponent: float) -> float:
+    if abs(exponent) > _MOST_POWER:
+        raise ValueError(f"an exponent is {_MOST_POWER} at most")
+    result: float = base**exponent
     return result

@@ -1,0 +1,61 @@
+"""A small search on the GPU: right settings get times, the winner is written, a broken one is refused."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from warplog import build, device, toolchain, tuning, tuning_record
+from warplog.catalog import load_family
+from warplog.jobs import Job
+from warplog.plan import DEFAULTS
+
+PROJECT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.gpu
+
+
+def test_search_times_right_settings_refuses_wrong_ones_and_writes_the_winner(tmp_path: Path) -> None:
+    toolchain.ensure("cuda")
+    toolchain.ensure("gpu")
+    folder = tmp_path / "kernels" / "sgemm"
+    shutil.copytree(PROJECT / "kernels" / "sgemm", folder)
+    text = (folder / "family.yaml").read_text()
+    for name in ("BM", "BN"):
+        text = text.replace(f"        {name}: [32, 64, 128, 256]", f"        {name}: [64, 128]", 1)
+    text = text.replace("        BK: [8, 16, 32, 64]", "        BK: [16, 32]", 1)
+    for name in ("TM", "TN"):
+        text = text.replace(f"        {name}: [2, 4, 8, 16]", f"        {name}: [4, 8]", 1)
+    (folder / "family.yaml").write_text(text)
+    source = folder / "autotuned.cu"
+    good = "result.lane[lane] = alpha * sum"
+    assert good in source.read_text()
+    source.write_text(source.read_text().replace(good, "result.lane[lane] = (BK == 32 ? 1.1f : alpha) * sum"))
+    family, gpu = load_family(folder / "family.yaml"), device.detect()
+    assert gpu is not None
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    build.build_timer(nvcc, gpu.arch, tmp_path / "timer.so")
+    job = Job(
+        family=family,
+        variant=family.variant("autotuned"),
+        gpu=gpu,
+        build_folder=tmp_path / "work" / "settings",
+        record=tmp_path / "autotuned.json",
+        scratch=tmp_path / "work",
+        settings={"minutes": 5, "timeout_s": 60},
+        tools={},
+        commit="",
+        content_sha256="",
+    )
+    tools = (nvcc, cuobjdump)
+    search = tuning.make_search(job, "c", gpu.arch, tools, tmp_path / "timer.so", DEFAULTS["time"], 4)
+    search.run()
+    record = tuning_record.write(search)
+    assert search.complete
+    for entry in record["settings"]:
+        assert entry["status"] == ("wrong" if entry["parameters"]["BK"] == 32 else "ok"), entry
+    winner = yaml.safe_load((folder / "tuned" / gpu.slug / "autotuned.yaml").read_text())
+    assert winner["score_us"] <= winner["default"]["score_us"]
+    finals = [e["score_us"] for e in record["settings"] if e["cases"] and e["cases"][0]["final_us"]]
+    assert winner["score_us"] == min(finals)
