@@ -85,6 +85,25 @@ def test_nsys_gives_the_median_launch_of_all_its_kernels(reports):
     assert single == {"partial(float*)": 2.0, "final(float*)": 0.5, "Host-to-Device": 4.0}
 
 
+def test_kernels_tell_how_they_were_launched_in_the_order_of_a_launch(reports):
+    kernels = extract(reports).kernels
+    assert [(k["case"], k["order"], k["kernel"]) for k in kernels] == [
+        ("64", 0, "partial(float*)"),
+        ("64", 1, "final(float*)"),
+        ("128", 0, "partial(float*)"),
+    ]
+    assert (kernels[0]["grid"][0], kernels[0]["block"][0], kernels[0]["registers_per_thread"]) == (4, 128, 32)
+
+
+def test_nsys_may_have_captured_more_cases_than_ncu(tmp_path):
+    paths = write_ncu(tmp_path / "v.ncu-rep", launches()[:2]), timeline(tmp_path / "v.nsys.sqlite")
+    evidence = extract_variant(
+        *paths, record("ncu", counts={"64": 1}), record("nsys"), ("64",), ("64", "128")
+    )
+    assert {r["case"] for r in of(evidence, "duration_us")} == {"64"}
+    assert {r["case"] for r in of(evidence, "nsys_duration_us")} == {"64", "128"}
+
+
 def test_a_variant_of_copies_alone_has_a_time(tmp_path):
     nsys = Nsys(tmp_path / "v.sqlite")
     nsys.range("case:64", 0, 1_000)

@@ -127,3 +127,11 @@ def test_recorded_winner_of_this_gpu_decides_the_build_and_no_other(place: Path)
     assert after.contract(others) == before.contract(others)
     elsewhere = plan.make_plan({**LIVE, "gpu": "a100-sxm4-80gb", "variants": "autotuned"})
     assert elsewhere.contract(wildcards) == before.contract(wildcards)
+
+
+def test_nsys_captures_a_library_at_every_timed_case_and_ncu_does_not(place: Path) -> None:
+    made = plan.make_plan(LIVE)
+    cublas, naive = (SimpleNamespace(family="sgemm", variant=v) for v in ("cublas", "naive"))
+    assert made.nsys_cases(cublas) == list(made.cases["sgemm"])
+    assert made.nsys_cases(naive) == made.captured_cases(naive) == made.captured_cases(cublas)
+    assert len(made.captured_cases(cublas)) < len(made.nsys_cases(cublas))

@@ -39,7 +39,7 @@ rule profile_nsys:
         gpu=1,
     params:
         family_file=plan.family_file,
-        cases=plan.captured_cases,
+        cases=plan.nsys_cases,
         settings=plan.settings["profile"],
     script:
         "../scripts/profile_nsys.py"
@@ -59,5 +59,6 @@ rule extract_variant:
         "results/logs/extract/{gpu}/{family}/{variant}.log",
     params:
         cases=plan.captured_cases,
+        nsys_cases=plan.nsys_cases,
     script:
         "../scripts/extract_variant.py"

@@ -6,8 +6,10 @@ from warplog import extract
 from warplog.job import job
 
 
-def main(captures: dict[str, Path], cases: list[str], output: Path, sources: list[Path]) -> None:
-    extract.extract_record(**captures, cases=tuple(cases), output=output, sources=sources)
+def main(
+    captures: dict[str, Path], cases: dict[str, tuple[str, ...]], output: Path, sources: list[Path]
+) -> None:
+    extract.extract_record(**captures, **cases, output=output, sources=sources)
 
 
 if "snakemake" in globals():
@@ -20,7 +22,7 @@ if "snakemake" in globals():
         }
         main(
             {name: Path(snakemake.input[key]) for name, key in names.items()},
-            snakemake.params.cases,
+            {name: tuple(snakemake.params[name]) for name in ("cases", "nsys_cases")},
             Path(snakemake.output[0]),
             [Path(path) for path in snakemake.input.sources],
         )

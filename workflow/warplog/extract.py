@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from warplog import hot_lines
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
+from warplog.nsys_events import CASE, LAUNCH, launched_kernels, named, timeline_rows
 from warplog.parsers import ncu_rep, nsys_sqlite
 from warplog.parsers.ncu_rep import NcuLaunch
-from warplog.parsers.nsys_sqlite import NsysEvent, NsysKernel, NsysReport
+from warplog.parsers.nsys_sqlite import NsysEvent
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_file, worst, write_json
 
 Row = dict[str, Any]
-CASE, LAUNCH = "case:", "launch:"
 _NSYS = "nsys_duration_us"
 _NSYS_KERNEL = "nsys_kernel_duration_us"
 _Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent)
@@ -33,6 +33,7 @@ class Evidence:
     rows: tuple[Row, ...]
     timeline: tuple[Row, ...]
     lines: tuple[Row, ...] = ()
+    kernels: tuple[Row, ...] = ()
 
 
 def extract_record(
@@ -43,15 +44,19 @@ def extract_record(
     cases: Sequence[str],
     output: Path,
     sources: Sequence[Path] = (),
+    nsys_cases: Sequence[str] | None = None,
 ) -> Record:
     """Writes the extract record of one variant; `sources` are its files, for the text of hot lines.
+
+    `nsys_cases` are the cases that nsys captured, where they are not those of ncu.
 
     Raises:
         WarplogError: a capture that should be good is missing, cut, or does not match its cases.
     """
     records = {"ncu": read_json(ncu_record, "record"), "nsys": read_json(nsys_record, "record")}
     reports = {"ncu": ncu_report, "nsys": nsys_report}
-    evidence = extract_variant(ncu_report, nsys_report, records["ncu"], records["nsys"], cases, sources)
+    told = records["ncu"], records["nsys"]
+    evidence = extract_variant(ncu_report, nsys_report, *told, cases, sources, nsys_cases)
     status = worst(record["status"] for record in records.values())
     record = {
         "schema": SCHEMA_VERSION,
@@ -71,6 +76,7 @@ def extract_record(
         "rows": list(evidence.rows),
         "timeline": list(evidence.timeline),
         "lines": list(evidence.lines),
+        "kernels": list(evidence.kernels),
     }
     write_json(output, record, "record")
     return record
@@ -83,6 +89,7 @@ def extract_variant(
     nsys_record: Mapping[str, Any],
     cases: Sequence[str],
     sources: Sequence[Path] = (),
+    nsys_cases: Sequence[str] | None = None,
 ) -> Evidence:
     """Metric rows and hot source lines of all `cases`, and the timeline of nsys.
 
@@ -95,7 +102,7 @@ def extract_variant(
         WarplogError: a capture whose record is "ok" is missing, cut, or its launches do not match the cases.
     """
     rows, lines = _ncu_rows(ncu_report, ncu_record, cases, sources)
-    refused, captured = _split(cases, nsys_record)
+    refused, captured = _split(cases if nsys_cases is None else nsys_cases, nsys_record)
     for case, (status, reason) in refused.items():
         value = Evaluated(_NSYS, None, METRICS[_NSYS].unit, status, reason)
         rows.append(_row(case, "", 0, value, nsys_record))
@@ -104,10 +111,13 @@ def extract_variant(
     path = _existing(nsys_report, "nsys")
     report = nsys_sqlite.read(path, needs_kernels=False)  # a variant may be nothing but copies
     by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
+    kernels: list[Row] = []
     for case in captured:
         _check_launches(by_case[case], case, nsys_record, path)
         rows += _nsys_rows(case, by_case[case], report.tool_version)
-    return Evidence(tuple(rows), tuple(_timeline(report, captured)), tuple(lines))
+        kernels += launched_kernels(case, by_case[case])
+    timeline = timeline_rows(report, captured)
+    return Evidence(tuple(rows), tuple(timeline), tuple(lines), tuple(kernels))
 
 
 def _split(
@@ -132,7 +142,7 @@ def _ncu_rows(
         return rows, lines
     path = _existing(path, "ncu")
     report = ncu_rep.read(path, with_lines=True)
-    strangers = [launch for launch in report.launches if _named(launch.ranges, CASE) is None]
+    strangers = [launch for launch in report.launches if named(launch.ranges, CASE) is None]
     if strangers:
         raise WarplogError(
             f"{path}: kernel {strangers[0].function}: lies in no range {CASE}<case>; profile again"
@@ -153,7 +163,7 @@ def _nsys_rows(case: str, events: Sequence[NsysEvent], version: str) -> list[Row
     """Medians over the launches; what runs several times in a launch counts with the sum."""
     launches: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for event in events:
-        launches[str(_named(event.ranges, LAUNCH))][event.name] += event.duration_ns * 1e-3
+        launches[str(named(event.ranges, LAUNCH))][event.name] += event.duration_ns * 1e-3
     source = {"tool": "nsys", "tool_version": version}
     whole = median(sum(times.values()) for times in launches.values())
     rows = [_row(case, "", 0, Evaluated(_NSYS, whole, METRICS[_NSYS].unit, "ok", ""), source)]
@@ -174,7 +184,7 @@ def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dic
     """The events of each case in their order; events outside all case ranges (warm-up) are left out."""
     found: dict[str, list[_Ranged]] = defaultdict(list)
     for event in events:
-        case = _named(event.ranges, CASE)
+        case = named(event.ranges, CASE)
         if case is not None:
             found[case].append(event)
     unknown = sorted(set(found) - set(cases))
@@ -188,7 +198,7 @@ def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dic
 
 def _check_launches(events: Sequence[_Ranged], case: str, record: Mapping[str, Any], path: Path) -> None:
     """As many launches as the capture made: fewer mean that the report was cut between two of them."""
-    launches = {_named(event.ranges, LAUNCH) for event in events}
+    launches = {named(event.ranges, LAUNCH) for event in events}
     if None in launches:
         raise WarplogError(f"{path}: case {case}: a kernel lies in no range {LAUNCH}<i>; profile again")
     told = next((c.get("launches") for c in record.get("cases", ()) if _is_case(c, case)), None)
@@ -200,39 +210,6 @@ def _check_launches(events: Sequence[_Ranged], case: str, record: Mapping[str, A
 
 def _is_case(entry: object, case: str) -> bool:
     return isinstance(entry, dict) and entry.get("case") == case
-
-
-def _named(ranges: Iterable[str], prefix: str) -> str | None:
-    """What follows `prefix` in the name of the innermost range that starts with it."""
-    return next((name[len(prefix) :] for name in reversed(tuple(ranges)) if name.startswith(prefix)), None)
-
-
-def _timeline(report: NsysReport, cases: Sequence[str]) -> list[Row]:
-    """Kernels, copies and the calls that launched them, in microseconds from the first event of all cases."""
-    kinds: list[tuple[str, Sequence[NsysEvent]]] = [
-        ("kernel", report.kernels),
-        ("memcpy", report.memcpys),
-        ("memset", report.memsets),
-        ("api", report.calls),
-    ]
-    events = [
-        (event.start_ns, case, kind, event)
-        for kind, found in kinds
-        for event in found
-        if (case := _named(event.ranges, CASE)) in cases
-    ]
-    first = min((start for start, *_ in events), default=0)
-    return [
-        {
-            "case": case,
-            "name": event.short_name if isinstance(event, NsysKernel) else event.name,
-            "kind": kind,
-            "start_us": (start - first) * 1e-3,
-            "duration_us": event.duration_ns * 1e-3,
-            "stream": None if kind == "api" else event.stream,
-        }
-        for start, case, kind, event in sorted(events, key=lambda item: item[0])
-    ]
 
 
 def _existing(path: Path | None, tool: str) -> Path:

@@ -35,7 +35,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "gpu/backend.py",
         "summary.py",
     ),
-    "extract": ("extract.py", "hot_lines.py", "parsers/*.py", "metrics/*.py"),
+    "extract": ("extract.py", "hot_lines.py", "nsys_events.py", "parsers/*.py", "metrics/*.py"),
     "tables": ("tables.py", "table_*.py"),
     "plot": ("figure_*.py",),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),

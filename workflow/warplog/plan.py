@@ -47,7 +47,7 @@ DEFAULTS: Mapping[str, Any] = {
     "track": {"uri": "sqlite:///results/mlflow.db"},
 }
 FIGURES = Path("workflow/scripts/figures")
-TABLES = ("measurements", "metrics", "timeline", "lines", "variants", "gpus")
+TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus")
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,11 @@ class Plan:
     def captured_cases(self, wildcards: Any) -> list[str]:
         """Names of the cases that the profilers capture."""
         return [c for c in self.families[wildcards.family].profile_cases if c in self.cases[wildcards.family]]
+
+    def nsys_cases(self, wildcards: Any) -> list[str]:
+        """Names of the cases that nsys captures: of a variant that calls a library, every timed one."""
+        calls_library = self.families[wildcards.family].variant(wildcards.variant).library
+        return self.timed_cases(wildcards) if calls_library else self.captured_cases(wildcards)
 
 
 def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:

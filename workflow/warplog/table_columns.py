@@ -107,6 +107,25 @@ LINES: Mapping[str, Column] = {
     "stall_samples": Column("float", "", "samples in that state"),
     **_ORIGIN,
 }
+LIBRARY_KERNELS: Mapping[str, Column] = {
+    **_KEY,
+    "order": Column("int", "", "place in a launch of the variant, from 0"),
+    "kind": Column("str", "", "kernel, or memcpy or memset where the library copies"),
+    "kernel": METRICS["kernel"],
+    "short_name": Column("str", "", "the name without namespaces, types and what all of them share"),
+    "is_split_k": Column("bool", "", "its name says that it splits K or adds up the parts"),
+    "grid": Column("str", "", "blocks as XxYxZ (nsys); empty where no capture told it"),
+    "grid_blocks": Column("int", "", "blocks in the grid (nsys, else ncu)"),
+    "block": Column("str", "", "threads of a block as XxYxZ (nsys); empty where no capture told it"),
+    "block_threads": Column("int", "", "threads of a block (nsys, else ncu)"),
+    "registers_per_thread": Column("int", "", "registers that a thread holds (nsys, else ncu)"),
+    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block (nsys)"),
+    "ncu_shared_bytes": Column("int", "B", "the same with the driver's part (ncu)"),
+    "nsys_us": Column("float", "us", "median over back-to-back launches; the same kernel twice counts twice"),
+    "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold"),
+    "share_pct": Column("float", "%", "of the launch's time in nsys"),
+    **_ORIGIN,
+}
 VARIANTS: Mapping[str, Column] = {
     "family": _KEY["family"],
     "variant": _KEY["variant"],
@@ -167,6 +186,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "metrics": METRICS,
     "timeline": TIMELINE,
     "lines": LINES,
+    "library_kernels": LIBRARY_KERNELS,
     "variants": VARIANTS,
     "gpus": GPUS,
 }

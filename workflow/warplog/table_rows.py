@@ -10,6 +10,7 @@ from warplog.catalog import Family, Variant
 from warplog.device import Gpu, Peaks
 from warplog.records import Record
 from warplog.table_columns import TABLES
+from warplog.table_library import library_kernels
 from warplog.table_records import Source, VariantRecords, read_records
 
 Row = dict[str, Any]
@@ -31,6 +32,9 @@ def make_rows(
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
+            if variant.library:
+                key = {"family": name, "variant": variant.name, **source.labels()}
+                rows["library_kernels"] += ({**key, **row} for row in library_kernels(records.extract))
             rows["timeline"] += (
                 {"family": name, "variant": variant.name, **event, **source.labels()}
                 for event in records.extract["timeline"]
@@ -124,6 +128,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     median = cold["median_us"]
     ncu_us, kernels = _duration(records.extract["rows"], case, "duration_us", "ncu")
     nsys_us, _ = _duration(records.extract["rows"], case, "nsys_duration_us", "nsys")
+    _, parts = _duration(records.extract["rows"], case, "nsys_kernel_duration_us", "nsys")
     errors = [
         c["max_error_over_tolerance"] for c in records.check["cases"] if "max_error_over_tolerance" in c
     ]
@@ -139,7 +144,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
-        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, kernels),
+        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, max(kernels, parts)),
     }
 
 
