@@ -181,6 +181,38 @@ SANITIZE: Mapping[str, Column] = {
     **_ORIGIN,
     "source_sha256": MEASUREMENTS["source_sha256"],
 }
+# Of results/tune/<gpu>/<family>/<variant>.csv, where the searched parameters follow as columns.
+TUNE: Mapping[str, Column] = {
+    "family": Column("str", "", "family of kernels"),
+    "variant": Column("str", "", "the variant that was tuned"),
+    "gpu": Column("str", "", "slug of the GPU"),
+    "setting": Column("str", "", "name of the setting; its parameters follow as columns of their own"),
+    "rank": Column(
+        "int", "", "place among the settings with a time, from 1; the first went through the final"
+    ),
+    "is_default": Column("bool", "", "the setting of family.yaml"),
+    "status": Column("str", "", "ok, or why there is no time; skipped where the minutes were over"),
+    "reason": Column("str", "", "the words to the status"),
+    "case": Column("str", "", "the timed case; the row repeats for each case that decides"),
+    "score_us": Column("float", "us", "geometric mean over the cases; of the final where it took part"),
+    "median_us": Column("float", "us", "median cold time of the look"),
+    "q1_us": Column("float", "us", "first quartile of the look"),
+    "q3_us": Column("float", "us", "third quartile of the look"),
+    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the look"),
+    "samples": Column("int", "", "cold samples of the look"),
+    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph, of the look"),
+    "final_us": Column("float", "us", "median over the final's rounds of the median cold time"),
+    "gflops": Column(
+        "float", "GFLOP/s", "the algorithm's FLOPs over final_us, or over median_us without one"
+    ),
+    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
+    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
+    "block_threads": Column("int", "", "threads of a block"),
+    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block"),
+    "theoretical_occupancy_pct": Column(
+        "float", "%", "warps that an SM can hold, of the kernel with most registers"
+    ),
+}
 TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,

@@ -9,38 +9,13 @@ from typing import Any
 from warplog import occupancy, tuned
 from warplog.errors import WarplogError
 from warplog.records import Record, write_json, write_text
-from warplog.table_columns import Column
+from warplog.table_columns import TUNE, Column
 from warplog.tables import as_frame
 from warplog.tuning import CHECK_ROUNDS, LOOK_TIME, Search
 from warplog.tuning_finding import Finding
 from warplog.tuning_space import name_of
 
 Row = dict[str, Any]
-COLUMNS: Mapping[str, Column] = {
-    "family": Column("str", "", "family of kernels"),
-    "variant": Column("str", "", "the variant that was tuned"),
-    "gpu": Column("str", "", "slug of the GPU"),
-    "setting": Column("str", "", "name of the setting; its parameters follow as columns of their own"),
-    "rank": Column("int", "", "place among the settings with a time, from 1; the first went through the final"),
-    "is_default": Column("bool", "", "the setting of family.yaml"),
-    "status": Column("str", "", "ok, or why there is no time; skipped where the minutes were over"),
-    "reason": Column("str", "", "the words to the status"),
-    "case": Column("str", "", "the timed case; the row repeats for each case that decides"),
-    "score_us": Column("float", "us", "geometric mean over the cases; of the final where it took part"),
-    "median_us": Column("float", "us", "median cold time of the look"),
-    "q1_us": Column("float", "us", "first quartile of the look"),
-    "q3_us": Column("float", "us", "third quartile of the look"),
-    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the look"),
-    "samples": Column("int", "", "cold samples of the look"),
-    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph, of the look"),
-    "final_us": Column("float", "us", "median over the final's rounds of the median cold time"),
-    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over final_us, or over median_us without one"),
-    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
-    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
-    "block_threads": Column("int", "", "threads of a block"),
-    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block"),
-    "theoretical_occupancy_pct": Column("float", "%", "warps that an SM can hold, of the kernel with most registers"),
-}  # fmt: skip
 
 
 def write(search: Search) -> Record:
@@ -86,7 +61,7 @@ def write(search: Search) -> Record:
 def write_tables(record: Record, flops: Mapping[str, float], record_file: Path) -> None:
     """The record as rows, one a setting and case: <variant>.csv and <variant>.parquet."""
     parameters = {name: Column("int", "", "parameter") for name in record["parameters"]}
-    frame = as_frame(rows(record, flops), {**COLUMNS, **parameters}, "tune")
+    frame = as_frame(rows(record, flops), {**TUNE, **parameters}, "tune")
     write_text(record_file.with_suffix(".csv"), frame.to_csv(index=False))
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
