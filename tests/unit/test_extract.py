@@ -98,7 +98,7 @@ def test_kernels_tell_how_they_were_launched_in_the_order_of_a_launch(reports):
 def test_nsys_may_have_captured_more_cases_than_ncu(tmp_path):
     paths = write_ncu(tmp_path / "v.ncu-rep", launches()[:2]), timeline(tmp_path / "v.nsys.sqlite")
     evidence = extract_variant(
-        *paths, record("ncu", counts={"64": 1}), record("nsys"), ("64",), ("64", "128")
+        *paths, record("ncu", counts={"64": 1}), record("nsys"), ("64",), nsys_cases=("64", "128")
     )
     assert {r["case"] for r in of(evidence, "duration_us")} == {"64"}
     assert {r["case"] for r in of(evidence, "nsys_duration_us")} == {"64", "128"}

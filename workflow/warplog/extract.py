@@ -64,15 +64,7 @@ def extract_record(
         **{key: records["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
         "status": status,
         "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
-        "captures": [
-            {
-                "tool": tool,
-                "tool_version": r["tool_version"],
-                "status": r["status"],
-                "sha256": _hash(reports[tool]),
-            }
-            for tool, r in records.items()
-        ],
+        "captures": [_capture(records[tool], report) for tool, report in reports.items()],
         "rows": list(evidence.rows),
         "timeline": list(evidence.timeline),
         "lines": list(evidence.lines),
@@ -216,6 +208,10 @@ def _existing(path: Path | None, tool: str) -> Path:
     if path is None:
         raise WarplogError(f"{tool} report: none was given although its record says ok; profile again")
     return path
+
+
+def _capture(record: Record, report: Path) -> Record:
+    return {**{key: record[key] for key in ("tool", "tool_version", "status")}, "sha256": _hash(report)}
 
 
 def _hash(path: Path) -> str:
