@@ -1,5 +1,6 @@
 """The search for a best setting on host functions: what it finds, refuses, survives and leaves behind."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import host_tuning
 from warplog import catalog, supervise, tuned, tuning, tuning_record
 from warplog.errors import WarplogError
 from warplog.records import read_json, write_json
+from warplog.toolchain import Tool
 from warplog.tuning import Search
 
 SETTINGS = 11
@@ -220,3 +222,43 @@ def test_worker_ends_between_two_settings_when_the_time_is_over(
     subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert [list(note) for note in notes] == [["fingerprint"], ["session"]]
+
+
+def test_script_of_the_rule_searches_and_leaves_its_outputs(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host_tuning.make_place(tmp_path)
+    built = host_tuning.search(tmp_path)
+    campaign = tmp_path / "campaign.json"
+    texts = dict.fromkeys(("gpu_name", "commit", "driver", "cuda", "clocks", "started"), "x")
+    write_json(
+        campaign,
+        {
+            "schema": 1, "stage": "campaign", "campaign": "from-the-record", "gpu": "host", "arch": "sm_90",
+            "origin": "live", "content_sha256": "", "device": {}, "tools": {}, **texts,
+        },
+        "record",
+    )  # fmt: skip
+    spec = importlib.util.spec_from_file_location(
+        "tune_variant", project / "workflow/scripts/tune_variant.py"
+    )
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr(script.jobs, "this_gpu", lambda slug: built.job.gpu)
+    made = script.jobs.make_job
+    monkeypatch.setattr(script.jobs, "make_job", lambda **v: replace(made(**v), backend="numpy"))
+    monkeypatch.setattr(script.toolchain, "ensure", lambda extra: None)
+    monkeypatch.setattr(script.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
+    record = built.job.record
+    values = {
+        "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
+        "variant": "right",
+        "gpu": "host",
+        "build": record.with_name(".right.work") / "settings" / "record.json",
+        "campaign": campaign,
+        "settings": {"minutes": 10, "timeout_s": 20},
+        "record": record,
+    }
+    script.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
+    assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
+    assert winner(tmp_path)["campaign"] == "from-the-record"
