@@ -13,9 +13,11 @@ import pytest
 import yaml
 
 import host_tuning
-from warplog import catalog, supervise, tuned, tuning, tuning_record
+from warplog import catalog, supervise, table_rows, tuned, tuning, tuning_record
+from warplog.device import Peaks
 from warplog.errors import WarplogError
 from warplog.records import read_json, write_json
+from warplog.table_records import Source
 from warplog.toolchain import Tool
 from warplog.tuning import Search
 
@@ -174,6 +176,7 @@ def test_when_the_time_is_over_the_best_so_far_stands_and_more_time_goes_on(
     assert Counter(table(tmp_path)["status"])["skipped"] == 2 * 7
     assert winner(tmp_path)["seen"] == 4
     first = len((tmp_path / "compiled").read_text().splitlines())
+    assert first <= 4 + 4, "nothing is compiled that is not measured, but what the final compiles again"
     search = finished(tmp_path)
     assert search.complete
     assert winner(tmp_path)["parameters"] == {"A": 1, "B": 2}
@@ -262,3 +265,19 @@ def test_script_of_the_rule_searches_and_leaves_its_outputs(
     script.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"
+
+
+def test_row_of_a_variant_says_that_it_was_not_tuned_here(whole: tuple[Path, Search]) -> None:
+    families = catalog.load([whole[0] / "kernels"])
+    reasons = {}
+    for gpu in ("h200", "host"):
+        known = tuned.with_winners(families, gpu)
+        chosen = {"scale": (known["scale"].variant("right"),)}
+        source = Source(Path("nowhere"), gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
+        device = whole[1].job.gpu
+        peaks = Peaks("sm_90", 1, None, None, None, None, "")
+        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)
+        reasons[gpu] = rows["variants"][0]["reason"]
+        assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
+    assert reasons["h200"].endswith("default parameters: not tuned on h200")
+    assert "tuned" not in reasons["host"]
