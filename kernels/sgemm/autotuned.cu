@@ -4,9 +4,9 @@
 //              memory and SMs: chips differ. So the sizes are left open here, and `snakemake tune` measures all sensible
 //              ones (family.yaml, `tune`) and keeps the best of this GPU. A patch may be 2, 4, 8 or 16 long either way;
 //              accesses to shared and global memory are as wide as that allows.
-// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm), 1.05 times on an
-//              A100 (12.0 to 12.6 TFLOP/s at 64/64/16/4/4). What it shares with vectorized bounds it: the transposing
-//              stores and the reads that lie a patch apart still meet in the banks.
+// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm); on an A100,
+//              64/64/16/4/4 is better than that setting, 12.6 against 12.0 TFLOP/s. What it shares with vectorized bounds
+//              it: the transposing stores and the reads that lie a patch apart still meet in the banks.
 // Cost         A search of minutes for each GPU, and a best setting that may be the best at the tuned size only.
 // Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
 //              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
