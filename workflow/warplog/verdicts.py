@@ -4,7 +4,8 @@ FASTER or SLOWER needs all of: a rank-sum test with p < 0.002 after Holm's corre
 comparisons, an interval of the ratio of the medians that excludes 1, a gap of at least `least` (0.5 %, or the
 gap that the same code shows against itself), and the same in cycles where the SM clock was recorded. SAME
 needs the whole interval within that gap. Everything else is AMBIGUOUS, and says why. Samples count as independent:
-what drifts between two processes is not in them, which is why the same code should be run more than once.
+what drifts between two processes is not in them. A drift of 0.25 % alone would be called a difference in one comparison
+of six if 0.5 % counted, so the gap that counts is that of the same code in several processes: see floors.py.
 
 Sources: H. B. Mann and D. R. Whitney, Ann. Math. Statist. 18 (1947) 50; S. Holm, Scand. J. Statist. 6 (1979) 65;
 B. Efron, Ann. Statist. 7 (1979) 1; N. Cliff, Psychol. Bull. 114 (1993) 494.
@@ -32,6 +33,13 @@ class Samples:
 
     times_us: tuple[float, ...]
     sm_mhz: tuple[float, ...] | None = None
+
+
+def pooled(processes: Sequence[Samples]) -> Samples:
+    """The samples of several processes that ran the same code; clocks only where all of them have some."""
+    times = tuple(t for p in processes for t in p.times_us)
+    clocks = tuple(mhz for p in processes for mhz in p.sm_mhz or ())
+    return Samples(times, clocks if all(p.sm_mhz is not None for p in processes) else None)
 
 
 @dataclass(frozen=True)
@@ -135,12 +143,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, (len(p_values) - place) * p_values[index]))
         corrected[index] = worst
     return corrected
-
-
-def floor_of(repeats: Sequence[Samples], least: float = LEAST_EFFECT) -> float:
-    """The smallest gap that counts: `least`, or the largest between the medians of the same code's runs."""
-    medians = [float(np.median(run.times_us)) for run in repeats]
-    return max(least, max(medians) / min(medians) - 1) if len(medians) > 1 else least
 
 
 def _interval(a: Array, b: Array) -> tuple[float, float]:

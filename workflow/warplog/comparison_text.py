@@ -1,0 +1,114 @@
+"""A comparison as text: a table for a terminal, Markdown, CSV and JSON."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from warplog.comparison import Change, Comparison, Row
+from warplog.verdicts import percent
+
+_KEY = ("family", "variant", "case", "verdict")
+_NUMBERS = ("A us", "time", "99 % interval", "least gap", "cycles", "p", "effect")
+_WORDS = ("counters", "remarks")
+
+
+def show(found: Comparison, out: TextIO) -> None:
+    """The rows for people, and how many there are of each verdict."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in _KEY:
+        table.add_column(title, no_wrap=True)
+    for title in _NUMBERS:
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in _WORDS:
+        table.add_column(title, overflow="fold")
+    for row in found.rows:
+        table.add_row(*(Text(cell) for cell in _cells(row)))
+    console = Console(file=out, highlight=False, width=None if out.isatty() else 190)
+    console.print(table)
+    print(found.summary(), file=out)
+
+
+def as_json(found: Comparison) -> str:
+    """The rows for programs: {"status": 0 | 1, "rows": [...]}; an infinite ratio is null."""
+    rows = [asdict(row) for row in found.rows]
+    for row in rows:
+        for change in row["changes"]:
+            change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
+    about = {"status": found.status, "a": found.a, "b": found.b, "summary": found.summary()}
+    return json.dumps({**about, "rows": rows}, indent=1, allow_nan=False) + "\n"
+
+
+def as_markdown(found: Comparison) -> str:
+    """What is not SAME as a table, and the counts."""
+    first, *rest = found.summary().splitlines()
+    lines = [f"# {_plain(first)}", "", *map(_plain, rest), ""]
+    told = [row for row in found.rows if row.word != "SAME"]
+    if told:
+        heads = (*_KEY, *_NUMBERS, *_WORDS)
+        lines += [f"| {' | '.join(heads)} |", "|---|---|---|---|" + "--:|" * len(_NUMBERS) + "---|---|"]
+        lines += [f"| {' | '.join(_plain(cell) for cell in _cells(row))} |" for row in told]
+    else:
+        lines.append("Every case is the SAME.")
+    return "\n".join(lines) + "\n"
+
+
+def table(found: Comparison) -> list[Mapping[str, Any]]:
+    """One flat row for each case: the verdict and the numbers that it rests on; ratios are B over A."""
+    return [_flat(row) | {"a": found.a, "b": found.b} for row in found.rows]
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    flat: dict[str, Any] = {
+        "family": row.family,
+        "variant": row.variant,
+        "case": row.case,
+        "verdict": row.word,
+    }
+    verdict = row.verdict
+    flat |= {"confirmed": bool(verdict and verdict.confirmed), "reason": row.reason}
+    names = ("before_us", "ratio", "low", "high", "p", "effect", "least_gap", "cycles_ratio", "cycles_p")
+    flat |= dict.fromkeys(names)
+    if verdict:
+        time, cycles = verdict.time, verdict.cycles
+        numbers = (verdict.before_us, time.ratio, time.low, time.high, verdict.p, time.effect, verdict.least)
+        flat |= dict(zip(names, numbers, strict=False))
+        flat |= {"cycles_ratio": cycles.ratio if cycles else None, "cycles_p": verdict.p_cycles}
+    return flat | {"counters": row.counters, "changes": _changes(row), "remarks": "; ".join(row.remarks)}
+
+
+def _cells(row: Row) -> list[str]:
+    found, changes = row.verdict, _changes(row)
+    last = [f"{row.counters}: {changes}" if changes else row.counters]
+    last.append("; ".join(text for text in (row.reason, *row.remarks) if text))
+    key = [row.family, row.variant, row.case, row.word]
+    numbers = [""] * len(_NUMBERS)
+    if found is not None:
+        interval = f"{percent(found.time.low)} to {percent(found.time.high)}"
+        cycles = percent(found.cycles.ratio) if found.cycles else "n/a"
+        gap = f"{100 * found.least:.2f} %"
+        numbers = [f"{found.before_us:.5g}", percent(found.time.ratio), interval, gap, cycles]
+        numbers += [f"{found.p:.1g}", f"{found.time.effect:+.2f}"]
+    return [_printable(cell) for cell in (*key, *numbers, *last)]
+
+
+def _changes(row: Row) -> str:
+    return ", ".join(f"{change.counter} {_change(change)}" for change in row.changes)
+
+
+def _change(change: Change) -> str:
+    return percent(change.ratio) if math.isfinite(change.ratio) else f"0 to {change.after:.4g}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "\\<").replace("`", "\\`")
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
