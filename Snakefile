@@ -4,6 +4,7 @@ from snakemake.logging import logger
 from snakemake.utils import min_version
 
 from warplog.gpu_lock import hold_folder
+from warplog.judging import Judging
 from warplog.plan import make_plan
 
 min_version("9.20")
@@ -25,9 +26,11 @@ wildcard_constraints:
     family=r"[a-z][a-z0-9_]*",
     variant=r"[a-z][a-z0-9_]*",
     figure=r"[a-z][a-z0-9_]*",
+    round=r"[1-9]\d*",
 
 
 plan = make_plan(config)
+judging = Judging(plan)
 logger.info(plan.message)
 
 
@@ -39,6 +42,7 @@ include: "workflow/rules/sanitize.smk"
 include: "workflow/rules/plot.smk"
 include: "workflow/rules/track.smk"
 include: "workflow/rules/tune.smk"
+include: "workflow/rules/judge.smk"
 
 
 onstart:

@@ -54,10 +54,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A: the names of both, a row for each case, and the A/A floors where there are any."""
+    """B against A: the names of both, B's GPU, a row for each case, and the A/A floors where there are any."""
 
     a: str
     b: str
+    gpu: str
     rows: tuple[Row, ...]
     floors: Floors | None
 
@@ -109,7 +110,8 @@ def compare(
         word, changes = counted(a.cases[key].counters, b.cases[key].counters)
         remarks = _remarks(a.cases[key], b.cases[key])
         rows.append(Row(*key, verdict.word, verdict.reason, remarks, verdict, word, changes))
-    return Comparison(a.name, b.name, tuple(rows), floors)
+    gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
+    return Comparison(a.name, b.name, gpu, tuple(rows), floors)
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:

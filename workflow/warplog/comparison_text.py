@@ -1,8 +1,10 @@
 """A comparison as text: a table for a terminal, Markdown, CSV and JSON."""
 
+import csv
+import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -41,27 +43,38 @@ def as_json(found: Comparison) -> str:
     for row in rows:
         for change in row["changes"]:
             change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
-    about = {"status": found.status, "a": found.a, "b": found.b, "summary": found.summary()}
+    about = {"status": found.status, "a": found.a, "b": found.b, "gpu": found.gpu, "summary": found.summary()}
     return json.dumps({**about, "rows": rows}, indent=1, allow_nan=False) + "\n"
 
 
 def as_markdown(found: Comparison) -> str:
     """What is not SAME as a table, and the counts."""
     first, *rest = found.summary().splitlines()
-    lines = [f"# {_plain(first)}", "", *map(_plain, rest), ""]
-    told = [row for row in found.rows if row.word != "SAME"]
-    if told:
-        heads = (*_KEY, *_NUMBERS, *_WORDS)
-        lines += [f"| {' | '.join(heads)} |", "|---|---|---|---|" + "--:|" * len(_NUMBERS) + "---|---|"]
-        lines += [f"| {' | '.join(_plain(cell) for cell in _cells(row))} |" for row in told]
-    else:
-        lines.append("Every case is the SAME.")
-    return "\n".join(lines) + "\n"
+    heads = (*_KEY, *_NUMBERS, *_WORDS)
+    told = [dict(zip(heads, _cells(row), strict=True)) for row in found.rows if row.word != "SAME"]
+    shown = markdown_table(told, right=_NUMBERS) if told else "Every case is the SAME."
+    return "\n\n".join([f"# {_plain(first)}", *map(_plain, rest), shown]) + "\n"
 
 
-def table(found: Comparison) -> list[Mapping[str, Any]]:
-    """One flat row for each case: the verdict and the numbers that it rests on; ratios are B over A."""
-    return [_flat(row) | {"a": found.a, "b": found.b} for row in found.rows]
+def markdown_table(rows: Sequence[Mapping[str, object]], right: Sequence[str] = ()) -> str:
+    """Rows with the same keys as a Markdown table; the columns `right` are aligned there."""
+    lines = [" | ".join(rows[0]), "|".join("--:" if name in right else "---" for name in rows[0])]
+    lines += [" | ".join(_plain(str(value)) for value in row.values()) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def as_csv(*found: Comparison) -> str:
+    """One row for each case: the verdict and the numbers that it rests on; ratios are B over A."""
+    return csv_of([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
+
+
+def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows with the same keys as CSV; nothing without any."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _flat(row: Row) -> dict[str, Any]:

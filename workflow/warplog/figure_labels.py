@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
-from matplotlib.patches import Patch
 
 WIDTH_IN = 7.2  # two columns of a printed page
 FONT_PT = 8.0
@@ -177,7 +177,7 @@ def text_column(
     return start_in + width + 0.14
 
 
-def legend_above(axes: Axes, handles: Sequence[Patch], rows: int = 1) -> None:
+def legend_above(axes: Axes, handles: Sequence[Artist], rows: int = 1) -> None:
     """A legend in `rows` rows between the figure's title and the columns' headers, from the left edge."""
     axes.set_title(" ", pad=72 * LINE_IN * rows + 6)  # room for it
     figure = axes.get_figure(root=True)

@@ -45,6 +45,10 @@ DEFAULTS: Mapping[str, Any] = {
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
     "tune": {"minutes": 10, "timeout_s": 60},
     "track": {"uri": "sqlite:///results/mlflow.db"},
+    "baseline": "auto",
+    "candidate": "results",
+    "aa": {"rounds": 3},
+    "history": "all",
 }
 FIGURES = Path("workflow/scripts/figures")
 TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus")

@@ -20,6 +20,9 @@ _KEPT = (
     "tune/*/*/*.json",
     "tune/*/*/*.csv",
     "tune/*/*/*.png",
+    "aa/round*/time/*/*/*.json",
+    "aa/*.csv",
+    "aa/*.md",
     "tables/*",
     "figures/*/*.png",
 )

@@ -1,0 +1,27 @@
+"""Says the verdict; fails where a case is slower and that is confirmed. The files that show it are kept."""
+
+import sys
+from pathlib import Path
+
+from warplog.errors import WarplogError
+from warplog.job import job
+from warplog.records import read_json
+from warplog.verdicts import percent
+
+
+def main(verdicts: Path) -> None:
+    found = read_json(verdicts)
+    for row in found["rows"]:
+        if row["word"] in ("SLOWER", "FASTER"):
+            change = percent(row["verdict"]["time"]["ratio"])
+            print(
+                f"  {row['word']}  {row['family']}/{row['variant']}  {row['case']}  {change}", file=sys.stderr
+            )
+    print(found["summary"], file=sys.stderr)
+    if found["status"]:
+        raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(Path(snakemake.input[0]))

@@ -1,0 +1,31 @@
+"""Compares two campaigns, case by case: verdicts as JSON, CSV and Markdown, ratios as a figure."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from warplog import catalog, comparison, comparison_figure, comparison_text, track
+from warplog.campaign_sources import Sources
+from warplog.job import job
+from warplog.plan import make_plan
+from warplog.records import write_text
+
+
+def main(config: dict[str, Any], names: list[str], uri: str, outputs: dict[str, Path]) -> None:
+    plan = make_plan(config)
+    sources = Sources(Path(), uri, plan.gpu)
+    found = comparison.run(names, sources, parent_of=catalog.parents(plan.families))
+    write_text(outputs["json"], comparison_text.as_json(found))
+    write_text(outputs["csv"], comparison_text.as_csv(found))
+    write_text(outputs["markdown"], comparison_text.as_markdown(found))
+    comparison_figure.save(found, outputs["png"], outputs["svg"])
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.config,
+            list(snakemake.params.names),
+            track.tracking_uri(snakemake.params.uri, os.environ),
+            {name: Path(path) for name, path in snakemake.output.items()},
+        )

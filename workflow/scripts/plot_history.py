@@ -1,0 +1,28 @@
+"""Draws the headline time of each variant of a family over the campaigns, with the steps that were shown."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import history, history_figure
+from warplog.job import job
+from warplog.plan import make_plan
+
+
+def main(config: dict[str, Any], family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:
+    plan = make_plan(config)
+    data = history.collect(campaigns, plan.families[family], plan.gpu)
+    csv.parent.mkdir(parents=True, exist_ok=True)
+    data.to_csv(csv, index=False, lineterminator="\n")
+    history_figure.save(data, plan.families[family], png, svg)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.config,
+            snakemake.wildcards.family,
+            [Path(campaign) for campaign in snakemake.params.campaigns],
+            Path(snakemake.output.png),
+            Path(snakemake.output.svg),
+            Path(snakemake.output.csv),
+        )

@@ -1,0 +1,99 @@
+"""What judge.smk asks for: the A/A rounds, the campaigns that are compared, and those that make up the history."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog import layout
+from warplog.campaign_sources import MLFLOW, PARENTS
+from warplog.plan import Plan
+from warplog.records import sha256_file, sha256_of
+
+_JUDGED = ("time/*/*/*.json", "extract/*/*/*.json", "aa/round*/time/*/*/*.json", "campaign/*.json")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Names, files and parameters of the rules that judge; like the plan, it starts nothing and writes nothing."""
+
+    plan: Plan
+
+    def rounds(self, wildcards: Any) -> list[str]:
+        """The records of all A/A rounds; without a GPU those of the recorded campaign, if it has any."""
+        if self.plan.live:
+            return list(self._in_turn())
+        return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*/*.json")))
+
+    def before(self, wildcards: Any) -> list[str]:
+        """What must be done before one record of a round: the one before it in turn, or all checks."""
+        turns = list(self._in_turn())
+        place = turns.index(self._round(int(wildcards.round), wildcards.family, wildcards.variant))
+        return [turns[place - 1]] if place else self.plan.files("check")
+
+    def aa_folder(self) -> str:
+        """The results folder below which the rounds lie."""
+        return str(self.plan.root)
+
+    def names(self) -> list[str]:
+        """The campaigns to compare: baseline and candidate."""
+        settings = self.plan.settings
+        baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
+        return [str(baseline), str(settings["candidate"])]
+
+    def measured_first(self, wildcards: Any) -> list[str]:
+        """The live records that a comparison waits for, where the campaign in results/ is compared."""
+        if not (self.plan.live and str(layout.RESULTS) in self.names()):
+            return []
+        counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
+        return [*self.plan.files("time"), *counters, self.plan.campaign()]
+
+    def state(self, wildcards: Any) -> str:
+        """Hash of what is compared but not made by this run: recorded campaigns, other folders, the store."""
+        awaited = str(layout.RESULTS) if self.plan.live else ""
+        return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
+
+    def history(self) -> list[str]:
+        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds."""
+        chosen = self.plan.settings["history"]
+        names = [chosen] if isinstance(chosen, str) else chosen
+        everything = [str(layout.RECORDED), str(layout.RESULTS)]
+        return [
+            str(place) for name in (everything if names == ["all"] else names) for place in _campaigns(name)
+        ]
+
+    def history_state(self, wildcards: Any) -> str:
+        """Hash of the campaigns of the history."""
+        return sha256_of(*(self._state(name) for name in self.history()))
+
+    def history_figures(self) -> list[str]:
+        """The history of every family (PNG)."""
+        return [f"results/history/{family}.png" for family in self.plan.chosen]
+
+    def _in_turn(self) -> Iterator[str]:
+        """All records of all rounds in the order in which they are timed: there and back again."""
+        pairs = self.plan.pairs()
+        for number in range(1, self.plan.settings["aa"]["rounds"] + 1):
+            for pair in pairs if number % 2 else reversed(pairs):
+                yield self._round(number, *pair)
+
+    def _round(self, number: int, family: str, variant: str) -> str:
+        root = layout.RESULTS / "aa" / f"round{number}"
+        return str(layout.record(root, "time", self.plan.gpu, family, variant))
+
+    def _state(self, name: str) -> str:
+        if name.startswith(MLFLOW):
+            store = Path(self.plan.tracking_uri().removeprefix("sqlite:///"))
+            return str(store.stat().st_mtime_ns) if store.is_file() else ""
+        if name == PARENTS:
+            return self.plan.table_contract()
+        folder = Path(name) if Path(name).is_dir() else layout.recorded_root(name)
+        files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern))
+        return sha256_of([(str(path), sha256_file(path)) for path in files])
+
+
+def _campaigns(name: str) -> list[Path]:
+    """The results folders that a name of the history means: itself, a recorded campaign, or all in a folder."""
+    own = [Path(name), layout.recorded_root(name)]
+    found = [folder for folder in own if (folder / "time").is_dir()]
+    return found[:1] or sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
