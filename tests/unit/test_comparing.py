@@ -1,0 +1,199 @@
+"""Campaigns from folders, from the tracking store and from their own parents; the verdicts as text and pictures."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from made_up_campaigns import RECORDED, dated, make
+from warplog import (
+    aa,
+    catalog,
+    comparison,
+    comparison_figure,
+    comparison_text,
+    history,
+    history_figure,
+    track,
+)
+from warplog.campaign_samples import load
+from warplog.campaign_sources import Sources, parents
+from warplog.errors import WarplogError
+from warplog.records import read_json
+
+PROJECT = RECORDED.parents[2]
+FAMILY = catalog.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Made-up campaigns: a base with three rounds, one with warptile 2 % slower, two later ones."""
+    place = tmp_path_factory.mktemp("campaigns")
+    make(place / "base", 1, about=dated(1))
+    for number in (1, 2, 3):
+        make(place / "base" / "aa" / f"round{number}", 10 + number)
+    make(place / "slow", 2, {"warptile": 1.02, "vectorized": 1.002}, dated(2))
+    make(place / "later", 3, {"warptile": 1.02, "naive": 0.8}, dated(3))
+    make(place / "driver", 4, {"warptile": 1.1, "naive": 0.8}, dated(4), driver="590.1")
+    return place
+
+
+@pytest.fixture(scope="module")
+def found(place):
+    return comparison.run([str(place / "base"), str(place / "slow")], Sources(place))
+
+
+def test_the_rounds_beside_a_campaign_give_the_floor(found):
+    assert found.floors.processes == 4
+    slower = {row.case for row in found.rows if row.variant == "warptile" and row.word == "SLOWER"}
+    assert slower >= {"512", "1024", "2048", "4096", "8192"}
+    assert not {row.variant for row in found.rows if row.word in ("SLOWER", "FASTER")} - {"warptile"}
+    assert found.status == 1
+    gaps = [row.verdict.least for row in found.rows]
+    assert min(gaps) >= 0.005
+    assert sorted(gaps)[len(gaps) // 2] < 0.015
+
+
+def test_the_projects_own_rounds_serve_campaigns_without_any(place, tmp_path):
+    names = [str(place / "slow"), str(place / "later")]
+    assert comparison.run(names, Sources(tmp_path)).floors is None
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "aa").symlink_to(place / "base" / "aa")
+    assert comparison.run(names, Sources(tmp_path)).floors.processes == 3
+
+
+def test_what_is_tracked_can_be_compared(tmp_path):
+    """The store holds the records: nothing else is needed to compare with a campaign in it."""
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    folders = {stage: RECORDED / stage / "h200" / "sgemm" for stage in ("time", "extract")}
+    variants = ("warptile", "cublas", "vectorized")
+    files = {("sgemm", v): [folder / f"{v}.json" for folder in folders.values()] for v in variants}
+    logged = track.log_campaign(RECORDED / "tables", campaign, track.Attachments(files), uri)
+    sources = Sources(tmp_path, uri)
+    stored, recorded = sources.load(f"mlflow:{campaign['campaign']}"), load(RECORDED)
+    assert {key[1] for key in stored.cases} == set(variants)
+    assert all(stored.cases[key] == recorded.cases[key] for key in stored.cases)
+    one = sources.load(f"mlflow:{logged.experiments[0].runs['warptile'].run_id}")
+    assert {key[1] for key in one.cases} == {"warptile"}
+    for wrong, word in (("mlflow:gone", "no such campaign"), ("mlflow:x' or 1=1", "neither")):
+        with pytest.raises(WarplogError, match=word):
+            sources.load(wrong)
+
+
+def test_every_variant_can_be_compared_with_its_parent(place):
+    parent_of = catalog.parents({"sgemm": FAMILY})
+    assert parent_of["sgemm", "gmem_coalesced"] == "naive"
+    found = comparison.run(["parents", str(place / "base")], Sources(place), parent_of=parent_of)
+    row = next(row for row in found.rows if (row.variant, row.case) == ("gmem_coalesced", "4096"))
+    assert (row.word, row.verdict.time.ratio < 0.1) == ("FASTER", True)
+    assert "naive" not in {row.variant for row in found.rows}
+    assert found.floors.processes == 4
+
+
+def test_parents_take_their_rounds_with_them(place):
+    shifted = parents(load(place / "base"), {("sgemm", "warptile"): "vectorized"})
+    assert {key[1] for one in (shifted, *shifted.rounds) for key in one.cases} == {"warptile"}
+
+
+def test_csv_json_and_markdown_say_the_same(found):
+    rows = list(csv.DictReader(io.StringIO(comparison_text.as_csv(found))))
+    told = json.loads(comparison_text.as_json(found))
+    assert [row["verdict"] for row in rows] == [row["word"] for row in told["rows"]]
+    assert float(rows[0]["ratio"]) == told["rows"][0]["verdict"]["time"]["ratio"]
+    assert float(rows[0]["least_gap"]) == told["rows"][0]["verdict"]["least"]
+    page = comparison_text.as_markdown(found)
+    slower = sum(row["verdict"] == "SLOWER" for row in rows)
+    assert page.count("| SLOWER |") == slower >= 5
+    assert "| SAME |" not in page
+    assert f"{slower} confirmed SLOWER" in page
+
+
+def test_words_from_outside_cannot_break_the_table(found):
+    row = replace(found.rows[0], word="REFUSED", reason="a | b\n<script>", verdict=None)
+    page = comparison_text.as_markdown(replace(found, rows=(row,)))
+    assert "a \\| b \\<script>" in page
+
+
+def test_the_picture_shows_every_case_or_the_ones_that_changed(found):
+    figure = comparison_figure.draw(found)
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(labels) == len(found.rows)
+    told = [text.get_text() for text in figure.axes[0].texts]
+    assert told.count("SLOWER") == sum(row.word == "SLOWER" for row in found.rows)
+    assert "NVIDIA H200" in figure.get_supxlabel()
+    many = comparison_figure.shown(found.rows * 3)
+    assert {row.word for row in many} == {row.word for row in found.rows} - {"SAME"}
+    nothing = replace(found, rows=(replace(found.rows[0], word="REFUSED", verdict=None, reason="driver"),))
+    assert any("driver" in text.get_text() for text in comparison_figure.draw(nothing).axes[0].texts)
+
+
+def test_rounds_against_each_other_give_table_and_floor(place, tmp_path):
+    found = aa.judge_rounds(place / "base", "h200")
+    assert found.rounds == 3
+    assert sum(found.counts(found.judged).values()) == 3 * 56
+    assert found.false_share(found.judged) <= 0.01 < found.false_share(found.bare)
+    paths = [tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")]
+    aa.write(found, *paths)
+    verdicts, floors = (list(csv.DictReader(path.open())) for path in paths[:2])
+    assert len(verdicts) == 3 * 56
+    assert len(floors) == 56
+    for row in floors:
+        median, worst, floor, with_rounds = (
+            float(row[name]) for name in ("median_gap", "worst_gap", "floor", "floor_with_rounds")
+        )
+        assert 0 <= median <= worst
+        assert floor >= with_rounds >= 0.005
+    assert "floor to use:" in paths[2].read_text()
+    with pytest.raises(WarplogError, match="snakemake aa"):
+        aa.judge_rounds(place / "slow", "h200")
+
+
+def test_history_marks_the_steps_and_not_the_drift(place):
+    folders = [place / name for name in ("later", "driver", "base", "slow")]
+    data = history.collect(folders, FAMILY, "h200")
+    assert list(data["campaign"].unique()) == [f"made-up-{day}" for day in (1, 2, 3, 4)]
+    steps = data.pivot(index="variant", columns="place", values="step")
+    assert list(steps.loc["warptile"]) == ["", "SLOWER", "", "REFUSED"]
+    assert list(steps.loc["naive"]) == ["", "", "FASTER", "REFUSED"]
+    assert list(steps.loc["vectorized"]) == ["", "", "", "REFUSED"]
+    assert data.loc[(data["variant"] == "warptile") & (data["place"] == 1), "change"].item() == pytest.approx(
+        0.02, abs=0.008
+    )
+    figure = history_figure.draw(data, FAMILY)
+    assert len([axes for axes in figure.axes if axes.get_visible()]) == data["variant"].nunique()
+
+
+def test_history_sees_a_slow_decline(tmp_path):
+    """Steps of 0.5 % that no neighbour shows, against the level where they began."""
+    folders = [make(tmp_path / str(n), n, {"warptile": 1.005**n}, dated(n)) for n in range(1, 7)]
+    data = history.collect(folders, FAMILY, "h200")
+    steps = list(data.loc[data["variant"] == "warptile", "step"])
+    assert "SLOWER" in steps
+    assert steps[1] == ""
+    assert set(data.loc[data["variant"] != "warptile", "step"]) == {""}
+
+
+def test_history_says_where_there_is_nothing(tmp_path):
+    data = history.collect([tmp_path], FAMILY, "h200")
+    assert data.empty
+    assert any("no campaign" in text.get_text() for text in history_figure.draw(data, FAMILY).texts)
+
+
+def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
+    make(tmp_path / "failed", 5, about=dated(5))
+    path = tmp_path / "failed" / "time" / "h200" / "sgemm" / "warptile.json"
+    record = json.loads(path.read_text())
+    for case in record["cases"]:
+        case.update(status="crashed", reason="illegal address")
+        del case["cold"], case["hot"]
+    path.write_text(json.dumps(record | {"status": "crashed", "reason": "illegal address"}))
+    make(tmp_path / "mended", 6, about=dated(6))
+    data = history.collect([place / "base", tmp_path / "failed", tmp_path / "mended"], FAMILY, "h200")
+    mine = data[data["variant"] == "warptile"]
+    assert list(mine["status"]) == ["ok", "crashed", "ok"]
+    assert list(mine["against"])[2] == "made-up-1"
+    panel = next(a for a in history_figure.draw(data, FAMILY).axes if "warptile" in a.get_title(loc="left"))
+    assert "crashed" in [text.get_text() for text in panel.texts]
