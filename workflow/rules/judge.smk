@@ -26,9 +26,6 @@ rule judge_rounds:
         summary="results/aa/summary.md",
     log:
         "results/logs/aa/judge.log",
-    params:
-        folder=judging.aa_folder(),
-        gpu=plan.gpu,
     script:
         "../scripts/judge_rounds.py"
 

@@ -2,13 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from warplog import aa
 from warplog.job import job
+from warplog.plan import make_plan
 
 
-def main(folder: Path, gpu: str, verdicts: Path, floors: Path, summary: Path) -> None:
-    found = aa.judge_rounds(folder, gpu)
+def main(config: dict[str, Any], verdicts: Path, floors: Path, summary: Path) -> None:
+    plan = make_plan(config)
+    found = aa.judge_rounds(plan.root, plan.gpu)
     aa.write(found, verdicts, floors, summary)
     print(found.summary(), file=sys.stderr)
 
@@ -16,8 +19,7 @@ def main(folder: Path, gpu: str, verdicts: Path, floors: Path, summary: Path) ->
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Path(snakemake.params.folder),
-            snakemake.params.gpu,
+            snakemake.config,
             Path(snakemake.output.verdicts),
             Path(snakemake.output.floors),
             Path(snakemake.output.summary),

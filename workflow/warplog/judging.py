@@ -31,10 +31,6 @@ class Judging:
         place = turns.index(self._round(int(wildcards.round), wildcards.family, wildcards.variant))
         return [turns[place - 1]] if place else self.plan.files("check")
 
-    def aa_folder(self) -> str:
-        """The results folder below which the rounds lie."""
-        return str(self.plan.root)
-
     def names(self) -> list[str]:
         """The campaigns to compare: baseline and candidate."""
         settings = self.plan.settings

@@ -1,0 +1,112 @@
+"""The rules that judge: rounds there and back, a regression that fails the run and keeps its files, history."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from unit.made_up_campaigns import dated, make
+
+PROJECT = Path(__file__).parents[2]
+SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
+RECORDED = ("mode=recorded", "families=sgemm")
+LIVE = ("mode=live", "gpu=h200", "families=sgemm", "variants=naive,warptile")
+STUB = """\
+from pathlib import Path
+
+for output in snakemake.output:
+    Path(output).write_text("{}")
+if snakemake.rule in ("check_variant", "time_round"):
+    with open("order.txt", "a") as file:
+        file.write(f"{snakemake.rule} {getattr(snakemake.wildcards, 'round', '-')} {snakemake.wildcards.variant}\\n")
+"""
+
+
+def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the copy's package, not ours
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    command = [*SNAKEMAKE, *arguments]
+    return subprocess.run(
+        command, cwd=place, capture_output=True, text=True, check=False, timeout=200, env=environment
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A copy of the project with its recorded campaign."""
+    for name in ("workflow", "kernels", "config", "profiles", "results/recorded/h200"):
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Snakefile", tmp_path)
+    return tmp_path
+
+
+def test_a_regression_fails_the_run_and_its_files_stay(place: Path) -> None:
+    make(place / "base", 1, about=dated(1))
+    make(place / "slow", 2, {"warptile": 1.05}, about=dated(2))
+    names = (*RECORDED, "baseline=base", "candidate=slow")
+    done = run(place, "compare", "--config", *names)
+    assert done.returncode == 1
+    said = done.stdout + done.stderr
+    assert "SLOWER  sgemm/warptile  4096" in said
+    assert "verdicts.md: a confirmed regression" in said
+    folder = place / "results" / "compare"
+    kept = {path.name for path in folder.iterdir()}
+    assert kept == {"verdicts.json", "verdicts.csv", "verdicts.md", "ratios.png", "ratios.svg"}
+    assert json.loads((folder / "verdicts.json").read_text())["status"] == 1
+
+    make(place / "slow", 2, about=dated(2))  # mended: other records under the same name
+    done = run(place, "compare", "--config", *names)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 confirmed SLOWER" in done.stdout + done.stderr
+    assert "compare_campaigns" not in run(place, "compare", "-n", "--config", *names).stdout
+
+
+def test_rounds_are_timed_there_and_back_after_all_checks(place: Path) -> None:
+    for script in (place / "workflow" / "scripts").glob("*.py"):
+        script.write_text(STUB)
+    done = run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}')
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split() for line in (place / "order.txt").read_text().splitlines()]
+    ladder = ["naive", "warptile", "cublas"]
+    assert sorted(variant for rule, _, variant in lines[:3] if rule == "check_variant") == sorted(ladder)
+    expected = [("1", v) for v in ladder] + [("2", v) for v in reversed(ladder)] + [("3", v) for v in ladder]
+    assert [(number, variant) for _, number, variant in lines[3:]] == expected
+    record = place / "results" / "aa" / "round2" / "time" / "h200" / "sgemm" / "naive.json"
+    assert record.is_file()
+    assert not (place / "results" / "time").exists()
+
+    source = place / "kernels" / "sgemm" / "warptile.cu"  # rounds are one sitting: all of it is taken again
+    source.write_text(source.read_text() + "\n// edited\n")
+    assert run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}').returncode == 0
+    again = [line.split() for line in (place / "order.txt").read_text().splitlines()][len(lines) :]
+    assert [variant for rule, _, variant in again if rule == "check_variant"] == ["warptile"]
+    assert [(number, variant) for rule, number, variant in again if rule == "time_round"] == expected
+
+
+def test_rounds_that_were_recorded_are_judged_without_a_gpu(place: Path) -> None:
+    done = run(place, "aa", "--config", *RECORDED)
+    assert done.returncode == 1
+    assert "run `snakemake aa` on a machine with that GPU" in done.stdout + done.stderr
+    for number in (1, 2, 3):
+        make(place / "results" / "recorded" / "h200" / "aa" / f"round{number}", number)
+    done = run(place, "aa", "--config", *RECORDED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "floor to use:" in done.stderr
+    with (place / "results" / "aa" / "floors.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 56
+
+
+def test_history_is_drawn_from_a_folder_of_campaigns(place: Path) -> None:
+    for day in (1, 2, 3):
+        make(place / "past" / f"day{day}", day, {"warptile": 1.0 if day < 3 else 0.9}, dated(day))
+    done = run(place, "history", "--config", *RECORDED, 'history=["past", "h200"]')
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = place / "results" / "history"
+    assert {path.name for path in folder.iterdir()} == {"sgemm.png", "sgemm.svg", "sgemm.csv"}
+    with (folder / "sgemm.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["variant"] == "warptile"]
+    assert [row["step"] for row in rows] == ["", "", "FASTER", "SLOWER"]
