@@ -36,7 +36,9 @@ def reference(xp, inputs, case):
     expected = inputs["x"].astype(xp.float64) * case["factor"]
     return {"y": (expected, xp.abs(expected))}
 """
-HEADER = "#include <stdlib.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
+HEADER = (
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
+)
 STRUCT = "struct A { const float* x; float* y; int N; float factor; };\n"
 
 
@@ -93,3 +95,42 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         content_sha256="",
         backend="numpy",
     )
+
+
+TIMER = """
+#include <time.h>
+typedef int (*Launcher)(const void*, void*);
+struct Sample { float event_us; float sm_mhz; int blocked; };
+static float once(Launcher launch, const void* arguments) {
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    if (launch) launch(arguments, 0);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (b.tv_sec - a.tv_sec) * 1e6f + (b.tv_nsec - a.tv_nsec) * 1e-3f;
+}
+const char* warplog_timer_error(int code) { return "host"; }
+int warplog_timer_create(void** handle) { *handle = 0; return 0; }
+int warplog_timer_destroy(void* handle) { return 0; }
+int warplog_timer_warm_up(void* h, Launcher launch, const void* arguments, int least, float ms, int* count,
+                          float* first, float* fastest) {
+    *first = *fastest = once(launch, arguments);
+    *count = 1;
+    return 0;
+}
+int warplog_timer_cold(void* h, Launcher launch, const void* arguments, int count, struct Sample* out) {
+    for (int i = 0; i < count; ++i) out[i] = (struct Sample){once(launch, arguments), 1000.0f, 1};
+    return 0;
+}
+int warplog_timer_hot(void* h, Launcher launch, const void* arguments, int launches, int replays, float* out) {
+    for (int i = 0; i < replays; ++i) out[i] = once(launch, arguments);
+    return 0;
+}
+"""
+
+
+def make_timer(folder: Path) -> Path:
+    """A stand-in for the timing core that times host functions with the host's clock; every clock is 1000 MHz."""
+    source, library = folder / "timer.c", folder / "timer.so"
+    source.write_text(TIMER)
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
