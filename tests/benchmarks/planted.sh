@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Judges the judge, on a GPU (under 3 minutes of it): sgemm and planted slowdowns against themselves, then each planted
+# variant against its parent. Expected: no FASTER or SLOWER in the first; in the second steps_plus_2_percent SLOWER,
+# steps_minus_2_percent FASTER, steps_again and steps_plus_0_2_percent neither. 0 if it came so.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+folders='kernel_folders=["tests/benchmarks/kernels"]'
+uv run snakemake --cores 8 aa --config "$folders" families=sgemm,planted cases=256,1024,2048,16384,65536 \
+    'aa={"rounds": 3}'
+cat results/aa/summary.md
+
+# A regression was planted, so the run must fail, after it has written its files.
+status=0
+uv run snakemake --cores 8 compare --config "$folders" families=planted \
+    'profile={"ncu": false, "nsys": false}' baseline=parents candidate=results || status=$?
+uv run python - "$status" <<'PYTHON'
+import csv, sys
+rows = list(csv.DictReader(open("results/compare/verdicts.csv")))
+told = {(r["variant"], r["case"]): r["verdict"] for r in rows}
+for row in rows:
+    print(f"{row['variant']:24} {row['case']:>6} {100 * float(row['ratio']) - 100:+.3f} % {row['verdict']}")
+wanted = {"steps_plus_2_percent": {"SLOWER"}, "steps_minus_2_percent": {"FASTER"}}
+wrong = {key: word for key, word in told.items() if word not in wanted.get(key[0], {"SAME", "AMBIGUOUS"})}
+sys.exit(f"not as planted: {wrong}" if wrong or sys.argv[1] != "1" else 0)
+PYTHON

@@ -1,0 +1,73 @@
+"""The planted slowdowns are what their names say: the same instructions, another trip count, the same answer."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warplog import build, catalog, plan, toolchain
+from warplog.gpu.problem import Problem
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "kernels"
+FAMILY = catalog.load([FOLDER])["planted"]
+STEPS = {v.name: v.parameters["STEPS"] for v in FAMILY.variants}
+SCRIPT = FOLDER.parent / "planted.sh"
+BODY = 40
+
+
+def test_the_names_say_the_planted_change():
+    base = STEPS["steps"]
+    shares = {name: count / base for name, count in STEPS.items()}
+    assert shares == {
+        "steps": 1.0,
+        "steps_again": 1.0,
+        "steps_plus_2_percent": 1.02,
+        "steps_minus_2_percent": 0.98,
+        "steps_plus_0_2_percent": 1.002,
+    }
+    assert catalog.parents({"planted": FAMILY}).keys() == {
+        ("planted", name) for name in STEPS if name != "steps"
+    }
+
+
+@pytest.mark.parametrize("steps", [64, 65, 1000])
+def test_the_answer_does_not_depend_on_the_steps(steps):
+    """The kernel in float32, step by step; float64 arithmetic rounded once is what fmaf does here."""
+    problem = Problem(np, FAMILY, FAMILY.check_cases["40001"])
+    problem.fill(3)
+    x = problem._inputs["x"]
+    value = np.zeros_like(x)
+    for _ in range(steps):
+        value = (value.astype(np.float64) * 0.5 + np.float64(0.5) * x).astype(np.float32)
+    problem.arrays["y"].store(value)
+    assert problem.verdict().reason == ""
+
+
+@pytest.mark.nvcc
+def test_variants_differ_in_one_number_of_their_machine_code(tmp_path):
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    for tool in tools:
+        if not tool.ok:
+            pytest.skip(f"{tool.name}: {tool.remedy}")
+    texts, counts = [], []
+    for variant in map(FAMILY.variant, ("steps", "steps_plus_2_percent", "steps_plus_0_2_percent")):
+        record = build.build_variant(FAMILY, variant, "sm_90", *tools, tmp_path / variant.name)
+        assert record["status"] == "ok", record["reason"]
+        assert record["kernels"][0]["opcodes"]["FFMA"] == BODY
+        sass = (tmp_path / variant.name / "kernel.sass").read_text()
+        code = re.findall(r"/\*[0-9a-f]{4}\*/\s+(.*?);", sass)
+        trips = f"{STEPS[variant.name] // BODY:#x}"
+        counts.append(sum(trips in line for line in code))
+        texts.append([line.replace(trips, "TRIPS") for line in code])
+    assert counts == [1] * len(texts)
+    assert all(text == texts[0] for text in texts)
+
+
+def test_the_script_asks_for_what_is_there(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    cases = re.search(r"cases=(\S+)", SCRIPT.read_text())[1]
+    config = {"mode": "live", "gpu": "h200", "families": "sgemm,planted", "cases": cases}
+    made = plan.make_plan({**config, "kernel_folders": [str(FOLDER)]})
+    assert made.cases["planted"] == tuple(FAMILY.cases)
+    assert len(made.cases["sgemm"]) >= 3
