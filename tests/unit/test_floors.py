@@ -148,3 +148,25 @@ def test_a_floor_of_another_driver_does_not_serve():
     a, b = campaign(random), campaign(random)
     other = replace(floors, conditions={**CONDITIONS, "driver": "1"})
     assert compare(a, b, other).rows[0].verdict.least == pytest.approx(ASSUMED.gap())
+
+
+def test_a_drift_that_all_cases_share_was_seen_once_a_round():
+    random = np.random.default_rng(10)
+    shared = [campaign(random, math.exp(random.normal(0, 0.01))) for _ in range(3)]
+    freedom = [spread.freedom for spread in measure_floors(shared).spreads.values()]
+    assert max(freedom) < 3
+    apart = [spread.freedom for spread in measure_floors(aa_rounds(random)).spreads.values()]
+    assert min(apart) > 4
+
+
+def test_a_shared_drift_is_not_called_a_difference_either():
+    random = np.random.default_rng(11)
+
+    def drifting(rounds=()):
+        return campaign(random, math.exp(random.normal(0, 0.0025)), rounds)
+
+    found = []
+    for _ in range(30):
+        floors = measure_floors(tuple(drifting() for _ in range(3)))
+        found += [row.word for row in compare(drifting(), drifting(), floors).rows]
+    assert share(found, *CLAIMS) <= 0.01

@@ -53,9 +53,9 @@ class SelfCheck:
         floors, worst = sorted(row["floor"] for row in rows), max(rows, key=lambda row: float(row["floor"]))
         false, bare = (self.false_share(judged) for judged in (self.judged, self.bare))
         pairs = self.rounds * (self.rounds - 1) // 2
-        about = ", ".join(f"{name} {value}" for name, value in self.floors.conditions.items())
+        gpu, driver, clocks = self.floors.conditions.values()
         return (
-            f"A/A of {self.rounds} rounds, {len(rows)} cases, {pairs} pairs of rounds ({about})\n"
+            f"A/A of {self.rounds} rounds, {len(rows)} cases, {pairs} pairs of rounds ({gpu}, driver {driver}, clocks {clocks})\n"
             f"false FASTER or SLOWER: {100 * false:.2f} %; {100 * bare:.2f} % if 0.5 % alone counted\n"
             f"floor to use: {100 * _median(floors):.2f} % typically, {100 * floors[-1]:.2f} % at worst"
             f" ({worst['family']}/{worst['variant']}, {worst['case']}); `compare` takes it case by case"
@@ -92,7 +92,10 @@ def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None
         for kind, judged in kinds.items()
     ]
     shares = [
-        {k: f"{100 * v:.2f} %" if k.endswith(("gap", "floor", "rounds")) else v for k, v in row.items()}
+        {
+            k: f"{v:.1f}" if k == "freedom" else f"{100 * v:.2f} %" if isinstance(v, float) else v
+            for k, v in row.items()
+        }
         for row in found.floor_rows()
     ]
     remark = "Floor and verdicts come from the same rounds: the first row says that they fit, not more."

@@ -141,14 +141,14 @@ def run(
         WarplogError: a campaign is not there or not readable.
     """
     second = sources.load(names[1])
-    if names[0] == PARENTS:
-        first = campaign_sources.parents(second, parent_of or {})
-        second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
-    else:
-        first = sources.load(names[0])
+    first = second if names[0] == PARENTS else sources.load(names[0])
     again = tuple(sources.load(name) for name in names[2:])
     first = replace(first, rounds=(*first.rounds, *again))
-    return compare(first, second, floors_of(first, second, sources), least)
+    floors = floors_of(first, second, sources)
+    if names[0] == PARENTS:
+        first = campaign_sources.parents(first, parent_of or {})
+        second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
+    return compare(first, second, floors, least)
 
 
 def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:

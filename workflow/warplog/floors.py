@@ -3,10 +3,12 @@
 What drifts from process to process (memory placement, clocks, neighbours) is in no single process's samples. It is
 seen where the same code runs in several fresh ones: each case then has a variance of its log medians. Three rounds
 know that variance badly, so the cases lend each other strength: the variance of a case is moderated towards the
-typical one by as many degrees of freedom as the variances of all cases show them to be alike. A gap counts where
-Student's t of it has p < 0.002.
+typical one by as many degrees of freedom as the variances of all cases show them to be alike. Only what drifts
+for each case apart can be lent, though: a drift that all cases of a round share was seen as often as there are rounds.
+A gap counts where Student's t of it has p < 0.002.
 
-Source: G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3, sections 3 and 6.2 (moments of the log variances).
+Sources: G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3, sections 3 and 6.2 (moments of the log variances);
+F. E. Satterthwaite, Biometrics Bull. 2 (1946) 110 (degrees of freedom of a sum of variances).
 """
 
 import math
@@ -92,16 +94,35 @@ def _moderated(medians: Mapping[Key, Sequence[float]]) -> tuple[dict[Key, Spread
     variances = np.array([max(np.var(np.log(m), ddof=1), _LEAST_VARIANCE) for m in medians.values()])
     freedom = np.array([len(m) - 1.0 for m in medians.values()])
     variance, prior = _prior(variances, freedom)
-    together = float(freedom.sum())
+    together, most = float(freedom.sum()), float(freedom.max())
+    whole = [m for m in medians.values() if len(m) == most + 1]
+    shared = _shared(np.log(np.array(whole)))
+
+    def spread(value: float, own: float) -> Spread:
+        apart = min(prior + own, together) or together
+        return Spread(value, 1 / (shared**2 / most + (1 - shared) ** 2 / apart))
+
     if math.isinf(prior):
         posterior = np.full(len(variances), variance)
     else:
         posterior = (prior * variance + freedom * variances) / (prior + freedom)
-    spreads = {
-        key: Spread(float(v), min(prior + d, together))
-        for key, v, d in zip(medians, posterior, freedom, strict=True)
-    }
-    return spreads, Spread(variance, min(prior, together) or together)
+    spreads = {k: spread(float(v), d) for k, v, d in zip(medians, posterior, freedom, strict=True)}
+    return spreads, spread(variance, 0.0)
+
+
+def _shared(logs: Array) -> float:
+    """The share of the variance that all cases have in common, 0 to 1: the mean correlation of two cases.
+
+    `logs` holds the log medians, a row for each case and a column for each process.
+    """
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    sizes = np.sqrt((centred**2).sum(axis=1))
+    unit = centred[sizes > 0] / sizes[sizes > 0, None]
+    count = len(unit)
+    if count < 2:
+        return 0.0
+    together = float((unit.mean(axis=0) ** 2).sum())
+    return min(max((count * together - 1) / (count - 1), 0.0), 1.0)
 
 
 def _prior(variances: Array, freedom: Array) -> tuple[float, float]:

@@ -197,7 +197,7 @@ def _direction(found: Contrast, p: float, least: float) -> int:
 
 def _unclaimed(time: Contrast, p: float, least: float) -> tuple[str, str]:
     if max(abs(math.log(time.low)), abs(math.log(time.high))) <= math.log1p(least):
-        return "SAME", ""
+        return "SAME", f"differs, but by less than the {100 * least:.2g} % that count" if p < ALPHA else ""
     span = f"{percent(time.low)} to {percent(time.high)}"
     if p < ALPHA:
         return "AMBIGUOUS", f"a difference is there, but {span} is not clearly over {100 * least:.2g} %"
