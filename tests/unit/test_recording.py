@@ -32,6 +32,8 @@ def campaign(project: Path, origin: str = "live") -> Path:
     write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
     for name in (
         "time/h200/sgemm/naive.json",
+        "aa/round1/time/h200/sgemm/naive.json",
+        "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
     ):
@@ -50,6 +52,8 @@ def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None
     assert kept == {
         "campaign/h200.json",
         "time/h200/sgemm/naive.json",
+        "aa/round1/time/h200/sgemm/naive.json",
+        "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
     }

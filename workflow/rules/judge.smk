@@ -43,7 +43,11 @@ rule compare_campaigns:
         json="results/compare/verdicts.json",
         csv="results/compare/verdicts.csv",
         markdown="results/compare/verdicts.md",
-        png=report("results/compare/ratios.png", category="Verdicts"),
+        png=report(
+            "results/compare/ratios.png",
+            caption="../report/ratios.rst",
+            category="Verdicts",
+        ),
         svg="results/compare/ratios.svg",
     log:
         "results/logs/compare_campaigns.log",

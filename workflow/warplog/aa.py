@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from warplog.campaign_samples import load_rounds
+from warplog.campaign_samples import CONDITIONS, load_rounds
 from warplog.comparison import WORDS, Comparison, compare
 from warplog.comparison_text import as_csv, csv_of, markdown_table
 from warplog.errors import WarplogError
@@ -53,9 +53,9 @@ class SelfCheck:
         floors, worst = sorted(row["floor"] for row in rows), max(rows, key=lambda row: float(row["floor"]))
         false, bare = (self.false_share(judged) for judged in (self.judged, self.bare))
         pairs = self.rounds * (self.rounds - 1) // 2
-        gpu, driver, clocks = self.floors.conditions.values()
+        gpu, driver, clocks = (self.floors.conditions[name] for name in CONDITIONS)
         return (
-            f"A/A of {self.rounds} rounds, {len(rows)} cases, {pairs} pairs of rounds ({gpu}, driver {driver}, clocks {clocks})\n"
+            f"A/A of {self.rounds} rounds ({pairs} pairs), {len(rows)} cases: {gpu}, driver {driver}, clocks {clocks}\n"
             f"false FASTER or SLOWER: {100 * false:.2f} %; {100 * bare:.2f} % if 0.5 % alone counted\n"
             f"floor to use: {100 * _median(floors):.2f} % typically, {100 * floors[-1]:.2f} % at worst"
             f" ({worst['family']}/{worst['variant']}, {worst['case']}); `compare` takes it case by case"
@@ -91,16 +91,16 @@ def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None
         {"gap that counts": kind, **found.counts(judged), "false": f"{100 * found.false_share(judged):.2f} %"}
         for kind, judged in kinds.items()
     ]
-    shares = [
-        {
-            k: f"{v:.1f}" if k == "freedom" else f"{100 * v:.2f} %" if isinstance(v, float) else v
-            for k, v in row.items()
-        }
-        for row in found.floor_rows()
-    ]
+    shares = [{name: _shown(name, value) for name, value in row.items()} for row in found.floor_rows()]
     remark = "Floor and verdicts come from the same rounds: the first row says that they fit, not more."
     parts = [f"# {first}", *rest, markdown_table(counted), remark, markdown_table(shares)]
     write_text(summary, "\n\n".join(parts) + "\n")
+
+
+def _shown(name: str, value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.1f}" if name == "freedom" else f"{100 * value:.2f} %"
 
 
 def _median(values: Sequence[float]) -> float:

@@ -28,6 +28,7 @@ examples:
                                         many reports, Nsight Systems too, as one table
   warplog record h200                   keep this campaign for machines without a GPU
   warplog compare h200 results          is this campaign slower than the recorded one? status 1 if so
+  warplog compare parents results       is every variant faster than the one it improves on?
   warplog explain --family sgemm        why each variant beats its parent, from the counters
 """
 _COMPARE = """\

@@ -59,8 +59,8 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     good = rows[rows["status"] == "ok"]
     name = str(rows["variant"].iloc[0]) + (" (baseline)" if rows["is_baseline"].iloc[0] else "")
     axes.set_title(f"{fit(name, 2.4)} (µs)", loc="left", pad=3)
-    levels = good["step"].isin(["REFUSED"]).cumsum()
-    for _, level in good.groupby(levels):
+    breaks = ((rows["status"] != "ok") | (rows["step"] == "REFUSED")).cumsum()
+    for _, level in good.groupby(breaks[good.index]):
         axes.plot(level["place"], level["median_us"], color=MUTED, lw=0.9, zorder=1)
     axes.vlines(good["place"], good["q1_us"], good["q3_us"], color=INK, lw=1.0, zorder=1.5)
     axes.plot(good["place"], good["median_us"], marker="o", ms=3.5, color=INK, ls="", zorder=2)
@@ -106,7 +106,8 @@ def _stamp(data: pd.DataFrame, names: list[str]) -> str:
     told = [f"{place} = {name}" for place, name in enumerate(names, 1)]
     told = told if len(told) <= MOST_NAMED else [told[0], "…", told[-1]]
     gpu = " + ".join(sorted({str(name) for name in data["gpu_name"] if name})) or "GPU unknown"
-    return f"{gpu} · {len(names)} campaigns: {', '.join(told)}"
+    count = "1 campaign" if len(names) == 1 else f"{len(names)} campaigns"
+    return f"{gpu} · {count}: {', '.join(told)}"
 
 
 def _labels(campaigns: pd.DataFrame) -> list[str]:
