@@ -116,6 +116,10 @@ def test_words_from_outside_cannot_break_the_table(found):
     row = replace(found.rows[0], word="REFUSED", reason="a | b\n<script>", verdict=None)
     page = comparison_text.as_markdown(replace(found, rows=(row,)))
     assert "a \\| b \\<script>" in page
+    row = replace(next(row for row in found.rows if row.word == "SLOWER"), case="4096\x1b[2J")
+    assert (
+        json.loads(comparison_text.as_json(replace(found, rows=(row,))))["claims"][0].count("4096 [2J") == 1
+    )
 
 
 def test_the_picture_shows_every_case_or_the_ones_that_changed(found):

@@ -6,17 +6,12 @@ from pathlib import Path
 from warplog.errors import WarplogError
 from warplog.job import job
 from warplog.records import read_json
-from warplog.verdicts import percent
 
 
 def main(verdicts: Path) -> None:
     found = read_json(verdicts)
-    for row in found["rows"]:
-        if row["word"] in ("SLOWER", "FASTER"):
-            change = percent(row["verdict"]["time"]["ratio"])
-            print(
-                f"  {row['word']}  {row['family']}/{row['variant']}  {row['case']}  {change}", file=sys.stderr
-            )
+    for line in found["claims"]:
+        print(f"  {line}", file=sys.stderr)
     print(found["summary"], file=sys.stderr)
     if found["status"]:
         raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")

@@ -124,7 +124,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     compare.add_argument("b", metavar="B", help=f"{where}: what is judged")
     compare.add_argument(
         "--again", action="append", default=[], metavar="A2",
-        help="another run of A's code (repeatable): a further process for A, and for the least gap",
+        help="another run of A's sources (repeatable): a further process for A, and for the least gap",
     )  # fmt: skip
     compare.add_argument(
         "--kernels", action="append", default=[], type=Path, metavar="FOLDER",

@@ -38,12 +38,19 @@ def show(found: Comparison, out: TextIO) -> None:
 
 
 def as_json(found: Comparison) -> str:
-    """The rows for programs: {"status": 0 | 1, "rows": [...]}; an infinite ratio is null."""
+    """For programs: status (0 or 1), names, summary, claims as lines, all rows; an infinite ratio is null."""
     rows = [asdict(row) for row in found.rows]
     for row in rows:
         for change in row["changes"]:
             change["ratio"] = change["ratio"] if math.isfinite(change["ratio"]) else None
-    about = {"status": found.status, "a": found.a, "b": found.b, "gpu": found.gpu, "summary": found.summary()}
+    about: dict[str, object] = {
+        "status": found.status,
+        "a": found.a,
+        "b": found.b,
+        "gpu": found.gpu,
+        "summary": found.summary(),
+    }
+    about["claims"] = [_claim(row) for row in found.rows if row.word in ("SLOWER", "FASTER")]
     return json.dumps({**about, "rows": rows}, indent=1, allow_nan=False) + "\n"
 
 
@@ -109,6 +116,11 @@ def _cells(row: Row) -> list[str]:
         numbers = [f"{found.before_us:.5g}", percent(found.time.ratio), interval, gap, cycles]
         numbers += [f"{found.p:.1g}", f"{found.time.effect:+.2f}"]
     return [_printable(cell) for cell in (*key, *numbers, *last)]
+
+
+def _claim(row: Row) -> str:
+    change = percent(row.verdict.time.ratio) if row.verdict else ""
+    return _printable(f"{row.word}  {row.family}/{row.variant}  {row.case}  {change}")
 
 
 def _changes(row: Row) -> str:

@@ -1,5 +1,6 @@
 """What judge.smk asks for: the A/A rounds, the campaigns that are compared, and those that make up the history."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 from warplog import layout
 from warplog.campaign_sources import MLFLOW, PARENTS
+from warplog.errors import WarplogError
 from warplog.plan import Plan
+from warplog.provenance import now
 from warplog.records import sha256_file, sha256_of
 
 _JUDGED = ("time/*/*/*.json", "extract/*/*/*.json", "aa/round*/time/*/*/*.json", "campaign/*.json")
@@ -53,10 +56,10 @@ class Judging:
         """The campaigns of the history that are there: recorded ones, results/, and what a folder holds."""
         chosen = self.plan.settings["history"]
         names = [chosen] if isinstance(chosen, str) else chosen
-        everything = [str(layout.RECORDED), str(layout.RESULTS)]
-        return [
-            str(place) for name in (everything if names == ["all"] else names) for place in _campaigns(name)
-        ]
+        if names != ["all"]:
+            return [str(place) for name in names for place in _campaigns(name)]
+        found = sorted(path.parent for path in layout.RECORDED.glob("*/time") if path.is_dir())
+        return [str(place) for place in (*found, layout.RESULTS) if (place / "time").is_dir()]
 
     def history_state(self, wildcards: Any) -> str:
         """Hash of the campaigns of the history."""
@@ -80,7 +83,8 @@ class Judging:
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
             store = Path(self.plan.tracking_uri().removeprefix("sqlite:///"))
-            return str(store.stat().st_mtime_ns) if store.is_file() else ""
+            here = store.is_file() and "MLFLOW_TRACKING_URI" not in os.environ
+            return str(store.stat().st_mtime_ns) if here else now()  # a server is asked each time
         if name == PARENTS:
             return self.plan.table_contract()
         folder = Path(name) if Path(name).is_dir() else layout.recorded_root(name)
@@ -89,7 +93,16 @@ class Judging:
 
 
 def _campaigns(name: str) -> list[Path]:
-    """The results folders that a name of the history means: itself, a recorded campaign, or all in a folder."""
+    """The results folders that a name of the history means: itself, a recorded campaign, or all in a folder.
+
+    Raises:
+        WarplogError: it means none.
+    """
     own = [Path(name), layout.recorded_root(name)]
     found = [folder for folder in own if (folder / "time").is_dir()]
-    return found[:1] or sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
+    found = found[:1] or sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
+    if not found:
+        raise WarplogError(
+            f"config: history: {name!r}: no recorded campaign, results folder or folder of them"
+        )
+    return found
