@@ -96,6 +96,7 @@ def test_every_variant_can_be_compared_with_its_parent(place):
 
 def test_parents_take_their_rounds_with_them(place):
     shifted = parents(load(place / "base"), {("sgemm", "warptile"): "vectorized"})
+    assert len(shifted.rounds) == 3
     assert {key[1] for one in (shifted, *shifted.rounds) for key in one.cases} == {"warptile"}
 
 
