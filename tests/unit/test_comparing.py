@@ -19,7 +19,7 @@ from warplog import (
     track,
 )
 from warplog.campaign_samples import load
-from warplog.campaign_sources import Sources, parents
+from warplog.compared_campaigns import Sources, parent_of, parents
 from warplog.errors import WarplogError
 from warplog.records import read_json
 
@@ -84,9 +84,9 @@ def test_what_is_tracked_can_be_compared(tmp_path):
 
 
 def test_every_variant_can_be_compared_with_its_parent(place):
-    parent_of = catalog.parents({"sgemm": FAMILY})
-    assert parent_of["sgemm", "gmem_coalesced"] == "naive"
-    found = comparison.run(["parents", str(place / "base")], Sources(place), parent_of=parent_of)
+    above = parent_of({"sgemm": FAMILY})
+    assert above["sgemm", "gmem_coalesced"] == "naive"
+    found = comparison.run(["parents", str(place / "base")], Sources(place), above=above)
     row = next(row for row in found.rows if (row.variant, row.case) == ("gmem_coalesced", "4096"))
     assert (row.word, row.verdict.time.ratio < 0.1) == ("FASTER", True)
     assert "naive" not in {row.variant for row in found.rows}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from warplog import build, catalog, plan, toolchain
+from warplog.compared_campaigns import parent_of
 from warplog.gpu.problem import Problem
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "kernels"
@@ -26,9 +27,7 @@ def test_the_names_say_the_planted_change():
         "steps_minus_2_percent": 0.98,
         "steps_plus_0_2_percent": 1.002,
     }
-    assert catalog.parents({"planted": FAMILY}).keys() == {
-        ("planted", name) for name in STEPS if name != "steps"
-    }
+    assert parent_of({"planted": FAMILY}).keys() == {("planted", name) for name in STEPS if name != "steps"}
 
 
 @pytest.mark.parametrize("steps", [64, 65, 1000])

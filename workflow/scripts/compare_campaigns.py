@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from warplog import catalog, comparison, comparison_figure, comparison_text, track
-from warplog.campaign_sources import Sources
+from warplog import comparison, comparison_figure, comparison_text, track
+from warplog.compared_campaigns import Sources, parent_of
 from warplog.job import job
 from warplog.plan import make_plan
 from warplog.records import write_text
@@ -14,7 +14,7 @@ from warplog.records import write_text
 def main(config: dict[str, Any], names: list[str], uri: str, outputs: dict[str, Path]) -> None:
     plan = make_plan(config)
     sources = Sources(Path(), uri, plan.gpu)
-    found = comparison.run(names, sources, parent_of=catalog.parents(plan.families))
+    found = comparison.run(names, sources, above=parent_of(plan.families))
     write_text(outputs["json"], comparison_text.as_json(found))
     write_text(outputs["csv"], comparison_text.as_csv(found))
     write_text(outputs["markdown"], comparison_text.as_markdown(found))

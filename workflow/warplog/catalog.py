@@ -150,11 +150,6 @@ def load(folders: Sequence[Path]) -> dict[str, Family]:
     return families
 
 
-def parents(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:
-    """(family, variant) -> the variant that it improves on; variants without one are left out."""
-    return {(f.name, v.name): v.parent for f in families.values() for v in f.variants if v.parent}
-
-
 def load_family(path: Path) -> Family:
     """One family.yaml.
 

@@ -161,7 +161,7 @@ def _share(text: str) -> float:
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog import catalog, comparison, comparison_text
-    from warplog.campaign_sources import PARENTS, Sources
+    from warplog.compared_campaigns import PARENTS, Sources, parent_of
 
     project = _project()
     store = os.environ.get("MLFLOW_TRACKING_URI", "").strip() or f"sqlite:///{project}/results/mlflow.db"
@@ -170,7 +170,7 @@ def _compare(options: argparse.Namespace) -> int:
         (options.a, options.b, *options.again),
         Sources(project, store, options.gpu),
         options.min_effect,
-        catalog.parents(catalog.load(folders)),
+        parent_of(catalog.load(folders)),
     )
     if options.json:
         print(comparison_text.as_json(found), end="")

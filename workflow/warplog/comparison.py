@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from warplog import campaign_sources, verdicts
+from warplog import compared_campaigns, verdicts
 from warplog.campaign_samples import CONDITIONS, Campaign, Key, Measured, load_rounds
-from warplog.campaign_sources import PARENTS, Sources
+from warplog.compared_campaigns import PARENTS, Sources
 from warplog.floors import ASSUMED, Floors, measure_floors, same_code
 from warplog.layout import RESULTS
 from warplog.verdicts import Samples, Verdict
@@ -131,11 +131,11 @@ def run(
     names: Sequence[str],
     sources: Sources,
     least: float = verdicts.LEAST_EFFECT,
-    parent_of: Mapping[tuple[str, str], str] | None = None,
+    above: Mapping[tuple[str, str], str] | None = None,
 ) -> Comparison:
     """The comparison of campaigns given by name: A, B, then further runs of A's code.
 
-    Where A is `parents`, every variant of B is compared with its parent in B, by `parent_of`.
+    Where A is `parents`, every variant of B is compared with its parent in B, by `above`.
 
     Raises:
         WarplogError: a campaign is not there or not readable.
@@ -146,7 +146,7 @@ def run(
     first = replace(first, rounds=(*first.rounds, *again))
     floors = floors_of(first, second, sources)
     if names[0] == PARENTS:
-        first = campaign_sources.parents(first, parent_of or {})
+        first = compared_campaigns.parents(first, above or {})
         second = replace(second, cases={k: m for k, m in second.cases.items() if k in first.cases})
     return compare(first, second, floors, least)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import layout
-from warplog.campaign_sources import MLFLOW, PARENTS
+from warplog.compared_campaigns import MLFLOW, PARENTS
 from warplog.errors import WarplogError
 from warplog.plan import Plan
 from warplog.provenance import now

@@ -40,7 +40,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
     "plot": ("figure_*.py",),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
     "track": ("track.py", "mlflow_*.py"),
-    "judge": ("aa.py", "campaign_*.py", "comparison*.py", "floors.py", "history*.py", "verdicts.py"),
+    "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
 }
 
 

@@ -13,43 +13,10 @@ from warplog import catalog, device, layout, schema, tuned
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.contract import Case
+from warplog.defaults import DEFAULTS
 from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
-DEFAULTS: Mapping[str, Any] = {
-    "families": "all",
-    "variants": "all",
-    "cases": "all",
-    "kernel_folders": [],
-    "gpu": "auto",
-    "mode": "auto",
-    "recorded": "h200",
-    "campaign": "auto",
-    "commit": "auto",
-    "check": {"rounds": 3, "timeout_s": 60},
-    "sanitize": {
-        "tools": ["memcheck", "racecheck", "initcheck", "synccheck"],
-        "largest_elements": 300_000,
-        "timeout_s": 120,
-    },
-    "time": {
-        "min_samples": 10,
-        "max_samples": 200,
-        "max_seconds": 3.0,
-        "rel_spread": 0.005,
-        "warmup_launches": 3,
-        "warmup_ms": 25,
-        "hot_seconds": 0.2,
-        "timeout_s": 120,
-    },
-    "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
-    "tune": {"minutes": 10, "timeout_s": 60},
-    "track": {"uri": "sqlite:///results/mlflow.db"},
-    "baseline": "auto",
-    "candidate": "results",
-    "aa": {"rounds": 3},
-    "history": "all",
-}
 FIGURES = Path("workflow/scripts/figures")
 TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus")
 

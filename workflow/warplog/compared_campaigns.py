@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog import layout, mlflow_connection
 from warplog.campaign_samples import Campaign, Key, Measured, load
+from warplog.catalog import Family
 from warplog.errors import WarplogError
 from warplog.records import read_json
 
@@ -59,15 +60,20 @@ def root(name: str, project: Path) -> Path:
     )
 
 
-def parents(campaign: Campaign, parent_of: Mapping[tuple[str, str], str]) -> Campaign:
+def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:
+    """(family, variant) -> the variant that it improves on; variants without one are left out."""
+    return {(f.name, v.name): v.parent for f in families.values() for v in f.variants if v.parent}
+
+
+def parents(campaign: Campaign, above: Mapping[tuple[str, str], str]) -> Campaign:
     """The campaign in which every variant stands for its parent: what a step of a ladder is compared with.
 
-    `parent_of` is (family, variant) -> variant. A variant without a parent, or whose parent was not timed, is
-    left out.
+    `above` is (family, variant) -> variant, see parent_of. A variant without a parent, or whose parent was not timed,
+    is left out.
     """
 
     def shifted(cases: Mapping[Key, Measured]) -> dict[Key, Measured]:
-        wanted = {key: (key[0], parent_of.get(key[:2], ""), key[2]) for key in cases}
+        wanted = {key: (key[0], above.get(key[:2], ""), key[2]) for key in cases}
         return {key: cases[parent] for key, parent in wanted.items() if parent in cases}
 
     rounds = tuple(replace(one, cases=shifted(one.cases)) for one in campaign.rounds)
