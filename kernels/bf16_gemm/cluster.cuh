@@ -28,12 +28,22 @@ struct Cluster {
     static constexpr int BLOCKS = Down * Across, PEERS = Down + Across - 1;
     static_assert(BLOCKS >= 2 && BLOCKS <= 8, "what every device can place");
 
-    int row = cluster_rank() / Across, column = cluster_rank() % Across;  // of this block
+    int row, column;  // of this block
+
+    __host__ __device__ explicit Cluster(int rank) : row(rank / Across), column(rank % Across) {}
 
     // The rank of peer number `i`: first the blocks of this row, then the others of this column.
-    __device__ __forceinline__ int peer(int i) const {
+    __host__ __device__ __forceinline__ int peer(int i) const {
         const int other = i - Across;
         return i < Across ? row * Across + i : (other + (other >= row)) * Across + column;
+    }
+
+    // A bit for the rank of each block of this row, and of this column.
+    __host__ __device__ __forceinline__ int row_mask() const { return ((1 << Across) - 1) << row * Across; }
+    __host__ __device__ __forceinline__ int column_mask() const {
+        int mask = 0;
+        for (int r = 0; r < Down; ++r) mask |= 1 << (r * Across + column);
+        return mask;
     }
 
     // By the producer's thread, after its claim: this block's shares of the rows of A from `a_row` and of B from `b_row`
@@ -44,19 +54,12 @@ struct Cluster {
         constexpr int A_SHARE = BM / Across, B_SHARE = Columns / Down;
         static_assert(A_SHARE % 8 == 0 && B_SHARE % 8 == 0, "a share is whole atoms of the swizzle");
         load_share<Across>(ring.a() + column * A_SHARE * BK * 2, a_map, a_row + column * A_SHARE, k0, ring.full(),
-                           ((1 << Across) - 1) << row * Across);
+                           row_mask());
         load_share<Down>(ring.b() + row * B_SHARE * BK * 2, b_map, b_row + row * B_SHARE, k0, ring.full(),
-                         COLUMN_MASK << column);
+                         column_mask());
     }
 
    private:
-    static constexpr int column_mask() {
-        int mask = 0;
-        for (int r = 0; r < Down; ++r) mask |= 1 << r * Across;
-        return mask;
-    }
-    static constexpr int COLUMN_MASK = column_mask();
-
     template <int Receivers>
     __device__ __forceinline__ static void load_share(void* to, const CUtensorMap& map, int first_row, int k0,
                                                       uint64_t* full, int mask) {

@@ -39,7 +39,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     cluster_meet();
 
     // The tiles of a cluster are CLUSTER tiles below one another; one below the last row is computed and not stored.
-    const Neighbours neighbours;
+    const Neighbours neighbours(cluster_rank());
     const int tile_rows = (M - 1) / (BM * CLUSTER) + 1, tile_columns = (N - 1) / BN + 1;
     const int first = blockIdx.x / CLUSTER, stride = gridDim.x / CLUSTER;
     if (threadIdx.x < 128) {

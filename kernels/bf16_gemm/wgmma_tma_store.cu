@@ -98,7 +98,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     if (threadIdx.x == 0) ring.init(Neighbours::PEERS * CONSUMERS * 4);
     cluster_meet();
 
-    const Neighbours neighbours;
+    const Neighbours neighbours(cluster_rank());
     const int first = blockIdx.x / Neighbours::BLOCKS, stride = gridDim.x / Neighbours::BLOCKS;
     if (threadIdx.x < 128) {
         lower_registers<PRODUCER_REGISTERS>();
