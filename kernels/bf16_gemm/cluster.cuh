@@ -48,10 +48,10 @@ struct Cluster {
 
     // By the producer's thread, after its claim: this block's shares of the rows of A from `a_row` and of B from `b_row`
     // on that its tile needs.
-    template <int Columns, int Stages>
-    __device__ __forceinline__ void load(const Ring<Columns, Stages>& ring, const CUtensorMap& a_map,
+    template <int Consumers, int Columns, int Stages>
+    __device__ __forceinline__ void load(const Ring<Consumers, Columns, Stages>& ring, const CUtensorMap& a_map,
                                          const CUtensorMap& b_map, int a_row, int b_row, int k0) const {
-        constexpr int A_SHARE = BM / Across, B_SHARE = Columns / Down;
+        constexpr int A_SHARE = Consumers * ROWS / Across, B_SHARE = Columns / Down;
         static_assert(A_SHARE % 8 == 0 && B_SHARE % 8 == 0, "a share is whole atoms of the swizzle");
         load_share<Across>(ring.a() + column * A_SHARE * BK * 2, a_map, a_row + column * A_SHARE, k0, ring.full(),
                            row_mask());

@@ -10,21 +10,15 @@
 namespace {
 
 constexpr int BK = tma::BOX_COLUMNS;  // terms a step
-constexpr int CONSUMERS = 2;          // warpgroups that multiply; one before them loads
-constexpr int ROWS = wgmma::M;        // that a consumer computes
-constexpr int BM = CONSUMERS * ROWS;  // rows of a block's tile
-constexpr int THREADS = (1 + CONSUMERS) * 128;
+constexpr int ROWS = wgmma::M;        // that a consumer, one warpgroup, computes
 
-// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
-
-// `Stages` stages, each BM rows of A, then Columns rows of B, in the order of mbarrier.cuh. Every thread walks it with a
-// turn of its own, through the same tiles and steps in the same order.
-template <int Columns, int Stages>
+// `Stages` stages, each 64 rows of A for every consumer, then Columns rows of B, in the order of mbarrier.cuh. Every
+// thread walks it with a turn of its own, through the same tiles and steps in the same order.
+template <int Consumers, int Columns, int Stages>
 struct Ring {
     static_assert(Columns == 64 || Columns == 128 || Columns == 256, "the widths of wgmma.cuh");
     static_assert(Stages >= 2, "a consumer keeps one stage more than the one it waits for");
-    static constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = A_BYTES + Columns * BK * 2;
+    static constexpr int A_BYTES = Consumers * ROWS * BK * 2, STAGE_BYTES = A_BYTES + Columns * BK * 2;
     static constexpr int BYTES = Stages * STAGE_BYTES;
 
     struct Barriers {

@@ -25,7 +25,12 @@
 #include "cluster.cuh"
 #include "tiles.cuh"
 
-using TileRing = Ring<BN, STAGES>;
+constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
+constexpr int THREADS = (1 + CONSUMERS) * 128;
+// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
+
+using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
 constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
 

@@ -25,7 +25,9 @@
 #include "ring.cuh"
 #include "tiles.cuh"
 
-using TileRing = Ring<BN, STAGES>;
+constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
+constexpr int THREADS = (1 + CONSUMERS) * 128;
+using TileRing = Ring<CONSUMERS, BN, STAGES>;
 constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
 
 __global__ void __launch_bounds__(THREADS, 1)

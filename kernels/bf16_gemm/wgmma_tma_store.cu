@@ -1,5 +1,5 @@
-// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix: the results leave through shared memory and the copy engine. With
-// other parameters: wgmma_four_blocks, wgmma_staggered.
+// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks: the results leave through shared memory and the copy
+// engine.
 //
 // Idea         wgmma_tma_store: a consumer turns 64 columns of its results at a time into bf16, lays them into shared
 //              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes a
@@ -9,21 +9,17 @@
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
 //              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one below:
 //              24 KiB a step and block from L2 instead of 32.
-//              wgmma_staggered (LEAD = 1): the second consumer starts a step late. So it still multiplies while the first
-//              one stores, and the other way round: the tensor cores do not rest between two tiles.
 // Expected     758 TFLOP/s on an H100 where its parent has 747 (Gordic), 757 at 4096 and 798 at 8192 for the public
 //              kernel on an H200; 762 and 801 along the Hilbert curve; 772 and 809 with stmatrix. No bank conflicts.
 // Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup for each box.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
 //              lies outside C.
 // Source       PTX ISA, cp.async.bulk.tensor, stmatrix, fence.proxy.async; A. Gordic, Anatomy of high performance
-//              matmul kernels; D. Hilbert's curve after J. Skilling, Programming the Hilbert curve; the last two are our
-//              own.
+//              matmul kernels; D. Hilbert, Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck; NVIDIA CUTLASS.
 //
-// Why it cannot deadlock: see cluster.cuh. A consumer that starts late waits for the first phase of a stage that the producer
-// loads whatever the consumers do, and only where the tile has so many steps. The boxes: one thread of a
-// consumer commits all of its stores and waits until all but the newest have been read, before its warpgroup writes the
-// oldest box again; it waits for the last ones before the block ends.
+// Why it cannot deadlock: see cluster.cuh. The boxes: one thread of a consumer commits all of its stores and waits until
+// all but the newest have been read, before its warpgroup writes the oldest box again; it waits for the last ones before
+// the block ends.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -33,14 +29,18 @@
 #include "cluster.cuh"
 #include "tiles.cuh"
 
+constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
+constexpr int THREADS = (1 + CONSUMERS) * 128;
+// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
+
 constexpr int BOX = tma::BOX_COLUMNS, BOX_BYTES = ROWS * BOX * 2;  // results that a consumer stores at a time
 
-using TileRing = Ring<BN, STAGES>;
+using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<DOWN, ACROSS>;
 constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + tma::ATOM_BYTES;  // with room to align
 
 static_assert(BN / BOX % BOXES == 0, "every tile begins with the first box");
-static_assert(LEAD < STAGES, "the stage that the late consumer waits for is loaded before any is given back");
 
 // Columns 64 * part .. 64 * part + 63 of a warpgroup's results as bf16 into `box`. The 16-byte chunk c of a row lies at
 // place c ^ (row % 8), so that what a warp writes at a time lies in different banks, eight rows by 16 bytes.
@@ -95,7 +95,10 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     TileRing ring(tma::align(shared), barriers);  // at the same place in every block
-    if (threadIdx.x == 0) ring.init(Neighbours::PEERS * CONSUMERS * 4);
+    if (threadIdx.x == 0) {
+        tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
+        ring.init(Neighbours::PEERS * CONSUMERS * 4);
+    }
     cluster_meet();
 
     const Neighbours neighbours(cluster_rank());
@@ -122,8 +125,6 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
         const auto give_back = [&](int stage) {
             if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
         };
-        if (LEAD > 0 && consumer > 0 && first < tile_rows * tile_columns && K > LEAD * BK)
-            mbarrier::wait(&barriers.full[LEAD], 0);
         for (int index = first; index < tile_rows * tile_columns; index += stride) {
             const tiles::Tile tile = tile_at(index, tile_rows, tile_columns);
             const int row = (tile.row * DOWN + neighbours.row) * BM + consumer * ROWS;
