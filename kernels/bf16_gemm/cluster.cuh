@@ -51,15 +51,22 @@ struct Cluster {
     template <int Consumers, int Columns, int Stages>
     __device__ __forceinline__ void load(const Ring<Consumers, Columns, Stages>& ring, const CUtensorMap& a_map,
                                          const CUtensorMap& b_map, int a_row, int b_row, int k0) const {
-        constexpr int A_SHARE = Consumers * ROWS / Across, B_SHARE = Columns / Down;
-        static_assert(A_SHARE % 8 == 0 && B_SHARE % 8 == 0, "a share is whole atoms of the swizzle");
-        load_share<Across>(ring.a() + column * A_SHARE * BK * 2, a_map, a_row + column * A_SHARE, k0, ring.full(),
+        constexpr int SHARE = Consumers * ROWS / Across;
+        static_assert(SHARE % 8 == 0, "a share is whole atoms of the swizzle");
+        load_share<Across>(ring.a() + column * SHARE * BK * 2, a_map, a_row + column * SHARE, k0, ring.full(),
                            row_mask());
-        load_share<Down>(ring.b() + row * B_SHARE * BK * 2, b_map, b_row + row * B_SHARE, k0, ring.full(),
-                         column_mask());
+        load_b(ring, b_map, b_row, k0);
+    }
+    template <int Consumers, int Columns, int Stages>
+    __device__ __forceinline__ void load_b(const Ring<Consumers, Columns, Stages>& ring, const CUtensorMap& b_map,
+                                           int b_row, int k0) const {
+        constexpr int SHARE = Columns / Down;
+        static_assert(SHARE % 8 == 0, "a share is whole atoms of the swizzle");
+        load_share<Down>(ring.b() + row * SHARE * BK * 2, b_map, b_row + row * SHARE, k0, ring.full(), column_mask());
     }
 
    private:
+    // A share of `first_row` and the rows below, as many as the map's box has, for all blocks in `mask`.
     template <int Receivers>
     __device__ __forceinline__ static void load_share(void* to, const CUtensorMap& map, int first_row, int k0,
                                                       uint64_t* full, int mask) {

@@ -46,14 +46,23 @@ struct Ring {
     __device__ __forceinline__ uint64_t* empty() const { return &barriers.empty[turn.stage]; }
 
     // By the producer's thread, before it loads the stage: its readers are done, and what `full` waits for is said.
-    __device__ __forceinline__ void claim() const {
+    __device__ __forceinline__ void claim(int bytes = STAGE_BYTES) const {
         mbarrier::wait(empty(), turn.parity ^ 1);
-        mbarrier::expect(full(), STAGE_BYTES);
+        mbarrier::expect(full(), bytes);
     }
 
     // By the producer's thread, before a block of a cluster ends: until every arrival at its barriers has come.
     __device__ __forceinline__ void drain() {
         for (int s = 0; s < Stages; ++s, turn.advance()) mbarrier::wait(empty(), turn.parity ^ 1);
+    }
+
+    // By a consumer that has no rows in a tile: its stages pass by.
+    template <typename GiveBack>
+    __device__ __forceinline__ void skip(int K, const GiveBack& give_back) {
+        for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+            mbarrier::wait(full(), turn.parity);
+            give_back(turn.stage);
+        }
     }
 
     // By a consumer: the sums of its rows of one tile over K terms. With InFlight = 1 the products of a step are handed

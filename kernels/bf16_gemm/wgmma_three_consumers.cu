@@ -1,16 +1,18 @@
 // wgmma_three_consumers: a larger tile than a block with a producer can hold.
 //
-// Idea         Shared memory moves 128 bytes a cycle, and 128 x 256 tiles need all of them when the tensor cores are
-//              busy: each of 8 products a step reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB in 1024
-//              cycles, 48 a cycle. 192 x 256 results write 56 KiB in 1536 cycles: 117 a cycle, and a fifth fewer bytes from
-//              L2. Their 384 sums of 128 threads leave no registers for a producer warpgroup: with 512 threads nvcc
-//              grants 128 each, with 416 there are 152, and this wgmma needs 154. So there are three consumers and
-//              nobody else, and one thread of the first loads, a step after it has read what it replaces: by then the
-//              others have read it too.
-// Expected     Our own, not published. 42 rounds of 192 x 256 at 16384 are as much work as 63 of 128 x 256, at 8192 3 %
-//              more than 16 of them, at 4096 12 % more: better than wgmma_stmatrix only at 16384, perhaps at 8192, if
-//              shared memory is what limits it.
-// Cost         No room for boxes: results leave from registers, 16 bytes of a row at a time. Tiles are coarser.
+// Idea         Shared memory moves 128 bytes a cycle, and tiles of 128 x 256 need all of them when the tensor cores are
+//              busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB a step of 1024
+//              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
+//              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have 128
+//              registers, of three and a warp 152, and this product needs 154. So there are three consumers and nobody
+//              else, and one thread of the first one loads, a step after it has read what it replaces: by then the others
+//              have read it too.
+//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: the third
+//              consumer rests in the last. With less than that for each block, it takes 128.
+// Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
+//              and nothing below.
+// Cost         No room for boxes: results leave from registers, 16 bytes of a row at a time. Work is dealt out in larger
+//              pieces.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
 // Source       PTX ISA; otherwise our own.
 //
@@ -28,65 +30,86 @@
 
 constexpr int CONSUMERS = 3, BM = CONSUMERS * ROWS;
 constexpr int THREADS = CONSUMERS * 128;
+constexpr int TALL = 512, LOW = 128;  // rows that a block takes at a time
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
 constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
 
 static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is on its way");
+static_assert(TALL % BM == LOW && LOW == 2 * ROWS, "what is left of a strip is the rows of two consumers");
 
-// Tiles as blocks of a cluster take them: CLUSTER tiles below one another; one below the last row is not stored.
-struct Walk {
-    int index, rows, columns;
-
-    __device__ __forceinline__ bool goes_on() const { return index < rows * columns; }
-    __device__ __forceinline__ tiles::Tile tile() const { return tiles::along_hilbert(index, rows, columns); }
-    __device__ __forceinline__ void advance() { index += gridDim.x / CLUSTER; }
+// How C is dealt out: strips of `strip` rows and a tile's columns, those of a cluster's blocks below one another.
+struct Strips {
+    int strip, down, across;
 };
 
-// The loader's place in the same walk, STAGES steps ahead at first.
-struct Loader {
-    TileRing ring;
-    Walk walk;
-    tiles::Tile tile;
-    int k0;
+// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below C
+// for every block is left out. In shared memory, so without a constructor.
+struct Walk {
+    int index, row, column;  // of the cluster's strips
+    int top;                 // of the tile within the strip
 
-    __device__ Loader(const TileRing& start, const Walk& first)
-        : ring(start), walk(first), tile(first.tile()), k0(0) {}
-
-    // Loads one more step, where there is one, once its stage has been given back.
-    __device__ __forceinline__ void advance(const Neighbours& neighbours, const CUtensorMap& a_map,
-                                            const CUtensorMap& b_map, int K) {
-        if (!walk.goes_on()) return;
-        ring.claim();
-        neighbours.load(ring, a_map, b_map, (tile.row * CLUSTER + neighbours.row) * BM, tile.column * BN, k0);
-        ring.turn.advance();
-        k0 += BK;
-        if (k0 < K) return;
-        k0 = 0;
-        walk.advance();
-        tile = walk.tile();
+    __device__ __forceinline__ void start(int at, const Strips& strips) {
+        index = at;
+        if (!goes_on(strips)) return;
+        const tiles::Tile tile = tiles::along_hilbert(at, strips.down, strips.across);
+        row = tile.row, column = tile.column, top = 0;
     }
+    __device__ __forceinline__ bool goes_on(const Strips& strips) const { return index < strips.down * strips.across; }
+    __device__ __forceinline__ int first_row(const Strips& strips) const { return row * CLUSTER * strips.strip + top; }
+    __device__ __forceinline__ int rows(const Strips& strips) const { return min(BM, strips.strip - top); }
+    __device__ __forceinline__ void advance(const Strips& strips, int M) {
+        top += BM;
+        if (top >= strips.strip || first_row(strips) >= M) start(index + gridDim.x / CLUSTER, strips);
+    }
+};
+
+// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register that
+// a thread has, all have.
+struct Loader {
+    Walk walk;
+    int k0, stage, parity;
 };
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_three_consumers(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
-                                    __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+                                    __nv_bfloat16* __restrict__ C, int M, int N, int K,
+                                    const __grid_constant__ Strips strips) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
+    __shared__ Loader loader;
     TileRing ring(tma::align(shared), barriers);  // at the same place in every block
-    if (threadIdx.x == 0) {
+    const Neighbours neighbours(cluster_rank());
+    const int cluster = blockIdx.x / CLUSTER;
+    const bool loads = threadIdx.x == 0;
+    if (loads) {
         tma::prefetch(a_map), tma::prefetch(b_map);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
+        loader.walk.start(cluster, strips);
+        loader.k0 = loader.stage = loader.parity = 0;
     }
     cluster_meet();
 
-    const Neighbours neighbours(cluster_rank());
-    Walk walk = {static_cast<int>(blockIdx.x) / CLUSTER, (M - 1) / (BM * CLUSTER) + 1, (N - 1) / BN + 1};
-    Loader loader(ring, walk);
-    const bool loads = threadIdx.x == 0;
+    // Loads one more step, where there is one, once its stage has been given back.
+    const auto load_next = [&] {
+        if (!loader.walk.goes_on(strips)) return;
+        TileRing ahead = ring;
+        ahead.turn.stage = loader.stage, ahead.turn.parity = loader.parity;
+        const int row = loader.walk.first_row(strips) + neighbours.row * strips.strip, rows = loader.walk.rows(strips);
+        ahead.claim(TileRing::STAGE_BYTES - (BM - rows) * BK * 2);
+#pragma unroll 1
+        for (int r = 0; r < rows; r += ROWS) tma::load(ahead.a() + r * BK * 2, a_map, row + r, loader.k0, ahead.full());
+        neighbours.load_b(ahead, b_map, loader.walk.column * BN, loader.k0);
+        ahead.turn.advance();
+        loader.stage = ahead.turn.stage, loader.parity = ahead.turn.parity;
+        loader.k0 += BK;
+        if (loader.k0 < K) return;
+        loader.k0 = 0;
+        loader.walk.advance(strips, M);
+    };
     if (loads)
-        for (int s = 0; s < STAGES; ++s) loader.advance(neighbours, a_map, b_map, K);
+        for (int s = 0; s < STAGES; ++s) load_next();
 
     const int consumer = threadIdx.x / 128, lane = threadIdx.x % 32;
     const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
@@ -94,24 +117,31 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     bool is_first = true;
     const auto give_back = [&](int stage) {
         if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
-        if (loads && !is_first) loader.advance(neighbours, a_map, b_map, K);  // the stage given back before this one
+        if (loads && !is_first) load_next();  // the stage given back before this one
         is_first = false;
     };
-    for (; walk.goes_on(); walk.advance()) {
-        const tiles::Tile tile = walk.tile();
+    Walk walk;
+    for (walk.start(cluster, strips); walk.goes_on(strips); walk.advance(strips, M)) {
+        if (consumer * ROWS >= walk.rows(strips)) {
+            ring.skip(K, give_back);
+            continue;
+        }
         float sum[BN / 2];
         ring.multiply<1>(sum, consumer, K, give_back);
-        const int row = (tile.row * CLUSTER + neighbours.row) * BM + consumer * ROWS;
-        wgmma::store<true>(sum, C, row, tile.column * BN, M, N);
+        const int row = walk.first_row(strips) + neighbours.row * strips.strip + consumer * ROWS;
+        wgmma::store<true>(sum, C, row, walk.column * BN, M, N);
     }
-    if (loads) loader.ring.drain();
+    if (loads) {
+        ring.turn.stage = loader.stage, ring.turn.parity = loader.parity;
+        ring.drain();
+    }
 }
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
     thread_local tma::Map a_map, b_map;
     int clusters = 0;
-    cudaError_t error = a_map.describe(A, M, K, BM);
+    cudaError_t error = a_map.describe(A, M, K, ROWS);
     if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
     if (error == cudaSuccess)
         error = cudaFuncSetAttribute(bf16_gemm_wgmma_three_consumers, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -119,9 +149,14 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
     if (error == cudaSuccess)
         error = resident_clusters(bf16_gemm_wgmma_three_consumers, CLUSTER, THREADS, SHARED_BYTES, &clusters);
     if (error != cudaSuccess) return error;
-    const int tile_count = ((M - 1) / (BM * CLUSTER) + 1) * ((N - 1) / BN + 1);
-    clusters = tiles::even_workers(tile_count, clusters);
+    constexpr double NEARLY_ALL = 0.9;  // clusters must have a tall strip, or all take low ones
+    Strips strips = {TALL, (M - 1) / (TALL * CLUSTER) + 1, (N - 1) / BN + 1};
+    if (strips.down * strips.across < NEARLY_ALL * clusters) {
+        strips.strip = LOW;
+        strips.down = (M - 1) / (LOW * CLUSTER) + 1;
+    }
+    clusters = tiles::even_workers(strips.down * strips.across, clusters);
     bf16_gemm_wgmma_three_consumers<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C,
-                                                                                           M, N, K);
+                                                                                           M, N, K, strips);
     return cudaGetLastError();
 }
