@@ -11,8 +11,8 @@
 //              consumer rests in the last. With less than that for each block, it takes 128.
 // Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
 //              and nothing below.
-// Cost         No room for boxes: results leave from registers, 16 bytes of a row at a time. Work is dealt out in larger
-//              pieces.
+// Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they have
+//              of 32 columns. Work is dealt out in larger pieces.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
 // Source       PTX ISA; otherwise our own.
 //
@@ -129,7 +129,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
         float sum[BN / 2];
         ring.multiply<1>(sum, consumer, K, give_back);
         const int row = walk.first_row(strips) + neighbours.row * strips.strip + consumer * ROWS;
-        wgmma::store<true>(sum, C, row, walk.column * BN, M, N);
+        wgmma::store_wide(sum, C, row, walk.column * BN, M, N);
     }
     if (loads) {
         ring.turn.stage = loader.stage, ring.turn.parity = loader.parity;
