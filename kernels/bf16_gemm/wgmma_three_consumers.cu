@@ -5,10 +5,10 @@
 //              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
 //              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have 128
 //              registers, of three and a warp 152, and this product needs 154. So there are three consumers and nobody
-//              else, and one thread of the first one loads, a step after it has read what it replaces: by then the others
-//              have read it too.
-//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: the third
-//              consumer rests in the last. With less than that for each block, it takes 128.
+//              else, and one thread of the third one loads, a step after it has read what it replaces: by then the others
+//              have read it too, or soon will.
+//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: in the last
+//              the third consumer does nothing but load. With less than that for each block, it takes 128.
 // Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
 //              and nothing below.
 // Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they have
@@ -29,7 +29,7 @@
 #include "tiles.cuh"
 
 constexpr int CONSUMERS = 3, BM = CONSUMERS * ROWS;
-constexpr int THREADS = CONSUMERS * 128;
+constexpr int THREADS = CONSUMERS * 128, LOADER = 2 * 128;  // the first thread of the third consumer
 constexpr int TALL = 512, LOW = 128;  // rows that a block takes at a time
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
@@ -73,18 +73,19 @@ struct Loader {
 };
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
-    bf16_gemm_wgmma_three_consumers(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
-                                    __nv_bfloat16* __restrict__ C, int M, int N, int K,
-                                    const __grid_constant__ Strips strips) {
+    bf16_gemm_wgmma_three_consumers(const __grid_constant__ CUtensorMap a_map,
+                                    const __grid_constant__ CUtensorMap low_a_map,
+                                    const __grid_constant__ CUtensorMap b_map, __nv_bfloat16* __restrict__ C, int M,
+                                    int N, int K, const __grid_constant__ Strips strips) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Loader loader;
     TileRing ring(tma::align(shared), barriers);  // at the same place in every block
     const Neighbours neighbours(cluster_rank());
     const int cluster = blockIdx.x / CLUSTER;
-    const bool loads = threadIdx.x == 0;
+    const bool loads = threadIdx.x == LOADER;
     if (loads) {
-        tma::prefetch(a_map), tma::prefetch(b_map);
+        tma::prefetch(a_map), tma::prefetch(low_a_map), tma::prefetch(b_map);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
         loader.walk.start(cluster, strips);
         loader.k0 = loader.stage = loader.parity = 0;
@@ -98,8 +99,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
         ahead.turn.stage = loader.stage, ahead.turn.parity = loader.parity;
         const int row = loader.walk.first_row(strips) + neighbours.row * strips.strip, rows = loader.walk.rows(strips);
         ahead.claim(TileRing::STAGE_BYTES - (BM - rows) * BK * 2);
-#pragma unroll 1
-        for (int r = 0; r < rows; r += ROWS) tma::load(ahead.a() + r * BK * 2, a_map, row + r, loader.k0, ahead.full());
+        tma::load(ahead.a(), rows == BM ? a_map : low_a_map, row, loader.k0, ahead.full());
         neighbours.load_b(ahead, b_map, loader.walk.column * BN, loader.k0);
         ahead.turn.advance();
         loader.stage = ahead.turn.stage, loader.parity = ahead.turn.parity;
@@ -139,9 +139,10 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
-    thread_local tma::Map a_map, b_map;
+    thread_local tma::Map a_map, low_a_map, b_map;
     int clusters = 0;
-    cudaError_t error = a_map.describe(A, M, K, ROWS);
+    cudaError_t error = a_map.describe(A, M, K, BM);
+    if (error == cudaSuccess) error = low_a_map.describe(A, M, K, LOW);
     if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
     if (error == cudaSuccess)
         error = cudaFuncSetAttribute(bf16_gemm_wgmma_three_consumers, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -156,7 +157,7 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
         strips.down = (M - 1) / (LOW * CLUSTER) + 1;
     }
     clusters = tiles::even_workers(strips.down * strips.across, clusters);
-    bf16_gemm_wgmma_three_consumers<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(a_map.map(), b_map.map(), C,
-                                                                                           M, N, K, strips);
+    bf16_gemm_wgmma_three_consumers<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(
+        a_map.map(), low_a_map.map(), b_map.map(), C, M, N, K, strips);
     return cudaGetLastError();
 }
