@@ -1,5 +1,5 @@
-// What the rungs from wgmma_cluster on share: Down x Across blocks of a cluster that compute neighbouring tiles, and load
-// for one another.
+// What the rungs from wgmma_cluster on share: Down x Across blocks of a cluster that compute neighbouring tiles, and
+// load for one another.
 //
 // Blocks beside one another need the same rows of A, blocks below one another the same rows of B. Each block loads its
 // share of both and TMA's multicast writes it into all that need it. So a block's loads reach its `peers`, those of its
@@ -7,13 +7,13 @@
 //
 // Why it cannot deadlock, and why no phase is mistaken: all blocks of a cluster walk the same tiles of the cluster and
 // the same steps. Use u of a stage, in the terms of mbarrier.cuh:
-//   - `full` of a block takes one arrival (its own producer's claim) and STAGE_BYTES, from its own loads and its peers'.
-//     A peer's part may come before the claim: without that arrival the phase stays open.
+//   - `full` of a block takes one arrival (its own producer's claim) and STAGE_BYTES, of its own loads and its peers'. A
+//     peer's part may come before the claim: without that arrival the phase stays open.
 //   - A peer sends its part of use u only after phase u - 1 of its `empty`, which has an arrival of each warp of each
 //     consumer of its peers, also of those here: they saw phase u - 1 of `full` here end. So bytes of use u never fall
 //     into phase u - 1.
-//   - A consumer arrives for use u after phase u of its `full`, whose bytes every peer sent after phase u - 1 of its own
-//     `empty`. So no arrival for use u falls into phase u - 1 of any `empty`.
+//   - A consumer arrives for use u after phase u of its `full`, whose bytes every peer sent after phase u - 1 of its
+//     own `empty`. So no arrival for use u falls into phase u - 1 of any `empty`.
 // A block stays until its peers' last arrivals have come to it (drain); by then they have its last bytes too.
 #pragma once
 
@@ -46,8 +46,8 @@ struct Cluster {
         return mask;
     }
 
-    // By the producer's thread, after its claim: this block's shares of the rows of A from `a_row` and of B from `b_row`
-    // on that its tile needs.
+    // By the producer's thread, after its claim: this block's shares of the rows of A from `a_row` and of B from
+    // `b_row` on that its tile needs.
     template <int Consumers, int Columns, int Stages>
     __device__ __forceinline__ void load(const Ring<Consumers, Columns, Stages>& ring, const CUtensorMap& a_map,
                                          const CUtensorMap& b_map, int a_row, int b_row, int k0) const {

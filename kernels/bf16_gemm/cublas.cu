@@ -1,9 +1,10 @@
 // cublas: the baseline, the fastest of what NVIDIA's library has for the shape, in bf16 with fp32 sums.
 //
 // Idea         cublasLt names the kernels that its heuristics would take, best guess first. The first launch of a shape
-//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. The library is
-//              column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked for, and of the
-//              two only B (the library's first operand) has to be taken transposed: both have their terms side by side.
+//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. The library
+//              is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked for, and
+//              of the two only B (the library's first operand) has to be taken transposed: both have their terms side
+//              by side.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
 // Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
 //              for the device, some tens of launches; later ones only launch. Within a stream capture nothing can be

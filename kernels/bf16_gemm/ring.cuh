@@ -66,10 +66,11 @@ struct Ring {
     }
 
     // By a consumer: the sums of its rows of one tile over K terms. With InFlight = 1 the products of a step are handed
-    // over before those of the last one are waited for. `give_back(stage)` is called by every thread, once each use of a
-    // stage, when its warp has read it.
+    // over before those of the last one are waited for. `give_back(stage)` is called by every thread, once each use of
+    // a stage, when its warp has read it.
     template <int InFlight, typename GiveBack>
-    __device__ __forceinline__ void multiply(float (&sum)[Columns / 2], int consumer, int K, const GiveBack& give_back) {
+    __device__ __forceinline__ void multiply(float (&sum)[Columns / 2], int consumer, int K,
+                                             const GiveBack& give_back) {
         int held = 0;  // the stage whose products may still run
         for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
             const uint64_t a_rows = wgmma::describe(a() + consumer * ROWS * BK * 2), b_rows = wgmma::describe(b());

@@ -3,10 +3,10 @@
 // Idea         Two blocks of a cluster compute tiles below one another, which need the same rows of B. Each loads its
 //              tile of A and half of B's, and TMA's multicast writes that half into both (cluster.cuh): L2 sends 32 KiB
 //              a step and block instead of 48.
-//              wgmma_cluster_fenced (FENCED = 1): a block that gives a stage back tells the other one by an arrival with
-//              release.cluster, as for data that it wrote. But a consumer only read. sm_90 has no fence of a cluster
-//              and takes that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) of each warp in each step, between
-//              two products, and an empty L1 (CCTL.IVALL) for the producer.
+//              wgmma_cluster_fenced (FENCED = 1): a block that gives a stage back tells the other one by an arrival
+//              with release.cluster, as for data that it wrote. But a consumer only read. sm_90 has no fence of a
+//              cluster and takes that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) of each warp in each step,
+//              between two products, and an empty L1 (CCTL.IVALL) for the producer.
 //              wgmma_tuned (TUNED = 1): the producer's registers go to the consumers, and C is written streaming, so
 //              that L2 keeps A and B.
 // Expected     734 TFLOP/s on an H100 where its parent has 704 (Gordic), 736 at 4096 and 786 at 8192 for the public

@@ -14,8 +14,8 @@
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor; libcu++, cuda::barrier; A. Gordic, Anatomy of high
 //              performance matmul kernels; the order of tiles is that of Triton's matmul tutorial.
 //
-// Why it cannot deadlock: as in wgmma_pipelined; producer and consumers walk the same tiles in the same order, and a turn
-// is never reset.
+// Why it cannot deadlock: as in wgmma_pipelined; producer and consumers walk the same tiles in the same order, and a
+// turn is never reset.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -14,9 +14,9 @@
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor, mbarrier; A. Gordic, Anatomy of high performance matmul
 //              kernels; warp specialisation as in CUTLASS.
 //
-// Why it cannot deadlock: producer and consumers walk the same steps in the same order, and each of them arrives at each
-// barrier of a stage once each use. Consumers begin by giving all stages back, so that the producer never waits for a use
-// that was not.
+// Why it cannot deadlock: producer and consumers walk the same steps in the same order, and each of them arrives at
+// each barrier of a stage once each use. Consumers begin by giving all stages back, so that the producer never waits
+// for a use that was not.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -3,22 +3,22 @@
 // Idea         Shared memory moves 128 bytes a cycle, and tiles of 128 x 256 need all of them when the tensor cores are
 //              busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB a step of 1024
 //              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
-//              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have 128
-//              registers, of three and a warp 152, and this product needs 154. So there are three consumers and nobody
-//              else, and one thread of the third one loads, a step after it has read what it replaces: by then the others
-//              have read it too, or soon will.
-//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: in the last
-//              the third consumer does nothing but load. With less than that for each block, it takes 128.
+//              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have
+//              128 registers, of three and a warp 152, and this product needs 154. So there are three consumers and
+//              nobody else, and one thread of the third one loads, a step after it has read what it replaces: by then
+//              the others have read it too, or soon will.
+//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: in the
+//              last the third consumer does nothing but load. With less than that for each block, it takes 128.
 // Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
 //              and nothing below.
-// Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they have
-//              of 32 columns. Work is dealt out in larger pieces.
+// Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they
+//              have of 32 columns. Work is dealt out in larger pieces.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
 // Source       PTX ISA; otherwise our own.
 //
-// Why it cannot deadlock: see cluster.cuh, with a loader in the place of the producer. It waits for the readers of a step
-// only after its own warpgroup has read that step and the next one. What the others, here and in the cluster, need to
-// read a step was loaded before: by loaders that waited for earlier steps only.
+// Why it cannot deadlock: see cluster.cuh, with a loader in the place of the producer. It waits for the readers of a
+// step only after its own warpgroup has read that step and the next one. What the others, here and in the cluster, need
+// to read a step was loaded before: by loaders that waited for earlier steps only.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -44,8 +44,8 @@ struct Strips {
     int strip, down, across;
 };
 
-// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below C
-// for every block is left out. In shared memory, so without a constructor.
+// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below
+// C for every block is left out. In shared memory, so without a constructor.
 struct Walk {
     int index, row, column;  // of the cluster's strips
     int top;                 // of the tile within the strip
@@ -65,8 +65,8 @@ struct Walk {
     }
 };
 
-// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register that
-// a thread has, all have.
+// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register
+// that a thread has, all have.
 struct Loader {
     Walk walk;
     int k0, stage, parity;

@@ -1,25 +1,26 @@
-// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks: the results leave through shared memory and the copy
-// engine.
+// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks: the results leave through shared memory and the
+// copy engine.
 //
 // Idea         wgmma_tma_store: a consumer turns 64 columns of its results at a time into bf16, lays them into shared
-//              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes a
-//              consumer take turns. A store from registers writes 16 bytes of a row, TMA whole lines.
-//              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that those computed at the
-//              same time lie in a square, and the next ones beside it. No more clusters than take as many rounds.
+//              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes
+//              a consumer take turns. A store from registers writes 16 bytes of a row, TMA whole lines.
+//              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that those computed at
+//              the same time lie in a square, and the next ones beside it. No more clusters than take as many rounds.
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
-//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one below:
-//              24 KiB a step and block from L2 instead of 32.
+//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one
+//              below: 24 KiB a step and block from L2 instead of 32.
 // Expected     758 TFLOP/s on an H100 where its parent has 747 (Gordic), 757 at 4096 and 798 at 8192 for the public
 //              kernel on an H200; 762 and 801 along the Hilbert curve; 772 and 809 with stmatrix. No bank conflicts.
 // Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup for each box.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
 //              lies outside C.
 // Source       PTX ISA, cp.async.bulk.tensor, stmatrix, fence.proxy.async; A. Gordic, Anatomy of high performance
-//              matmul kernels; D. Hilbert, Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck; NVIDIA CUTLASS.
+//              matmul kernels; D. Hilbert, Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck; NVIDIA
+//              CUTLASS.
 //
-// Why it cannot deadlock: see cluster.cuh. The boxes: one thread of a consumer commits all of its stores and waits until
-// all but the newest have been read, before its warpgroup writes the oldest box again; it waits for the last ones before
-// the block ends.
+// Why it cannot deadlock: see cluster.cuh. The boxes: one thread of a consumer commits all of its stores and waits
+// until all but the newest have been read, before its warpgroup writes the oldest box again; it waits for the last ones
+// before the block ends.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(THREADS)
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
     const int warp_row = warp / WARPS_N * WM, warp_col = warp % WARPS_N * WN;
 
-    // The copy: a thread keeps its chunk of a row, and every ROW_STEP-th row is its own. What does not exist is zero and
-    // not read: its address is that of the array, which is valid.
+    // The copy: a thread keeps its chunk of a row, and every ROW_STEP-th row is its own. What does not exist is zero
+    // and not read: its address is that of the array, which is valid.
     const int my_row = tid / (BK / CHUNK), my_k = tid % (BK / CHUNK) * CHUNK;
     const __nv_bfloat16* a = A + static_cast<size_t>(block_row + my_row) * K + my_k;
     const __nv_bfloat16* b = B + static_cast<size_t>(block_col + my_row) * K + my_k;
@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(THREADS)
 
     fetch(0, stages[0]);
     for (int k0 = 0, step = 0; k0 < K; k0 += BK, ++step) {
-        // After the barrier this step's tiles are there for all, and nobody reads the last step's, which are filled next.
+        // After the barrier this step's tiles are there for all, and nobody reads the last step's, which are filled
+        // next.
         mma::wait_copies<0>();
         __syncthreads();
         if (k0 + BK < K) fetch(k0 + BK, stages[(step + 1) % 2]);

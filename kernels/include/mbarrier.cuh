@@ -51,8 +51,8 @@ __device__ __forceinline__ void signal(uint32_t barrier_address) {
     asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(barrier_address) : "memory");
 }
 
-// Arrives at the same barrier of block `rank` of the cluster, and what this thread wrote is seen there by who waits with
-// wait_cluster. On sm_90 that is a fence of the whole GPU (MEMBAR.ALL.GPU) before the arrival, a round trip to L2.
+// Arrives at the same barrier of block `rank` of the cluster, and what this thread wrote is seen there by who waits
+// with wait_cluster. On sm_90 that is a fence of the whole GPU (MEMBAR.ALL.GPU) before the arrival, a round trip to L2.
 __device__ __forceinline__ void arrive_at(uint64_t* barrier, int rank) {
     asm volatile(
         "{\n"

@@ -20,8 +20,8 @@ __host__ __device__ __forceinline__ Tile in_groups(int index, int rows, int colu
     return {first_row + within % group_rows, within / group_rows};
 }
 
-// Place number `distance` of the Hilbert curve through a square of `side` tiles, a power of two: neighbours on the curve
-// are neighbours in the square, and any stretch of it is about as high as wide.
+// Place number `distance` of the Hilbert curve through a square of `side` tiles, a power of two: neighbours on the
+// curve are neighbours in the square, and any stretch of it is about as high as wide.
 __host__ __device__ __forceinline__ Tile on_hilbert_curve(int distance, int side) {
     int row = 0, column = 0;
     for (int half = 1; half < side; half *= 2, distance /= 4) {
@@ -35,8 +35,8 @@ __host__ __device__ __forceinline__ Tile on_hilbert_curve(int distance, int side
     return {row, column};
 }
 
-// Tile number `index` of rows x columns tiles in squares, as large as fit, each along its Hilbert curve; what is left at
-// the lower and right border goes column by column.
+// Tile number `index` of rows x columns tiles in squares, as large as fit, each along its Hilbert curve; what is left
+// at the lower and right border goes column by column.
 __host__ __device__ __forceinline__ Tile along_hilbert(int index, int rows, int columns) {
     int side = 1;
     while (2 * side <= smaller(rows, columns)) side *= 2;
