@@ -7,8 +7,8 @@
 //
 // Why it cannot deadlock, and why no phase is mistaken: all blocks of a cluster walk the same tiles of the cluster and
 // the same steps. Use u of a stage, in the terms of mbarrier.cuh:
-//   - `full` of a block takes one arrival (its own producer's claim) and STAGE_BYTES, of its own loads and its peers'. A
-//     peer's part may come before the claim: without that arrival the phase stays open.
+//   - `full` of a block takes one arrival (its own producer's claim) and STAGE_BYTES, of its own loads and its peers'.
+//     A peer's part may come before the claim: without that arrival the phase stays open.
 //   - A peer sends its part of use u only after phase u - 1 of its `empty`, which has an arrival of each warp of each
 //     consumer of its peers, also of those here: they saw phase u - 1 of `full` here end. So bytes of use u never fall
 //     into phase u - 1.

@@ -104,7 +104,8 @@ class Product {
         const uint64_t bytes = cublas::WORKSPACE_BYTES;
         if (status == 0)
             status = library.set_preference(preference, cublas_lt::MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
-        const uint32_t alignment = alignment_of(on);
+        const uint32_t sums = cublas_lt::SUMS_IN_COMPUTE_TYPE, alignment = alignment_of(on);
+        if (status == 0) status = library.set_preference(preference, cublas_lt::REDUCTION_SCHEMES, &sums, sizeof sums);
         for (const int attribute : cublas_lt::MIN_ALIGNMENTS)
             if (status == 0) status = library.set_preference(preference, attribute, &alignment, sizeof alignment);
         if (status == 0)

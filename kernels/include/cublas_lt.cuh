@@ -15,10 +15,14 @@ using Operation = void*;   // cublasLtMatmulDesc_t
 using Layout = void*;      // cublasLtMatrixLayout_t
 using Preference = void*;  // cublasLtMatmulPreference_t
 
-constexpr int COMPUTE_32F = 68;              // CUBLAS_COMPUTE_32F
-constexpr int TRANSPOSE_A = 3;               // CUBLASLT_MATMUL_DESC_TRANSA, int32
-constexpr int MAX_WORKSPACE_BYTES = 1;       // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64
+constexpr int COMPUTE_32F = 68;                 // CUBLAS_COMPUTE_32F
+constexpr int TRANSPOSE_A = 3;                  // CUBLASLT_MATMUL_DESC_TRANSA, int32
+constexpr int MAX_WORKSPACE_BYTES = 1;          // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64
+constexpr int REDUCTION_SCHEMES = 3;            // CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32
 constexpr int MIN_ALIGNMENTS[] = {5, 6, 7, 8};  // CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_{A,B,C,D}_BYTES, uint32
+
+// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: where K is split, partial sums are not rounded to the type of the result.
+constexpr uint32_t SUMS_IN_COMPUTE_TYPE = 2;
 
 struct Algorithm {  // cublasLtMatmulAlgo_t
     uint64_t data[8];
