@@ -9,9 +9,9 @@
 // Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
 //              for the device, some tens of launches; later ones only launch. Within a stream capture nothing can be
 //              timed: a shape that comes there first gets the first guess, and is timed when it comes again.
-// Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be in the process or on the linker's path;
-//              without it the launch returns cudaErrorSharedObjectInitFailed. One stream at a time: streams that run
-//              side by side would share the workspace.
+// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be in the
+//              process or on the linker's path; without it the launch returns cudaErrorSharedObjectInitFailed. One
+//              stream at a time: streams that run side by side would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic).
 
 #include <cuda_bf16.h>

@@ -8,7 +8,7 @@
 //              cluster and takes that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) of each warp in each step,
 //              between two products, and an empty L1 (CCTL.IVALL) for the producer.
 //              wgmma_tuned (TUNED = 1): the producer's registers go to the consumers, and C is written streaming, so
-//              that L2 keeps A and B.
+//              that L2 keeps A and B. (Sums are not set to zero first: that has been so since wgmma_tma.)
 // Expected     734 TFLOP/s on an H100 where its parent has 704 (Gordic), 736 at 4096 and 786 at 8192 for the public
 //              kernel on an H200; 747, 744 and 789 for wgmma_tuned. Bytes from L2 fall by a third.
 // Cost         A block may refill a stage only when the consumers of both are done with it: they wait for one another.
