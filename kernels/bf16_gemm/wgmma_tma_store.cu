@@ -5,7 +5,7 @@
 //              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes
 //              a consumer take turns. A store from registers writes 16 bytes of a row, TMA whole lines.
 //              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that those computed at
-//              the same time lie in a square, and the next ones beside it. No more clusters than take as many rounds.
+//              the same time lie in a square, and the next ones beside it.
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
 //              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one
 //              below: 24 KiB a step and block from L2 instead of 32.
@@ -153,7 +153,7 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
     if (error != cudaSuccess) return error;
     // The tiles of a cluster are DOWN x ACROSS neighbours; those outside the matrix are computed and not stored.
     const int tile_rows = (M - 1) / (BM * DOWN) + 1, tile_columns = (N - 1) / (BN * ACROSS) + 1;
-    if (HILBERT) clusters = tiles::even_workers(tile_rows * tile_columns, clusters);
+    clusters = tiles::even_workers(tile_rows * tile_columns, clusters);
     bf16_gemm_wgmma_tma_store<<<clusters * Neighbours::BLOCKS, THREADS, SHARED_BYTES, stream>>>(
         a_map.map(), b_map.map(), c_map.map(), tile_rows, tile_columns, K);
     return cudaGetLastError();
