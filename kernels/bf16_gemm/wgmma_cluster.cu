@@ -7,8 +7,8 @@
 //              with release.cluster, as for data that it wrote. But a consumer only read. sm_90 has no fence of a
 //              cluster and takes that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) of each warp in each step,
 //              between two products, and an empty L1 (CCTL.IVALL) for the producer.
-//              wgmma_tuned (TUNED = 1): the producer's registers go to the consumers, C is written streaming, so that L2
-//              keeps A and B, and no more clusters are launched than take as many rounds, so that each has the same
+//              wgmma_tuned (TUNED = 1): the producer's registers go to the consumers, C is written streaming, so that
+//              L2 keeps A and B, and no more clusters are launched than take as many rounds, so that each has the same
 //              work: 64 instead of 66 at 4096. (Sums are not set to zero first: so it has been since wgmma_tma.)
 // Expected     734 TFLOP/s on an H100 where its parent has 704 (Gordic), 736 at 4096 and 786 at 8192 for the public
 //              kernel on an H200; 747, 744 and 789 for wgmma_tuned. Bytes from L2 fall by a third.
