@@ -61,7 +61,7 @@ def capture_nsys(job: Job, check_record: Path, tool: Tool, report: Path, cases: 
 
 def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
     """ncu with clocks and caches as measuring wants them: clocks untouched, every pass from a cold L2."""
-    wanted = counters_to_collect("lean" if metrics == "lean" else "full", compute_capability)
+    wanted = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
     sections = metrics == "sections"
     options = {
         "--config-file": "off",

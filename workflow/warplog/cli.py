@@ -77,9 +77,15 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
     doctor.description = (
-        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work."
+        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work, or --oracle"
+        " found a wrong number."
     )
     doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.add_argument(
+        "--oracle",
+        action="store_true",
+        help="run the kernels whose true answers are known (`snakemake oracle`)",
+    )
     doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
     doctor.set_defaults(command=_doctor)
 
@@ -182,6 +188,10 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    if options.oracle:
+        from warplog import oracle_report
+
+        return oracle_report.run(options.project or _project(), sys.stdout)
     from warplog import doctor
 
     findings = doctor.examine(options.project or _project())

@@ -1,7 +1,8 @@
 """The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,30 @@ class Requires:
         """'' where the case fits, else the reason."""
         misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
         return f"needs {' and '.join(misfits)}" if misfits else ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What kernels whose answer is known must show: a quantity, and its true value at each of the cases.
+
+    `expected` is a formula of the case's values and of other quantities, or a name (a stall reason, a
+    resource). `minus` is a case whose quantity is taken off first. The measured value may differ by
+    `relative` times the expected one plus `absolute`; with `at_least` it may be any larger one.
+    """
+
+    name: str
+    cases: tuple[str, ...]
+    quantity: str
+    expected: str | float
+    minus: str = ""
+    relative: float = 0.0
+    absolute: float = 0.0
+    at_least: bool = False
+
+
+def matching(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The names in their order that any pattern fits (`*`, `?`, `[...]`); a pattern that fits none stays itself."""
+    known = list(names)
+    wanted = list(patterns)
+    strangers = [p for p in wanted if not any(fnmatchcase(name, p) for name in known)]
+    return (*(name for name in known if any(fnmatchcase(name, p) for p in wanted)), *strangers)

@@ -55,7 +55,7 @@ class Plan:
     """What is run.
 
     Attributes:
-        chosen: the variants of each family, in ladder order.
+        families: all that the catalogue holds; chosen: the variants of those that are run, in ladder order.
         cases: the timed cases of each family.
         gpu: slug of the GPU whose numbers are shown; arch: the architecture to compile for.
         live: whether measuring runs here; else `root` is the recorded campaign.
@@ -73,16 +73,22 @@ class Plan:
     root: Path
     message: str
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """(family, variant) of all that is run."""
-        return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
+    def oracle(self) -> dict[str, tuple[Variant, ...]]:
+        """The variants whose true answers are known (families with `probes`), chosen or not."""
+        return {f.name: f.variants for f in self.families.values() if f.probes}
 
-    def files(self, stage: str) -> list[str]:
+    def pairs(self, oracle: bool = False) -> list[tuple[str, str]]:
+        """(family, variant) of all that is run, or of the oracle."""
+        chosen = self.oracle() if oracle else self.chosen
+        return [(f, v.name) for f, variants in chosen.items() for v in variants]
+
+    def files(self, stage: str, oracle: bool = False) -> list[str]:
         """All records of a stage: 'build' is always made here, the others lie below `root`."""
+        pairs = self.pairs(oracle)
         if stage == "build":
-            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in self.pairs()]
+            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in pairs]
             return [str(folder / "record.json") for folder in folders]
-        files = [layout.record(self.root, stage, self.gpu, *pair) for pair in self.pairs()]
+        files = [layout.record(self.root, stage, self.gpu, *pair) for pair in pairs]
         return [str(f) for f in files if self.live or f.is_file()]
 
     def campaign(self) -> str:
@@ -142,11 +148,11 @@ class Plan:
         """Names of the tables."""
         return TABLES
 
-    def table_contract(self) -> str:
+    def table_contract(self, oracle: bool = False) -> str:
         """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
-        return sha256_of(
-            [sha256_file(f.file) for f in self.families.values()], dict(self.cases), self.pairs()
-        )
+        chosen = self.oracle() if oracle else self.chosen
+        files = [sha256_file(self.families[f].file) for f in chosen]
+        return sha256_of(files, {f: self.cases[f] for f in chosen}, self.pairs(oracle))
 
     def tracking_uri(self) -> str:
         """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
@@ -198,8 +204,14 @@ class Plan:
         return sha256_of(_values(family.cases), self.settings["time"])
 
     def captured_cases(self, wildcards: Any) -> list[str]:
-        """Names of the cases that the profilers capture."""
-        return [c for c in self.families[wildcards.family].profile_cases if c in self.cases[wildcards.family]]
+        """Names of the cases that the profilers capture: chosen ones, and those that are never timed."""
+        family, chosen = self.families[wildcards.family], self.cases[wildcards.family]
+        return [c for c in family.profile_cases if c in chosen or c not in family.cases]
+
+    def profile_settings(self, wildcards: Any) -> dict[str, Any]:
+        """What is captured: of the oracle, less the dear counters that none of its probes needs."""
+        cheaper = {"metrics": "tensor"} if self.families[wildcards.family].probes else {}
+        return {**self.settings["profile"], **cheaper}
 
     def nsys_cases(self, wildcards: Any) -> list[str]:
         """Names of the cases that nsys captures: of a variant that calls a library, every timed one."""
@@ -221,7 +233,8 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
-    cases = choose_cases(settings["cases"], {f: families[f] for f in chosen})
+    cases = {f.name: tuple(f.cases) for f in families.values()}
+    cases |= choose_cases(settings["cases"], {f: families[f] for f in chosen})
     found = None if settings["mode"] == "recorded" else device.detect()
     live = settings["mode"] == "live" or found is not None
     root = layout.RESULTS
@@ -236,7 +249,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
             f"{why}: using the recorded campaign {record['campaign']}"
             f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
         )
-    families = tuned.with_winners({f: families[f] for f in chosen}, gpu)
+    families |= tuned.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
