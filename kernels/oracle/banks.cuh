@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(BANK_THREADS) bank_stride(const float* x, floa
 }
 
 // Column k of a row-major tile, s[warp][k]: all lanes of a warp read the same word, and that is one pass. The words are
-// zeros, which the compiler does not know of: x READS times, and READS words.
+// zeros, which the compiler cannot know (a NaN less itself is none): they are added to x, READS times.
 __global__ void __launch_bounds__(BANK_THREADS) bank_broadcast(const float* x, float* y) {
     __shared__ float words[BANK_WARPS][32];
     const int i = blockIdx.x * BANK_THREADS + threadIdx.x;
@@ -58,12 +58,12 @@ __global__ void __launch_bounds__(BANK_THREADS) bank_vector(const float* x, floa
     const int i = blockIdx.x * BANK_THREADS + threadIdx.x;
     const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(words + threadIdx.x));
     const float v = x[i], zero = v - v;
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %2, %2};" ::"r"(address), "f"(v), "f"(zero) : "memory");
+    asm volatile("st.volatile.shared.v4.f32 [%0], {%1, %2, %2, %2};" ::"r"(address), "f"(v), "f"(zero) : "memory");
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < READS; ++k) {
         float4 word;
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+        asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(word.x), "=f"(word.y), "=f"(word.z), "=f"(word.w)
                      : "r"(address)
                      : "memory");

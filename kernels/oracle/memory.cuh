@@ -13,11 +13,14 @@ __global__ void copy_known_bytes(const float4* __restrict__ x, float4* __restric
     y[i] = make_float4(v.x + 1, v.y + 1, v.z + 1, v.w + 1);
 }
 
-// Every load and every store of a warp touches `sectors` sectors: 1, 2, 4, 8, 16 or 32. n = 8 * sectors for each warp.
-__global__ void touch_sectors(const float* __restrict__ x, float* __restrict__ y, int sectors) {
+// Every load and every store of a warp touches SECTORS sectors. n = 8 * SECTORS for each warp.
+template <int SECTORS>
+__global__ void touch_sectors(const float* __restrict__ x, float* __restrict__ y) {
+    static_assert(SECTORS >= 1 && 32 % SECTORS == 0, "1, 2, 4, 8, 16 or 32");
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    for (int step = 0; step < patterns::steps(sectors); ++step) {
-        const int i = warp * 8 * sectors + patterns::sector_word(lane, step, sectors);
+#pragma unroll
+    for (int step = 0; step < patterns::steps(SECTORS); ++step) {
+        const int i = warp * 8 * SECTORS + patterns::sector_word(lane, step, SECTORS);
         y[i] = x[i] + 1;
     }
 }

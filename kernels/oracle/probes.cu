@@ -85,6 +85,24 @@ cudaError_t texture_of(const float* x, int n, cudaTextureObject_t* texture) {
     return cudaSuccess;
 }
 
+template <int SECTORS>
+cudaError_t touch(const float* x, float* y, int n, cudaStream_t stream) {
+    touch_sectors<SECTORS><<<n / (8 * SECTORS) * 32 / COPY_THREADS, COPY_THREADS, 0, stream>>>(x, y);
+    return cudaGetLastError();
+}
+
+cudaError_t touch(int sectors, const float* x, float* y, int n, cudaStream_t stream) {
+    switch (sectors) {
+        case 1: return touch<1>(x, y, n, stream);
+        case 2: return touch<2>(x, y, n, stream);
+        case 4: return touch<4>(x, y, n, stream);
+        case 8: return touch<8>(x, y, n, stream);
+        case 16: return touch<16>(x, y, n, stream);
+        case 32: return touch<32>(x, y, n, stream);
+        default: return cudaErrorInvalidValue;
+    }
+}
+
 // Straight-line code has its length from the compiler: there are two.
 template <int LENGTH>
 cudaError_t count(int probe, const float* x, float* y, int n, cudaStream_t stream) {
@@ -145,8 +163,8 @@ extern "C" int launch(const float* x, float* y, int n, int probe, int amount, cu
             copy_known_bytes<<<(n / 4 - 1) / COPY_THREADS + 1, COPY_THREADS, 0, stream>>>(
                 reinterpret_cast<const float4*>(x), reinterpret_cast<float4*>(y), n / 4);
             break;
-        case SECTORS: touch_sectors<<<n / (8 * amount) * 32 / 256, 256, 0, stream>>>(x, y, amount); break;
-        case MISALIGNED: touch_misaligned<<<n / 256, 256, 0, stream>>>(x, y, n); break;
+        case SECTORS: return touch(amount, x, y, n, stream);
+        case MISALIGNED: touch_misaligned<<<n / COPY_THREADS, COPY_THREADS, 0, stream>>>(x, y, n); break;
         case CONFLICT: bank_conflict<<<n / BANK_THREADS, BANK_THREADS, 0, stream>>>(x, y, amount); break;
         case STRIDE_2: bank_stride<2><<<n / BANK_THREADS, BANK_THREADS, 0, stream>>>(x, y); break;
         case BROADCAST: bank_broadcast<<<n / BANK_THREADS, BANK_THREADS, 0, stream>>>(x, y); break;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(ALONE) stall_short_scoreboard(const float* x, 
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {
 #pragma unroll
-        for (int k = 0; k < 16; ++k) asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at)::"memory");
+        for (int k = 0; k < 16; ++k) asm volatile("ld.volatile.shared.u32 %0, [%0];" : "+r"(at)::"memory");
     }
     y[i] = x[i] + (at == own ? 1 : 0);
 }
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(CROWD) stall_not_selected(const float* x, floa
     unsigned u[2];
 #pragma unroll
     for (int j = 0; j < 4; ++j) v[j] = 0;
-    u[0] = u[1] = 0;
+    u[0] = u[1] = threadIdx.x & zero;  // a thread's own, or the uniform datapath would do its work
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {
 #pragma unroll

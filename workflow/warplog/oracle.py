@@ -180,7 +180,7 @@ def _tolerance(probe: Probe, unit: str) -> str:
 
 
 def _text(value: float | str | None) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else value or ""
+    return f"{value:.12g}" if isinstance(value, float) else value or ""
 
 
 def counts(verdicts: Iterable[str]) -> Mapping[str, int]:
