@@ -238,24 +238,27 @@ __global__ void __launch_bounds__(ALONE) stall_sleeping(const float* x, float* y
     y[i] = x[i] + 1;
 }
 
-// not_selected: eight warps a scheduler that can all issue in every cycle, as many instructions for the FMA pipe as for
-// the ALU, so that neither is full: two FFMA, one LOP3, one IADD3.
+// not_selected: eight warps a scheduler that can all issue in every cycle, on pipes none of which is full: by turns two
+// FFMA, two HFMA2, one LOP3 and one IADD3.
 __global__ void __launch_bounds__(CROWD) stall_not_selected(const float* x, float* y, int rounds, float one,
                                                             unsigned zero, unsigned step) {
     const int i = blockIdx.x * CROWD + threadIdx.x;
-    float v[4];
-    unsigned u[2];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) v[j] = 0;
-    u[0] = u[1] = threadIdx.x & zero;  // a thread's own, or the uniform datapath would do its work
+    const __half2 ones = __float2half2_rn(one), zeros2 = __float2half2_rn(float(zero));
+    float v[4] = {};
+    __half2 h[2] = {zeros2, zeros2};
+    // A thread's own numbers, or the uniform datapath would do the work.
+    unsigned u[2] = {threadIdx.x & zero, threadIdx.x & zero};
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {
 #pragma unroll
         for (int k = 0; k < 16; ++k) {
             v[2 * k % 4] = fmaf(v[2 * k % 4], one, one);
+            h[0] = __hfma2(h[0], ones, zeros2);
             v[2 * k % 4 + 1] = fmaf(v[2 * k % 4 + 1], one, one);
+            h[1] = __hfma2(h[1], ones, zeros2);
             u[k % 2] = (u[k % 2] & zero) + u[k % 2] + step;
         }
     }
-    y[i] = x[i] + ((v[0] + v[1]) + (v[2] + v[3]) + float(u[0] + u[1])) / 16;
+    const float sum = (v[0] + v[1]) + (v[2] + v[3]) + float(u[0] + u[1]) + __low2float(h[0]) + __high2float(h[1]);
+    y[i] = x[i] + sum / 16;
 }

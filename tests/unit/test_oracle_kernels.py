@@ -30,7 +30,7 @@ LOOPS = {
     "imc_miss": ({"FADD": 1024}, 1030),
     "branch_resolving": ({"BRA": 7}, 60),
     "sleeping": ({"NANOSLEEP": 1}, 4),
-    "not_selected": ({"FFMA": 32, "LOP3": 16, "IADD3": 16}, 8),
+    "not_selected": ({"FFMA": 32, "HFMA2": 32, "LOP3": 16, "IADD3": 16}, 8),
 }
 
 

@@ -75,20 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warplog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
-    doctor.description = (
-        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work, or --oracle"
-        " found a wrong number."
-    )
-    doctor.add_argument("--json", action="store_true", help="write JSON")
-    doctor.add_argument(
-        "--oracle",
-        action="store_true",
-        help="run the kernels whose true answers are known (`snakemake oracle`)",
-    )
-    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
-    doctor.set_defaults(command=_doctor)
-
+    _add_doctor(commands)
     extract = commands.add_parser(
         "extract", help="turn profiler reports into a table", description=_EXTRACT, formatter_class=raw
     )
@@ -113,6 +100,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_explain(commands)
     return parser
+
+
+def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
+    doctor.description = (
+        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work, or --oracle"
+        " found a wrong number."
+    )
+    doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.add_argument(
+        "--oracle",
+        action="store_true",
+        help="run the kernels whose true answers are known (`snakemake oracle`)",
+    )
+    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
+    doctor.set_defaults(command=_doctor)
 
 
 def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
