@@ -121,16 +121,16 @@ def test_occupancy_by_formula_takes_what_the_driver_reserves_off():
 def test_denied_counters_are_no_verdict(quantity):
     names = {"dram_bytes_read": None, **dict.fromkeys(stalls()), "occupancy_limit_warps_blocks": None}
     expected = {"dominant_stall": "wait", "occupancy_limiter": "warps"}.get(quantity, "4*n")
-    denied = counted("copy_64Mi", status="denied", reason="counters are not permitted", **names)
-    row = judge(Probe("p", ("copy_64Mi",), quantity, expected), metrics=denied)
+    denied = counted("copy_96Mi", status="denied", reason="counters are not permitted", **names)
+    row = judge(Probe("p", ("copy_96Mi",), quantity, expected), metrics=denied)
     assert (row["verdict"], row["measured"]) == ("not_measured", "")
     assert "denied: counters are not permitted" in row["reason"]
 
 
 def test_a_case_that_never_ran_is_no_verdict():
-    row = judge(Probe("p", ("copy_64Mi",), "dram_bytes_read", "4*n"))
+    row = judge(Probe("p", ("copy_96Mi",), "dram_bytes_read", "4*n"))
     assert row["verdict"] == "not_measured"
-    assert "not measured at copy_64Mi" in row["reason"]
+    assert "not measured at copy_96Mi" in row["reason"]
 
 
 def test_a_wrong_answer_is_no_verdict():
