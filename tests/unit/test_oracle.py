@@ -15,7 +15,7 @@ from warplog.errors import WarplogError
 from warplog.metrics import STALL_REASONS
 from warplog.oracle import Oracle
 from warplog.quantities import Quantities
-from warplog.table_columns import MEASUREMENTS, METRICS
+from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = load_family(PROJECT / "kernels" / "oracle" / "family.yaml")
@@ -243,12 +243,12 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     assert "no campaign in results/recorded recorded the oracle" in capsys.readouterr().err
     folder = tmp_path / "results" / "recorded" / "h200" / "tables"
     folder.mkdir(parents=True)
-    tables.write_table("oracle", rows_of("right", "wrong"), folder)
+    tables.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
     assert cli.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
-    tables.write_table("oracle", rows_of("right"), folder)
+    tables.write_table(rows_of("right"), ORACLE, folder / "oracle")
     assert cli.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 0
 
 
@@ -256,7 +256,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     rows = [
         row | {"deviation": 0.5, "gpu_name": "g", "variant": "v", "family": "f"} for row in rows_of("right")
     ]
-    tables.write_table("oracle", rows, tmp_path)
+    tables.write_table(rows, ORACLE, tmp_path / "oracle")
     assert oracle_report.read(tmp_path)[0]["verdict"] == "right"
     assert list(pd.read_parquet(tmp_path / "oracle.parquet")["deviation"]) == [0.5]
     (tmp_path / "oracle.csv").write_text("a,b\n1,2\n")

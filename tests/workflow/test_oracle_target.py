@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from warplog import tables
+from warplog.table_columns import ORACLE
 
 
 def script(project: Path, name: str):
@@ -52,6 +53,7 @@ def test_it_runs_its_own_jobs_whatever_the_campaign_chooses(project: Path, confi
 def test_a_wrong_verdict_is_its_exit_status(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
 ) -> None:
-    tables.write_table("oracle", [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}], tmp_path)
+    rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
+    tables.write_table(rows, ORACLE, tmp_path / "oracle")
     assert script(project, "oracle").main(tmp_path) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err
