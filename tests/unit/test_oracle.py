@@ -12,6 +12,7 @@ from warplog import cli, occupancy, oracle, oracle_report, plan, tables
 from warplog.catalog import load_family
 from warplog.contract import Probe, matching
 from warplog.errors import WarplogError
+from warplog.formula import evaluate
 from warplog.metrics import STALL_REASONS
 from warplog.oracle import Oracle
 from warplog.quantities import Quantities
@@ -202,6 +203,36 @@ def test_all_probes_of_the_project_can_be_judged():
     assert stalls_known == set(STALL_REASONS) - {"selected", "misc", "dispatch_stall"}
     ways = {r["case"] for r in rows if r["quantity"] == "shared_conflict_ways"}
     assert ways >= {f"bank_{n}" for n in range(1, 33)}
+
+
+OF_A_LAUNCH = {"sm_mhz": 1980.0, "occupancy_by_formula_pct": 25.0}
+NUMBERS = [
+    dataclasses.replace(probe, cases=(case,))
+    for probe in FAMILY.probes
+    for case in probe.cases
+    if probe.quantity not in ("dominant_stall", "occupancy_limiter")
+]
+
+
+def told(probe, number):
+    """The row of a probe where its quantity is `number`."""
+    case = probe.cases[0]
+    if probe.quantity in MEASUREMENTS:
+        rows = [timed(case, **{probe.quantity: number, "sm_mhz": 1980.0})]
+        return judge(probe, rows + [timed(probe.minus, **{probe.quantity: 0.0})] * bool(probe.minus))
+    rows = counted(case, **(LAUNCH | {probe.quantity: number}))
+    rows += counted(probe.minus, **{probe.quantity: 0.0}) if probe.minus else []
+    return judge(probe, [timed(case, sm_mhz=1980.0)], rows)
+
+
+@pytest.mark.parametrize("probe", NUMBERS, ids=lambda p: f"{p.quantity}-{p.cases[0]}")
+def test_each_probe_is_right_at_the_truth_and_wrong_beside_it(probe):
+    values = {**FAMILY.case(probe.cases[0]).values, **OF_A_LAUNCH}
+    truth = evaluate(probe.expected, values, "test")
+    assert told(probe, truth)["verdict"] == "right"
+    beside = 0.9 * truth - 10 * max(probe.absolute, 1)
+    assert told(probe, beside)["verdict"] == "wrong"
+    assert told(probe, truth + (truth - beside))["verdict"] == ("right" if probe.at_least else "wrong")
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def _tolerance(probe: Probe, unit: str) -> str:
     if probe.at_least:
         return "at least"
     parts = [f"{100 * probe.relative:g} %"] if probe.relative else []
-    parts += [f"{probe.absolute:g} {unit}".strip()] if probe.absolute else []
+    parts += [f"{probe.absolute:g} {'points' if unit == '%' else unit}".strip()] if probe.absolute else []
     return " + ".join(parts) or "exact"
 
 
