@@ -16,6 +16,7 @@ from warplog.formula import evaluate
 from warplog.metrics import STALL_REASONS
 from warplog.oracle import Oracle
 from warplog.quantities import Quantities
+from warplog.selection import choose_families
 from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
 
 PROJECT = Path(__file__).parents[2]
@@ -302,6 +303,12 @@ def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
     assert not {"oracle", "oracle_sm90"} & set(made.chosen)
     assert "results/extract/h200/oracle/probes.json" in made.files("extract", oracle=True)
     assert not [f for f in made.files("extract") if "oracle" in f]
+
+
+def test_it_stays_a_target_of_its_own_when_it_is_recorded():
+    recorded = {"oracle": dataclasses.replace(FAMILY, draft=False)}
+    assert choose_families("all", recorded) == {}
+    assert choose_families("oracle", recorded) == recorded
 
 
 def test_all_its_cases_are_run_and_only_the_spins_are_timed():

@@ -35,9 +35,9 @@ def choice(value: str | int | list[str], known: list[str], key: str) -> list[str
 
 
 def choose_families(value: Any, families: Mapping[str, Family]) -> dict[str, Family]:
-    """The chosen families; 'all' are those that are no drafts."""
+    """The chosen families; 'all' are those that are no drafts and not of the oracle, which is a target of its own."""
     names = choice(value, list(families), "families")
-    return {n: f for n, f in families.items() if n in names and (value != "all" or not f.draft)}
+    return {n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.probes))}
 
 
 def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
