@@ -99,6 +99,15 @@ def test_dominant_stall_is_judged_by_name_and_says_its_share():
     assert (row["verdict"], row["measured"]) == ("wrong", "barrier")
 
 
+def test_a_stall_reason_that_the_gpu_does_not_have_is_no_verdict():
+    shares = stalls(wait=70.0)
+    del shares["stall_imc_miss_pct"]
+    rows = counted("stall_imc_miss", **shares)
+    rows += counted("stall_imc_miss", status="missing", reason="no such counter", stall_imc_miss_pct=None)
+    row = judge(Probe("stall", ("stall_imc_miss",), "dominant_stall", "imc_miss"), metrics=rows)
+    assert (row["verdict"], row["reason"]) == ("not_measured", "stall_imc_miss_pct: missing: no such counter")
+
+
 def test_limiter_is_right_where_it_is_among_those_that_limit_alike_and_says_what_would_lift_it():
     limits = {"warps": 8, "registers": 2, "blocks": 32, "shared_memory": 99, "barriers": 32}
     rows = {f"occupancy_limit_{name}_blocks": float(n) for name, n in limits.items()} | LAUNCH

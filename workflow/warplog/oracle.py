@@ -88,6 +88,9 @@ class Oracle:
         return Measured(here.value - there.value, here.unit)
 
     def _expected(self, family: Family, variant: str, case: Case, probe: Probe) -> Measured:
+        if probe.quantity == _STALL:  # a GPU without this reason cannot show it
+            share = self._find(family.name, variant, case.name, f"stall_{probe.expected}_pct")
+            return Measured(None, reason=share.reason) if share.value is None else Measured(probe.expected)
         if probe.quantity in _NAMES:
             return Measured(probe.expected)
         values = dict(case.values)
