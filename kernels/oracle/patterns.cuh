@@ -6,10 +6,10 @@
 namespace {
 namespace patterns {
 
-// Shared memory has 32 banks, each a word wide. Lanes below `ways` take bank 0, each in a row of its own; the others one
-// bank each in row 0: passes = the most words that one bank must give = `ways`, for any from 1 to 32.
+// Shared memory has 32 banks, each a word wide. Lanes below `ways` take bank 0, each in a row of its own; the others their
+// own bank in row 0: passes = the most words that one bank must give = `ways`, for any from 1 to 32.
 __host__ __device__ constexpr int conflicting_word(int lane, int ways) {
-    return lane < ways ? 32 * lane : lane - ways + 1;
+    return lane < ways ? 32 * lane : lane;
 }
 constexpr int CONFLICT_WORDS = 32 * 32;
 
