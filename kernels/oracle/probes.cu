@@ -145,7 +145,7 @@ cudaError_t stall(int probe, const float* x, float* y, int n, int rounds, cudaSt
                 reinterpret_cast<float4*>(y));
             break;
         case IMC_MISS: stall_imc_miss<<<lonely, ALONE, 0, stream>>>(x, y, rounds); break;
-        case BRANCH_RESOLVING: stall_branch_resolving<<<lonely, ALONE, 0, stream>>>(x, y, rounds, ~0u); break;
+        case BRANCH_RESOLVING: stall_branch_resolving<<<lonely, ALONE, 0, stream>>>(x, y, rounds, 1); break;
         case SLEEPING: stall_sleeping<<<lonely, ALONE, 0, stream>>>(x, y, rounds); break;
         case NOT_SELECTED: stall_not_selected<<<crowded, CROWD, 0, stream>>>(x, y, rounds, 1.0f, 0, 1); break;
         default: return cudaErrorInvalidValue;

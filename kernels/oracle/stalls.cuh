@@ -194,41 +194,37 @@ __global__ void __launch_bounds__(ALONE) stall_imc_miss(const float* x, float* y
     y[i] = v;
 }
 
-// branch_resolving: six jumps in a row that are always taken, on conditions that were known long before; what they
-// jump over is too much to be merely switched off.
-#define JUMP(n)                                    \
-    "@p" #n " bra OVER" #n "_%=;\n"                \
-    "st.volatile.global.f32 [%2], %0;\n"           \
-    "st.volatile.global.f32 [%2+4], %0;\n"           \
-    "st.volatile.global.f32 [%2+8], %0;\n"           \
-    "st.volatile.global.f32 [%2+12], %0;\n"           \
-    "st.volatile.global.f32 [%2+16], %0;\n"           \
-    "st.volatile.global.f32 [%2+20], %0;\n"           \
-    "st.volatile.global.f32 [%2+24], %0;\n"           \
-    "st.volatile.global.f32 [%2+28], %0;\n"           \
-    "OVER" #n "_%=:\n"
+// branch_resolving: jumps that are always taken, one behind the other, on a condition that was known long before. What
+// they jump over is too much for the compiler to merely switch it off, and little enough for all to stay in the nearest
+// instruction cache.
+constexpr int JUMPS = 12;
 
-__global__ void __launch_bounds__(ALONE) stall_branch_resolving(const float* x, float* y, int rounds, unsigned mask) {
+__global__ void __launch_bounds__(ALONE) stall_branch_resolving(const float* x, float* y, int rounds, unsigned always) {
     const int i = blockIdx.x * ALONE + threadIdx.x;
-    float v = x[i] + 1;
+    const float v = x[i] + 1;
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {
-        asm volatile(
-            "{\n"
-            ".reg .pred p<8>;\n.reg .u32 bit;\n"
-            "and.b32 bit, %1, 1;\nsetp.ne.u32 p1, bit, 0;\n"
-            "and.b32 bit, %1, 2;\nsetp.ne.u32 p2, bit, 0;\n"
-            "and.b32 bit, %1, 4;\nsetp.ne.u32 p3, bit, 0;\n"
-            "and.b32 bit, %1, 8;\nsetp.ne.u32 p4, bit, 0;\n"
-            "and.b32 bit, %1, 16;\nsetp.ne.u32 p5, bit, 0;\n"
-            "and.b32 bit, %1, 32;\nsetp.ne.u32 p6, bit, 0;\n"
-            JUMP(1) JUMP(2) JUMP(3) JUMP(4) JUMP(5) JUMP(6)
-            "}\n"
-            : "+f"(v) : "r"(mask), "l"(y + i) : "memory");
+#pragma unroll
+        for (int k = 0; k < JUMPS; ++k)
+            asm volatile(
+                "{\n"
+                ".reg .pred p;\n"
+                "setp.ne.u32 p, %0, 0;\n"
+                "@p bra OVER%=;\n"
+                "st.volatile.global.f32 [%1], %2;\n"
+                "st.volatile.global.f32 [%1+4], %2;\n"
+                "st.volatile.global.f32 [%1+8], %2;\n"
+                "st.volatile.global.f32 [%1+12], %2;\n"
+                "st.volatile.global.f32 [%1+16], %2;\n"
+                "st.volatile.global.f32 [%1+20], %2;\n"
+                "st.volatile.global.f32 [%1+24], %2;\n"
+                "st.volatile.global.f32 [%1+28], %2;\n"
+                "OVER%=:\n"
+                "}\n" ::"r"(always), "l"(y + i), "f"(v)
+                : "memory");
     }
     y[i] = v;
 }
-#undef JUMP
 
 // sleeping: a nap that the thread asks for.
 __global__ void __launch_bounds__(ALONE) stall_sleeping(const float* x, float* y, int rounds) {

@@ -28,7 +28,7 @@ LOOPS = {
     "wait": ({"FFMA": 64}, 4),
     "no_instruction": ({"FFMA": 16384}, 8),
     "imc_miss": ({"FADD": 1024}, 1030),
-    "branch_resolving": ({"BRA": 7}, 60),
+    "branch_resolving": ({"BRA": 13}, 12 * 8 + 8),
     "sleeping": ({"NANOSLEEP": 1}, 4),
     "not_selected": ({"FFMA": 32, "HFMA2": 32, "LOP3": 16, "IADD3": 16}, 8),
 }
