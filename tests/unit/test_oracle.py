@@ -308,9 +308,9 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize("config", [{}, {"families": "sgemm", "variants": "naive", "cases": "4096"}])
 def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
     made = plan.make_plan({**config, "mode": "live", "gpu": "h200"}, PROJECT)
-    assert set(made.oracle()) == {"oracle", "oracle_sm90"}
+    assert set(made.oracle().chosen) == {"oracle", "oracle_sm90"}
     assert not {"oracle", "oracle_sm90"} & set(made.chosen)
-    assert "results/extract/h200/oracle/probes.json" in made.files("extract", oracle=True)
+    assert "results/extract/h200/oracle/probes.json" in made.oracle().files("extract")
     assert not [f for f in made.files("extract") if "oracle" in f]
 
 
@@ -325,6 +325,3 @@ def test_all_its_cases_are_run_and_only_the_spins_are_timed():
     wildcards = type("W", (), {"family": "oracle", "variant": "probes"})
     assert made.timed_cases(wildcards) == list(FAMILY.cases)
     assert made.captured_cases(wildcards) == list(FAMILY.profile_cases)
-    assert made.profile_settings(wildcards)["metrics"] == "tensor"
-    wildcards.family = "sgemm"
-    assert made.profile_settings(wildcards) == made.settings["profile"]

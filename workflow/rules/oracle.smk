@@ -3,10 +3,10 @@
 
 rule judge_oracle:
     input:
-        build=plan.files("build", oracle=True),
-        check=plan.files("check", oracle=True),
-        time=plan.files("time", oracle=True),
-        extract=plan.files("extract", oracle=True),
+        build=plan.oracle().files("build"),
+        check=plan.oracle().files("check"),
+        time=plan.oracle().files("time"),
+        extract=plan.oracle().files("extract"),
         campaign=plan.campaign(),
         gpus="config/gpus.yaml",
         code=plan.code("oracle"),
@@ -16,7 +16,7 @@ rule judge_oracle:
     log:
         "results/logs/judge_oracle.log",
     params:
-        contract=plan.table_contract(oracle=True),
+        contract=plan.oracle().table_contract(),
     script:
         "../scripts/judge_oracle.py"
 

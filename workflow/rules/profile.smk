@@ -18,7 +18,7 @@ rule profile_ncu:
     params:
         family_file=plan.family_file,
         cases=plan.captured_cases,
-        settings=plan.profile_settings,
+        settings=plan.settings["profile"],
     script:
         "../scripts/profile_ncu.py"
 
@@ -40,7 +40,7 @@ rule profile_nsys:
     params:
         family_file=plan.family_file,
         cases=plan.nsys_cases,
-        settings=plan.profile_settings,
+        settings=plan.settings["profile"],
     script:
         "../scripts/profile_nsys.py"
 

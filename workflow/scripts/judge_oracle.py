@@ -14,20 +14,19 @@ from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
 
 
 def main(config: dict[str, Any], folder: Path) -> None:
-    plan = make_plan(config)
+    plan = make_plan(config).oracle()
     campaign = read_json(Path(plan.campaign()), "record")
     source = table_records.Source(
         plan.root, plan.gpu, plan.arch, "live" if plan.live else "recorded", campaign
     )
     gpu = provenance.gpu_of(campaign)
     peaks = device.peaks(gpu, read_yaml(Path("config/gpus.yaml"), "gpus"))
-    chosen = plan.oracle()
-    rows = table_rows.make_rows(source, plan.families, plan.cases, chosen, gpu, peaks)
+    rows = table_rows.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks)
     numbers = Quantities(
         tables.as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
         tables.as_frame(rows["metrics"], METRICS, "metrics"),
     )
-    verdicts = Oracle(numbers, gpu.compute_capability).judge(plan.families[f] for f in chosen)
+    verdicts = Oracle(numbers, gpu.compute_capability).judge(plan.families[f] for f in plan.chosen)
     tables.write_table([{**row, **source.labels()} for row in verdicts], ORACLE, folder / "oracle")
 
 

@@ -37,7 +37,9 @@ class _Profiler:
 def capture_ncu(job: Job, check_record: Path, tool: Tool, report: Path, cases: tuple[str, ...]) -> Record:
     """Counters of one launch per case into `report` (.ncu-rep); the file is empty where there is none."""
     partial = report.with_name(f".{report.stem}.part.ncu-rep")
-    command = ncu_command(tool, partial, job.settings["metrics"], job.gpu.compute_capability)
+    # No probe of the oracle needs the dear counters, and it has many cases.
+    metrics = "tensor" if job.family.probes else job.settings["metrics"]
+    command = ncu_command(tool, partial, metrics, job.gpu.compute_capability)
     return _capture(job, check_record, _Profiler("ncu", tool, tuple(command), lambda: partial), report, cases)
 
 

@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +10,7 @@ from typing import Any
 
 from warplog import formula
 from warplog.claim import Claim, check_claims, make_claim
-from warplog.contract import Argument, Case, Probe, Requires, matching
+from warplog.contract import Argument, Case, Probe, Requires, make_probes, matching, probed
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 from warplog.tuning_space import Space, space_of
@@ -160,8 +160,7 @@ def load_family(path: Path) -> Family:
     data = read_yaml(path, "family")
     defaults = data.get("defaults", {})
     work = data["work"]
-    cases, check_cases = _cases(data["cases"], defaults), _cases(data["check_cases"], defaults)
-    names = dict.fromkeys((*cases, *check_cases))
+    names = (*data["cases"], *data["check_cases"])
     family = Family(
         name=data["family"],
         title=data["title"],
@@ -173,8 +172,8 @@ def load_family(path: Path) -> Family:
         bytes_moved=str(work["bytes"]),
         size=str(work["size"]),
         size_label=work["size_label"],
-        cases=cases,
-        check_cases=check_cases,
+        cases=_cases(data["cases"], defaults),
+        check_cases=_cases(data["check_cases"], defaults),
         profile_cases=matching(data["profile_cases"], names),
         headline_case=data["headline_case"],
         baseline=data.get("baseline", ""),
@@ -183,7 +182,7 @@ def load_family(path: Path) -> Family:
         claims=tuple(
             make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
         ),
-        probes=tuple(_probe(p, names) for p in data.get("probes", ())),
+        probes=make_probes(data.get("probes", ()), names),
     )
     _cross_check(family)
     return family
@@ -191,11 +190,6 @@ def load_family(path: Path) -> Family:
 
 def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
     return {name: Case(name, {**defaults, **values}) for name, values in data.items()}
-
-
-def _probe(data: Mapping[str, Any], names: Iterable[str]) -> Probe:
-    told = {key: value for key, value in data.items() if key not in ("probe", "cases")}
-    return Probe(name=data["probe"], cases=matching(data["cases"], names), **told)
 
 
 def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
@@ -224,12 +218,10 @@ def _cross_check(family: Family) -> None:
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
-    cases = [*family.cases, *family.check_cases]
     for key, wanted, known in (
-        ("profile_cases", family.profile_cases, cases),
+        ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
         ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
-        ("probes.cases", tuple(c for p in family.probes for c in p.cases), cases),
-        ("probes.minus", tuple(p.minus for p in family.probes if p.minus), cases),
+        ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
         (

@@ -1,8 +1,9 @@
 """The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,18 @@ class Probe:
     at_least: bool = False
 
 
-def matching(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:
     """The names in their order that any pattern fits (`*`, `?`, `[...]`); a pattern that fits none stays itself."""
-    known = list(names)
-    wanted = list(patterns)
-    strangers = [p for p in wanted if not any(fnmatchcase(name, p) for name in known)]
-    return (*(name for name in known if any(fnmatchcase(name, p) for p in wanted)), *strangers)
+    strangers = [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
+    return (*(name for name in names if any(fnmatchcase(name, p) for p in patterns)), *strangers)
+
+
+def make_probes(data: Iterable[Mapping[str, Any]], names: Collection[str]) -> tuple[Probe, ...]:
+    """The probes as family.yaml gives them, of a family with cases of these names."""
+    renamed = ({**p, "name": p["probe"], "cases": matching(p["cases"], names)} for p in data)
+    return tuple(Probe(**{key: value for key, value in p.items() if key != "probe"}) for p in renamed)
+
+
+def probed(probes: Iterable[Probe]) -> tuple[str, ...]:
+    """The cases that probes name."""
+    return tuple(case for probe in probes for case in (*probe.cases, probe.minus) if case)

@@ -68,7 +68,7 @@ class Oracle:
             "variant": variant,
             "case": name,
             "quantity": f"{probe.quantity} - {probe.minus}" if probe.minus else probe.quantity,
-            "expected": _text(expected.value),
+            "expected": _text(probe.expected if probe.quantity in _NAMES else expected.value),
             "measured": _text(measured.value),
             "tolerance": _tolerance(probe, measured.unit),
             "unit": measured.unit,

@@ -5,7 +5,7 @@ The Snakefile asks it for names, files and parameters; it starts nothing and wri
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.contract import Case
 from warplog.records import sha256_file, sha256_of
-from warplog.selection import choose_cases, choose_families, choose_variants, typed
+from warplog.selection import captured, choose_cases, choose_families, choose_variants, typed
 
 DEFAULTS: Mapping[str, Any] = {
     "families": "all",
@@ -73,22 +73,20 @@ class Plan:
     root: Path
     message: str
 
-    def oracle(self) -> dict[str, tuple[Variant, ...]]:
-        """The variants whose true answers are known (families with `probes`), chosen or not."""
-        return {f.name: f.variants for f in self.families.values() if f.probes}
+    def oracle(self) -> "Plan":
+        """The same for the variants whose true answers are known (families with `probes`) instead."""
+        return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
 
-    def pairs(self, oracle: bool = False) -> list[tuple[str, str]]:
-        """(family, variant) of all that is run, or of the oracle."""
-        chosen = self.oracle() if oracle else self.chosen
-        return [(f, v.name) for f, variants in chosen.items() for v in variants]
+    def pairs(self) -> list[tuple[str, str]]:
+        """(family, variant) of all that is run."""
+        return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
 
-    def files(self, stage: str, oracle: bool = False) -> list[str]:
+    def files(self, stage: str) -> list[str]:
         """All records of a stage: 'build' is always made here, the others lie below `root`."""
-        pairs = self.pairs(oracle)
         if stage == "build":
-            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in pairs]
+            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in self.pairs()]
             return [str(folder / "record.json") for folder in folders]
-        files = [layout.record(self.root, stage, self.gpu, *pair) for pair in pairs]
+        files = [layout.record(self.root, stage, self.gpu, *pair) for pair in self.pairs()]
         return [str(f) for f in files if self.live or f.is_file()]
 
     def campaign(self) -> str:
@@ -123,8 +121,8 @@ class Plan:
         everything = self.settings["variants"] == "all"
         pairs = [
             (name, v.name)
-            for name, family in self.families.items()
-            for v in (family.variants if everything else self.chosen[name])
+            for name, chosen in self.chosen.items()
+            for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
         return [str(layout.record(layout.RESULTS, "tune", self.gpu, *pair, ".png")) for pair in pairs]
@@ -148,11 +146,10 @@ class Plan:
         """Names of the tables."""
         return TABLES
 
-    def table_contract(self, oracle: bool = False) -> str:
+    def table_contract(self) -> str:
         """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
-        chosen = self.oracle() if oracle else self.chosen
-        files = [sha256_file(self.families[f].file) for f in chosen]
-        return sha256_of(files, {f: self.cases[f] for f in chosen}, self.pairs(oracle))
+        files = [sha256_file(self.families[f].file) for f in self.chosen]
+        return sha256_of(files, {f: self.cases[f] for f in self.chosen}, self.pairs())
 
     def tracking_uri(self) -> str:
         """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
@@ -205,13 +202,7 @@ class Plan:
 
     def captured_cases(self, wildcards: Any) -> list[str]:
         """Names of the cases that the profilers capture: chosen ones, and those that are never timed."""
-        family, chosen = self.families[wildcards.family], self.cases[wildcards.family]
-        return [c for c in family.profile_cases if c in chosen or c not in family.cases]
-
-    def profile_settings(self, wildcards: Any) -> dict[str, Any]:
-        """What is captured: of the oracle, less the dear counters that none of its probes needs."""
-        cheaper = {"metrics": "tensor"} if self.families[wildcards.family].probes else {}
-        return {**self.settings["profile"], **cheaper}
+        return captured(self.families[wildcards.family], self.cases[wildcards.family])
 
     def nsys_cases(self, wildcards: Any) -> list[str]:
         """Names of the cases that nsys captures: of a variant that calls a library, every timed one."""
@@ -233,8 +224,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
-    cases = {f.name: tuple(f.cases) for f in families.values()}
-    cases |= choose_cases(settings["cases"], {f: families[f] for f in chosen})
+    cases = choose_cases(settings["cases"], families, chosen)
     found = None if settings["mode"] == "recorded" else device.detect()
     live = settings["mode"] == "live" or found is not None
     root = layout.RESULTS
