@@ -134,7 +134,8 @@ def _capture_family(
     while stale:
         stale = _session(stale, profiler)
     folder = jobs[0].record.parent
-    kept = {read_json(path).get("report") for path in folder.glob(f"*.{profiler.name}.json")}
+    records = {*folder.glob(f"*.{profiler.name}.json"), *(one.job.record for one in wanted)}
+    kept = {read_json(path).get("report") for path in records}
     for report in folder.glob(f"session-*{profiler.suffix}"):
         if report.name not in kept:
             report.unlink()
