@@ -322,6 +322,6 @@ def test_it_stays_a_target_of_its_own_when_it_is_recorded():
 
 def test_all_its_cases_are_run_and_only_the_spins_are_timed():
     made = plan.make_plan({"mode": "live", "gpu": "h200", "cases": "4096"}, PROJECT)
-    wildcards = type("W", (), {"family": "oracle", "variant": "probes"})
-    assert made.timed_cases(wildcards) == list(FAMILY.cases)
-    assert made.captured_cases(wildcards) == list(FAMILY.profile_cases)
+    family = made.of("oracle")
+    assert list(family.cases) == list(FAMILY.cases)
+    assert family.captured_cases()["probes"] == list(FAMILY.profile_cases)

@@ -86,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     extract.set_defaults(command=_extract, parser=extract)
 
+    _add_record(commands)
+    _add_compare(commands)
+    _add_explain(commands)
+    return parser
+
+
+def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     record = commands.add_parser("record", help="keep the live campaign in results/recorded/")
     record.description = (
         "Copies the records and tables of the finished live campaign, without the large files, so that a"
@@ -93,13 +100,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     record.add_argument("name", help="name of the recorded campaign, for instance the GPU's: h200")
     record.add_argument(
-        "--report", action="append", default=[], metavar="VARIANT", help="keep its .ncu-rep too (repeatable)"
+        "--report",
+        action="append",
+        default=[],
+        metavar="VARIANT",
+        help="keep the ncu session that holds it too (repeatable)",
     )
     record.set_defaults(command=_record)
-
-    _add_compare(commands)
-    _add_explain(commands)
-    return parser
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

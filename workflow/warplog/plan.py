@@ -12,9 +12,9 @@ from typing import Any
 from warplog import catalog, device, layout, schema, tuned
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
-from warplog.contract import Case
+from warplog.family_plan import FamilyPlan
 from warplog.records import sha256_file, sha256_of
-from warplog.selection import captured, choose_cases, choose_families, choose_variants, typed
+from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
 DEFAULTS: Mapping[str, Any] = {
     "families": "all",
@@ -132,7 +132,7 @@ class Plan:
         family = self.families[wildcards.family]
         space = repr(family.variant(wildcards.variant).tune)
         return sha256_of(
-            self.check_contract(wildcards), self.time_contract(wildcards), family.arguments, space
+            self.check_contract(wildcards), self.of(family.name).time_contract(), family.arguments, space
         )
 
     def _build(self, wildcards: Any) -> Path:
@@ -186,28 +186,19 @@ class Plan:
         """The variant's parameters on this GPU: its entry's, or the best that a search found."""
         return dict(self.families[wildcards.family].variant(wildcards.variant).parameters)
 
+    def of(self, family: str) -> FamilyPlan:
+        """What the measuring rules are told of a family: of its chosen variants, else of all."""
+        variants = self.chosen.get(family, self.families[family].variants)
+        cases = self.cases.get(family, tuple(self.families[family].cases))
+        return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
+
+    def measured(self) -> list[FamilyPlan]:
+        """The families that have measuring rules: all, so that a target may name any of their records."""
+        return [self.of(family) for family in self.families]
+
     def check_contract(self, wildcards: Any) -> str:
-        """Hash of what checking depends on: cases and tolerance."""
-        family = self.families[wildcards.family]
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
-
-    def timed_cases(self, wildcards: Any) -> list[str]:
-        """Names of the timed cases."""
-        return list(self.cases[wildcards.family])
-
-    def time_contract(self, wildcards: Any) -> str:
-        """Hash of what timing depends on: cases and policy."""
-        family = self.families[wildcards.family]
-        return sha256_of(_values(family.cases), self.settings["time"])
-
-    def captured_cases(self, wildcards: Any) -> list[str]:
-        """Names of the cases that the profilers capture: chosen ones, and those that are never timed."""
-        return captured(self.families[wildcards.family], self.cases[wildcards.family])
-
-    def nsys_cases(self, wildcards: Any) -> list[str]:
-        """Names of the cases that nsys captures: of a variant that calls a library, every timed one."""
-        calls_library = self.families[wildcards.family].variant(wildcards.variant).library
-        return self.timed_cases(wildcards) if calls_library else self.captured_cases(wildcards)
+        """Hash of what checking depends on."""
+        return self.of(wildcards.family).check_contract()
 
 
 def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
@@ -244,7 +235,3 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
     return Plan(settings, families, chosen, cases, gpu, arch, live, root, message)
-
-
-def _values(cases: Mapping[str, Case]) -> dict[str, Any]:
-    return {name: dict(case.values) for name, case in cases.items()}
