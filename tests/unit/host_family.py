@@ -36,7 +36,9 @@ def reference(xp, inputs, case):
     expected = inputs["x"].astype(xp.float64) * case["factor"]
     return {"y": (expected, xp.abs(expected))}
 """
-HEADER = "#include <stdlib.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
+HEADER = (
+    "#include <stdlib.h>\n#include <stdio.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
+)
 STRUCT = "struct A { const float* x; float* y; int N; float factor; };\n"
 
 

@@ -75,14 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warplog {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
-    doctor.description = (
-        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work."
-    )
-    doctor.add_argument("--json", action="store_true", help="write JSON")
-    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
-    doctor.set_defaults(command=_doctor)
-
+    _add_doctor(commands)
     extract = commands.add_parser(
         "extract", help="turn profiler reports into a table", description=_EXTRACT, formatter_class=raw
     )
@@ -93,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     extract.set_defaults(command=_extract, parser=extract)
 
+    _add_record(commands)
+    _add_compare(commands)
+    _add_explain(commands)
+    return parser
+
+
+def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     record = commands.add_parser("record", help="keep the live campaign in results/recorded/")
     record.description = (
         "Copies the records and tables of the finished live campaign, without the large files, so that a"
@@ -100,13 +100,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     record.add_argument("name", help="name of the recorded campaign, for instance the GPU's: h200")
     record.add_argument(
-        "--report", action="append", default=[], metavar="VARIANT", help="keep its .ncu-rep too (repeatable)"
+        "--report",
+        action="append",
+        default=[],
+        metavar="VARIANT",
+        help="keep the ncu session that holds it too (repeatable)",
     )
     record.set_defaults(command=_record)
 
-    _add_compare(commands)
-    _add_explain(commands)
-    return parser
+
+def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
+    doctor.description = (
+        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work, or --oracle"
+        " found a wrong number."
+    )
+    doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.add_argument(
+        "--oracle",
+        action="store_true",
+        help="run the kernels whose true answers are known (`snakemake oracle`)",
+    )
+    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
+    doctor.set_defaults(command=_doctor)
 
 
 def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -182,6 +198,10 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    if options.oracle:
+        from warplog import oracle_report
+
+        return oracle_report.run(options.project or _project(), sys.stdout)
     from warplog import doctor
 
     findings = doctor.examine(options.project or _project())
