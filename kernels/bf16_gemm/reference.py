@@ -16,10 +16,15 @@ _SUM_FACTOR = 2.0
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """A [M, K] and B [N, K], uniform in [-1, 1]: float32 that hold values of bf16, which loses nothing when stored."""
+    """A [M, K] and B [N, K], uniform in [-1, 1] times 2^a_exponent and 2^b_exponent.
+
+    They are float32 that hold values of bf16, so that storing them loses nothing.
+    """
     m, n, k = int(case["M"]), int(case["N"]), int(case["K"])
     shapes = {"A": (m, k), "B": (n, k)}
-    return {name: to_bf16(xp, 2 * rng.random(shape, dtype=xp.float32) - 1) for name, shape in shapes.items()}
+    scales = {"A": 2.0 ** case["a_exponent"], "B": 2.0 ** case["b_exponent"]}
+    uniform = {name: 2 * rng.random(shape, dtype=xp.float32) - 1 for name, shape in shapes.items()}
+    return {name: to_bf16(xp, xp.float32(scales[name]) * values) for name, values in uniform.items()}
 
 
 def reference(

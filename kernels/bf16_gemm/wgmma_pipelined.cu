@@ -2,7 +2,8 @@
 //
 // Idea         A ring of STAGES stages in shared memory. One thread of the producer warpgroup keeps TMA busy, STAGES
 //              steps ahead; CONSUMERS warpgroups multiply what has arrived. Two barriers a stage, `full` and `empty`,
-//              are all that they say to each other, and a block hides its own loads.
+//              are all that they say to each other, in libcu++ as the programming guide has it, and a block hides its
+//              own loads.
 //              wgmma_tile128x256 has two consumers, each with 64 of 128 rows, and the widest wgmma, of 256 columns:
 //              a quarter fewer bytes a product. wgmma_one_consumer shows why two: one would need 256 sums a thread.
 // Expected     498 TFLOP/s with 128 x 128 on an H100, 610 with 128 x 256 (Gordic); public kernels of that kind reach
@@ -13,14 +14,16 @@
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor, mbarrier; A. Gordic, Anatomy of high performance matmul
 //              kernels; warp specialisation as in CUTLASS.
 //
-// Why it cannot deadlock: see mbarrier.cuh. Producer and consumers walk the same steps in the same order; `full` has
-// one arrival a phase (expect) and all the bytes of two copies, `empty` has one of each warp of each consumer.
+// Why it cannot deadlock: producer and consumers walk the same steps in the same order, and each of them arrives at
+// each barrier of a stage once each use. Consumers begin by giving all stages back, so that the producer never waits
+// for a use that was not.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
+#include "thread_barriers.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -37,38 +40,31 @@ __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_pipelined(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                               __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
-    __shared__ uint64_t full[STAGES], empty[STAGES];
+    __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
     uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
 
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; ++s) {
-            mbarrier::init(&full[s], 1);
-            mbarrier::init(&empty[s], CONSUMERS * 4);
-        }
-        mbarrier::publish_inits();
-    }
+    if (threadIdx.x == 0) barriers.init();
     __syncthreads();
 
     mbarrier::Turn<STAGES> turn;
     if (threadIdx.x < 128) {
-        if (threadIdx.x == 0) {
-            for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
-                uint8_t* stage = stages + turn.stage * STAGE_BYTES;
-                mbarrier::wait(&empty[turn.stage], turn.parity ^ 1);
-                mbarrier::expect(&full[turn.stage], STAGE_BYTES);
-                tma::load(stage, a_map, block_row, k0, &full[turn.stage]);
-                tma::load(stage + A_BYTES, b_map, block_col, k0, &full[turn.stage]);
-            }
+        if (threadIdx.x > 0) return;
+        for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+            uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+            uint64_t* full = barriers.claim(turn.stage, STAGE_BYTES);
+            tma::load(stage, a_map, block_row, k0, full);
+            tma::load(stage + A_BYTES, b_map, block_col, k0, full);
         }
     } else {
         const int consumer = threadIdx.x / 128 - 1;
+        for (int s = 0; s < STAGES; ++s) barriers.give_back(s);
         float sum[ROWS / wgmma::M][BN / 2];
         for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
             const uint8_t* stage = stages + turn.stage * STAGE_BYTES;
             const uint64_t a = wgmma::describe(stage + consumer * ROWS * BK * 2);
             const uint64_t b = wgmma::describe(stage + A_BYTES);
-            mbarrier::wait(&full[turn.stage], turn.parity);
+            barriers.wait_full(turn.stage);
             wgmma::fence();
 #pragma unroll
             for (int k = 0; k < BK / wgmma::K; ++k)
@@ -78,7 +74,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                                     k0 > 0 || k > 0);
             wgmma::commit();
             wgmma::wait<0>();
-            if (threadIdx.x % 32 == 0) mbarrier::arrive(&empty[turn.stage]);
+            barriers.give_back(turn.stage);
         }
 #pragma unroll
         for (int i = 0; i < ROWS / wgmma::M; ++i) {

@@ -38,7 +38,21 @@ __device__ __forceinline__ void arrive(uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Arrives at the same barrier of block `rank` of the cluster.
+// The address of the same barrier (or the like) of block `rank` of the cluster.
+__device__ __forceinline__ uint32_t address_in(const uint64_t* barrier, int rank) {
+    uint32_t remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address(barrier)), "r"(rank));
+    return remote;
+}
+
+// Arrives at the barrier of another block: tells it that this one has done something which left nothing in memory to be
+// seen, such as reading a stage. No fence: see arrive_at for what one costs.
+__device__ __forceinline__ void signal(uint32_t barrier_address) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(barrier_address) : "memory");
+}
+
+// Arrives at the same barrier of block `rank` of the cluster, and what this thread wrote is seen there by who waits
+// with wait_cluster. On sm_90 that is a fence of the whole GPU (MEMBAR.ALL.GPU) before the arrival, a round trip to L2.
 __device__ __forceinline__ void arrive_at(uint64_t* barrier, int rank) {
     asm volatile(
         "{\n"
@@ -71,7 +85,7 @@ __device__ __forceinline__ void wait(uint64_t* barrier, int parity) {
     } while (!is_over);
 }
 
-// The same where other blocks of the cluster arrive too.
+// The same, and what other blocks of the cluster wrote before their arrive_at is seen: L1 is emptied (CCTL.IVALL).
 __device__ __forceinline__ void wait_cluster(uint64_t* barrier, int parity) {
     uint32_t is_over = 0;
     do {
@@ -111,6 +125,11 @@ __device__ __forceinline__ int cluster_rank() {
 // Every thread of every block of the cluster; its warps need not have converged.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// The same without a fence: for blocks that only must all have come, once their barriers are initialised and published.
+__device__ __forceinline__ void cluster_meet() {
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
 
 // `threads` threads of the block, whole warps, meet at barrier 1..15.

@@ -112,6 +112,16 @@ __device__ __forceinline__ void store(const CUtensorMap& map, int row, int colum
         : "memory");
 }
 
+// The same, of lines that nobody reads again soon: L2 gives them up before those of A and B.
+__device__ __forceinline__ void store_streaming(const CUtensorMap& map, int row, int column, const void* from) {
+    constexpr uint64_t EVICT_FIRST = 0x12F0000000000000;  // as createpolicy.fractional.L2::evict_first makes it
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;\n"
+        "cp.async.bulk.commit_group;" ::"l"(reinterpret_cast<uint64_t>(&map)),
+        "r"(column), "r"(row), "r"(shared_address(from)), "l"(EVICT_FIRST)
+        : "memory");
+}
+
 // Until all but the newest Pending stores of this thread have read their shared memory.
 template <int Pending>
 __device__ __forceinline__ void wait_stores_read() {

@@ -113,8 +113,14 @@ __device__ __forceinline__ void multiply(float (&sum)[128], uint64_t a, uint64_t
 #undef WARPLOG_SUM32
 #undef WARPLOG_SUM8
 
-// The results of a warpgroup, 64 rows from (row, column) on, from registers to C [M, N], N even.
-template <int Count>
+__device__ __forceinline__ uint32_t pack(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+// The results of a warpgroup, 64 rows from (row, column) on, from registers to C [M, N], N even. Streaming: L2 gives
+// the lines up before others.
+template <bool Streaming = false, int Count>
 __device__ __forceinline__ void store(const float (&sum)[Count], __nv_bfloat16* C, int row, int column, int M, int N) {
     const int thread = threadIdx.x % 128;
     const int first_row = row + thread / 32 * 16 + thread % 32 / 4, first_column = column + thread % 4 * 2;
@@ -123,10 +129,53 @@ __device__ __forceinline__ void store(const float (&sum)[Count], __nv_bfloat16* 
         if (first_row + 8 * h >= M) continue;
         __nv_bfloat16* c = C + static_cast<size_t>(first_row + 8 * h) * N + first_column;
 #pragma unroll
-        for (int j = 0; j < Count / 4; ++j)
-            if (first_column + 8 * j < N)
-                *reinterpret_cast<__nv_bfloat162*>(c + 8 * j) =
-                    __floats2bfloat162_rn(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+        for (int j = 0; j < Count / 4; ++j) {
+            if (first_column + 8 * j >= N) continue;
+            unsigned* to = reinterpret_cast<unsigned*>(c + 8 * j);
+            const unsigned pair = pack(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+            if constexpr (Streaming)
+                __stcs(to, pair);
+            else
+                *to = pair;
+        }
+    }
+}
+
+// Among the four threads of a quad: thread q gets what each of them has at q, in their order.
+__device__ __forceinline__ void transpose_in_quad(uint32_t (&part)[4]) {
+#pragma unroll
+    for (int step = 2; step > 0; step /= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (i & step) continue;
+            uint32_t &low = part[i], &high = part[i + step];
+            const uint32_t received = __shfl_xor_sync(0xFFFFFFFF, upper ? low : high, step);
+            low = upper ? received : low;
+            high = upper ? high : received;
+        }
+    }
+}
+
+// As store, 16 bytes a thread and 64 of a row side by side, streaming: the threads of a quad exchange what they have of
+// four times 8 columns. N a multiple of 8, C on 16 bytes. All threads of the warpgroup.
+template <int Count>
+__device__ __forceinline__ void store_wide(const float (&sum)[Count], __nv_bfloat16* C, int row, int column, int M,
+                                           int N) {
+    const int thread = threadIdx.x % 128;
+    const int first_row = row + thread / 32 * 16 + thread % 32 / 4, first_column = column + thread % 4 * 8;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        __nv_bfloat16* c = C + static_cast<size_t>(first_row + 8 * h) * N + first_column;
+#pragma unroll
+        for (int j = 0; j < Count / 4; j += 4) {
+            uint32_t part[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) part[i] = pack(sum[4 * (j + i) + 2 * h], sum[4 * (j + i) + 2 * h + 1]);
+            transpose_in_quad(part);
+            if (first_row + 8 * h < M && first_column + 8 * j < N)
+                __stcs(reinterpret_cast<uint4*>(c + 8 * j), make_uint4(part[0], part[1], part[2], part[3]));
+        }
     }
 }
 

@@ -129,15 +129,12 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
 
 def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
     """The metrics of both profilers, case by case: ncu from a cold L2, nsys over back-to-back launches."""
-    place = bench.folder / variant.name
     settings = {**DEFAULTS["profile"], "metrics": "lean"}
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
-    reports = place / "ncu.ncu-rep", place / "nsys.sqlite"
-    records = (
-        capture.capture_ncu(ncu, check, bench.tools["ncu"], reports[0], cases),
-        capture.capture_nsys(nsys, check, bench.tools["nsys"], reports[1], cases),
-    )
-    return extract.extract_variant(*reports, *records, cases).rows
+    capture.capture_ncu([ncu], [check], bench.tools["ncu"], [cases])
+    capture.capture_nsys([nsys], [check], bench.tools["nsys"], [cases])
+    output = bench.folder / variant.name / "extract.json"
+    return extract.extract_record(ncu.record, nsys.record, cases, output)["rows"]
 
 
 def time_with_nvbench(

@@ -50,40 +50,34 @@ def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> 
     )
 
 
-@pytest.mark.parametrize("variant", ["warptile", "cublas"])
-def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path, variant: str) -> None:
-    cases = ("1024", "2048")
-    check = job(folder, variant, "check", DEFAULTS["check"])
-    assert measure.check_variant(check)["status"] == "ok"
-    timed = measure.time_variant(
-        job(folder, variant, "time", DEFAULTS["time"]), check.record, folder / "timer.so", cases
-    )
-    assert timed["status"] == "ok", timed["reason"]
-    files = {tool: folder / f"{variant}.{tool}" for tool in ("ncu-rep", "nsys.sqlite")}
-    settings = DEFAULTS["profile"]
-    ncu = job(folder, variant, "ncu", settings)
-    nsys = job(folder, variant, "nsys", settings)
-    for captured, tool, name, report in (
-        (ncu, capture.capture_ncu, "ncu", files["ncu-rep"]),
-        (nsys, capture.capture_nsys, "nsys", files["nsys.sqlite"]),
-    ):
+def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
+    cases, variants = ("1024", "2048"), ("warptile", "cublas")
+    checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
+    measure.check_family(checks)
+    times = [job(folder, v, "time", DEFAULTS["time"]) for v in variants]
+    measure.time_family(times, [c.record for c in checks], folder / "timer.so", cases)
+    for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)
         if found.path is None:
             pytest.skip(f"no {name}: {found.remedy}")
-        record = tool(captured, check.record, found, report, cases)
-        if record["status"] == "denied":
-            pytest.skip(record["reason"])
-        assert record["status"] == "ok", record["reason"]
-    output = folder / f"{variant}.extract.json"
-    extract.extract_record(ncu.record, files["ncu-rep"], nsys.record, files["nsys.sqlite"], cases, output)
-    rows = read_json(output, "record")["rows"]
-    for case in timed["cases"]:
-        cold, hot = case["cold"]["median_us"], case["hot"]["median_us"]
-        ncu_us = sum(r["value"] for r in rows if (r["case"], r["metric"]) == (case["case"], "duration_us"))
-        nsys_us = sum(
-            r["value"] for r in rows if (r["case"], r["metric"]) == (case["case"], "nsys_duration_us")
-        )
-        assert agreement(cold, hot, ncu_us, nsys_us) == "ok", (case["case"], cold, hot, ncu_us, nsys_us)
+        captured = [job(folder, v, name, DEFAULTS["profile"]) for v in variants]
+        tool(captured, [c.record for c in checks], found, [cases] * len(variants))
+        for one in captured:
+            record = read_json(one.record, "record")
+            if record["status"] == "denied":
+                pytest.skip(record["reason"])
+            assert record["status"] == "ok", record["reason"]
+    for variant, timed in zip(variants, times, strict=True):
+        output = folder / f"{variant}.extract.json"
+        extract.extract_record(folder / f"{variant}.ncu.json", folder / f"{variant}.nsys.json", cases, output)
+        rows = read_json(output, "record")["rows"]
+        for case in read_json(timed.record, "record")["cases"]:
+            cold, hot = case["cold"]["median_us"], case["hot"]["median_us"]
+            own = [r for r in rows if r["case"] == case["case"]]
+            ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")
+            nsys_us = sum(r["value"] for r in own if r["metric"] == "nsys_duration_us")
+            told = (variant, case["case"], cold, hot, ncu_us, nsys_us)
+            assert agreement(cold, hot, ncu_us, nsys_us) == "ok", told
 
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:

@@ -40,7 +40,7 @@ def captured(folder: Path, tool: str, launches: int, seconds: float = 1e-6) -> t
     backend = RecordingBackend(seconds)
     launcher = Launcher(job.build_folder / "kernel.so", backend)
     problem = Problem(backend.xp, job.family, job.family.case("64"))
-    result = capture_case(backend, launcher, problem, tool, launches)
+    result = capture_case(backend, launcher, problem, tool, launches, "right:64")
     assert problem.verdict().reason == "", "the captured launches did not write the answer"
     return backend.said, result["launches"]
 
@@ -48,13 +48,13 @@ def captured(folder: Path, tool: str, launches: int, seconds: float = 1e-6) -> t
 def test_nsys_sees_each_launch_in_its_range_within_that_of_the_case(tmp_path: Path) -> None:
     said, launches = captured(tmp_path, "nsys", 3)
     inner = [word for i in range(3) for word in (f"launch:{i}", "pop")]
-    assert said == ["start", "case:64", *inner, "pop", "stop"]
+    assert said == ["start", "case:right:64", *inner, "pop", "stop"]
     assert launches == 3
 
 
 def test_ncu_sees_one_launch(tmp_path: Path) -> None:
     said, launches = captured(tmp_path, "ncu", 10)
-    assert said == ["start", "case:64", "launch:0", "pop", "pop", "stop"]
+    assert said == ["start", "case:right:64", "launch:0", "pop", "pop", "stop"]
     assert launches == 1
 
 

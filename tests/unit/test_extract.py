@@ -215,11 +215,13 @@ def test_the_record_fits_its_schema_and_names_the_worse_capture(tmp_path, report
     paths = {}
     for tool, found in (("ncu", record("ncu", "denied", "not permitted")), ("nsys", record("nsys"))):
         paths[tool] = tmp_path / f"{tool}.json"
-        write_json(paths[tool], {**common, **found}, "record")
+        report = reports[1].name if tool == "nsys" else ""
+        write_json(paths[tool], {**common, **found, "report": report}, "record")
     output = tmp_path / "out.json"
-    extract_record(paths["ncu"], reports[0], paths["nsys"], reports[1], ("64", "128"), output)
+    extract_record(paths["ncu"], paths["nsys"], ("64", "128"), output)
     written = json.loads(output.read_text())
     schema.check(written, "record", "out.json")
     assert (written["status"], written["reason"]) == ("denied", "not permitted")
     assert [c["tool"] for c in written["captures"]] == ["ncu", "nsys"]
+    assert [bool(c["sha256"]) for c in written["captures"]] == [False, True]
     assert written["family"] == "sgemm"

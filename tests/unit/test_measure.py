@@ -1,6 +1,8 @@
 """The check stage on host functions: what is right passes, what is wrong is refused for its reason."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from host_family import make_job
 from warplog import measure
 from warplog.errors import WarplogError
+from warplog.jobs import Job
 from warplog.records import read_json, write_json
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -82,8 +85,10 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
-    notes = [json.loads(line) for line in (tmp_path / "work" / "journal.jsonl").read_text().splitlines()]
-    assert {n["result"]["case"] for n in notes if "result" in n} == {"odd", "one"}
+    notes = [
+        json.loads(line) for line in (tmp_path / ".check.work" / "journal.jsonl").read_text().splitlines()
+    ]
+    assert {n["result"]["case"] for n in notes if "result" in n} == {"right:odd", "right:one"}
     (tmp_path / "go").touch()
     begun = len([n for n in notes if "begin" in n])
     record = measure.check_variant(job)
@@ -118,3 +123,60 @@ def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
         write_json(
             tmp_path / "time.json", record | {"check": "ok", "cases": [case | {"status": "wrong"}]}, "record"
         )
+
+
+def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job]:
+    """Jobs of `right` and of `other`, whose launchers note their name in folder/launched."""
+    log = folder / "launched"
+    note = f'{{ FILE* f = fopen("{log}", "a"); fputs("%s\\n", f); fclose(f); }}'
+    jobs = []
+    for name, body in (("right", RIGHT), ("other", second)):
+        place = folder / name
+        place.mkdir(exist_ok=True)
+        job = make_job(place, note % name + body)
+        variant = replace(job.family.variants[0], name=name)
+        record = folder / "check" / f"{name}.json"
+        scratch = record.with_name(f".{name}.work")
+        jobs.append(replace(job, variant=variant, record=record, scratch=scratch, inputs_sha256=inputs))
+    return jobs
+
+
+def launched(folder: Path) -> set[str]:
+    """Who was launched since the last question."""
+    log = folder / "launched"
+    names = set(log.read_text().split()) if log.is_file() else set()
+    log.unlink(missing_ok=True)
+    return names
+
+
+def statuses(jobs: list[Job]) -> list[list[str]]:
+    return [[c["status"] for c in json.loads(job.record.read_text())["cases"]] for job in jobs]
+
+
+def test_a_family_is_measured_in_one_go_and_a_crash_costs_one_variant(tmp_path: Path) -> None:
+    jobs = family_of_two(tmp_path, "if (a->N == 1) abort();" + RIGHT)
+    measure.check_family(jobs[::-1])
+    assert launched(tmp_path) == {"right", "other"}
+    assert statuses(jobs) == [["ok"] * 3, ["ok", "crashed", "skipped"]]
+    assert not list((tmp_path / "check").glob(".*"))
+
+
+def test_only_what_changed_is_measured_again(tmp_path: Path) -> None:
+    jobs = family_of_two(tmp_path, RIGHT)
+    measure.check_family(jobs)
+    launched(tmp_path)
+    os.utime(jobs[0].record, (0, 0))
+    kept = jobs[0].record.read_bytes()
+    changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
+    measure.check_family(changed)
+    assert launched(tmp_path) == {"other"}
+    assert jobs[0].record.read_bytes() == kept
+    assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs again, for Snakemake
+    measure.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
+    assert launched(tmp_path) == {"right", "other"}
+
+
+def test_where_the_inputs_are_not_known_nothing_is_fresh(tmp_path: Path) -> None:
+    for _ in range(2):
+        measure.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
+        assert launched(tmp_path) == {"right", "other"}

@@ -39,7 +39,7 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 1024})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
     assert made.cases["sgemm"] == ("1024",)
-    assert made.captured_cases(SimpleNamespace(family="sgemm")) == ["1024"]
+    assert made.of("sgemm").captured_cases()["naive"] == ["1024"]
 
 
 def test_families_of_ones_own_are_found(place: Path) -> None:
@@ -131,7 +131,8 @@ def test_recorded_winner_of_this_gpu_decides_the_build_and_no_other(place: Path)
 
 def test_nsys_captures_a_library_at_every_timed_case_and_ncu_does_not(place: Path) -> None:
     made = plan.make_plan(LIVE)
-    cublas, naive = (SimpleNamespace(family="sgemm", variant=v) for v in ("cublas", "naive"))
-    assert made.nsys_cases(cublas) == list(made.cases["sgemm"])
-    assert made.nsys_cases(naive) == made.captured_cases(naive) == made.captured_cases(cublas)
-    assert len(made.captured_cases(cublas)) < len(made.nsys_cases(cublas))
+    sgemm = made.of("sgemm")
+    ncu, nsys = sgemm.captured_cases(), sgemm.nsys_cases()
+    assert nsys["cublas"] == list(made.cases["sgemm"])
+    assert nsys["naive"] == ncu["naive"] == ncu["cublas"]
+    assert len(ncu["cublas"]) < len(nsys["cublas"])

@@ -27,7 +27,19 @@ CAMPAIGN = {
 }
 
 
-def campaign(project: Path, origin: str = "live") -> Path:
+PROFILE = {
+    **{key: CAMPAIGN[key] for key in ("schema", "gpu", "origin")},
+    **{"stage": "profile", "family": "sgemm", "variant": "naive", "status": "ok", "reason": "", "cases": []},
+    **{"source_sha256": "", "library_sha256": "", "tool": "ncu", "tool_version": "", "command": []},
+    "report": "session-1.ncu-rep",
+    "provenance": {
+        **dict.fromkeys(("gpu_name", "gpu_uuid", "compute_capability", "driver", "finished", "clocks"), ""),
+        "content_sha256": "",
+    },
+}
+
+
+def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Path:
     results = project / "results"
     write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
     for name in (
@@ -39,9 +51,15 @@ def campaign(project: Path, origin: str = "live") -> Path:
     ):
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_text(f"family,origin,x\nsgemm,{origin},1\n")
-    for name in ("build/sm_90/sgemm/naive/kernel.so", "profile/h200/sgemm/naive.ncu-rep"):
+    for name in (
+        "build/sm_90/sgemm/naive/kernel.so",
+        "profile/h200/sgemm/session-1.ncu-rep",
+        "profile/h200/sgemm/session-2.ncu-rep",
+    ):
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_bytes(b"x" * 1000)
+    if profiled:
+        write_json(results / "profile" / "h200" / "sgemm" / "naive.ncu.json", PROFILE, "record")
     return results
 
 
@@ -60,10 +78,11 @@ def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None
     assert size == sum((folder / k).stat().st_size for k in kept)
 
 
-def test_keeps_the_raw_report_that_is_asked_for(tmp_path: Path) -> None:
-    campaign(tmp_path)
+def test_keeps_the_session_of_the_variant_that_is_asked_for(tmp_path: Path) -> None:
+    campaign(tmp_path, profiled=True)
     folder, _ = record_campaign(tmp_path, "h200", ["naive"])
-    assert (folder / "profile" / "h200" / "sgemm" / "naive.ncu-rep").stat().st_size == 1000
+    kept = [path.name for path in (folder / "profile" / "h200" / "sgemm").iterdir()]
+    assert sorted(kept) == ["naive.ncu.json", "session-1.ncu-rep"]
 
 
 def test_recording_again_replaces_what_was_there(tmp_path: Path) -> None:

@@ -75,18 +75,11 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     path = place / "kernels" / "sgemm" / "naive.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     found = jobs(place)
-    variants = {variant for _, variant in found if variant}
-    assert variants == {"naive"}
-    chain = {rule for rule, variant in found if variant == "naive"}
-    assert chain == {
-        "build_variant", "check_variant", "time_variant", "profile_ncu", "profile_nsys", "extract_variant"
-    }  # fmt: skip
-    assert all(count == 1 for (_, variant), count in found.items() if variant)
+    assert {key for key in found if key[1]} == {("build_variant", "naive")}
+    # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
     assert {rule for rule, variant in found if not variant} == {
-        "make_tables",
-        "plot_figure",
-        "log_mlflow",
-        "all",
+        *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
+        *("make_tables", "plot_figure", "log_mlflow", "all"),
     }
 
 
@@ -105,15 +98,14 @@ def test_new_parameter_reruns_its_variant_only(place: Path) -> None:
 
 def test_another_timing_policy_times_again_and_builds_nothing(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, 'time={"max_samples": 50}')}
-    assert "time_variant" in rules
-    assert not {"build_variant", "check_variant", "profile_ncu"} & rules
+    assert "time_sgemm" in rules
+    assert not {"build_variant", "check_sgemm", "profile_ncu_sgemm"} & rules
 
 
 def test_another_campaign_measures_everything_anew(place: Path) -> None:
-    found = jobs(place, "campaign=second")
-    variants = {variant for rule, variant in found if rule == "time_variant"}
-    assert variants >= {"naive", "cublas"}
-    assert "build_variant" not in {rule for rule, _ in found}
+    rules = {rule for rule, _ in jobs(place, "campaign=second")}
+    assert {"check_sgemm", "time_sgemm", "profile_ncu_sgemm"} <= rules
+    assert "build_variant" not in rules
 
 
 def test_what_is_missing_is_made_also_when_the_campaign_changes(place: Path) -> None:
@@ -136,8 +128,8 @@ def test_edited_timing_core_times_again_and_builds_no_kernel(place: Path) -> Non
     path = place / "workflow" / "warplog" / "gpu" / "timer.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     rules = {rule for rule, _ in jobs(place)}
-    assert {"build_timer", "time_variant"} <= rules
-    assert not {"build_variant", "check_variant", "profile_ncu", "profile_nsys", "extract_variant"} & rules
+    assert {"build_timer", "time_sgemm"} <= rules
+    assert not {"build_variant", "check_sgemm", "profile_ncu_sgemm", "extract_sgemm"} & rules
 
 
 def test_edited_figure_redraws_that_figure_only(place: Path) -> None:

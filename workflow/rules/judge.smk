@@ -1,7 +1,8 @@
 # Verdicts: the same code against itself (A/A), a campaign against another, and all of them over time.
 
 
-use rule time_variant as time_round with:
+# A process for each variant and round: what one process shares, such as where its memory lies, is part of the noise.
+rule time_round:
     input:
         build=plan.build_record,
         library=plan.library,
@@ -14,6 +15,16 @@ use rule time_variant as time_round with:
         "results/aa/round{round}/time/{gpu}/{family}/{variant}.json",
     log:
         "results/logs/aa/round{round}/{gpu}/{family}/{variant}.log",
+    threads: workflow.cores
+    resources:
+        gpu=1,
+    params:
+        family_file=plan.family_file,
+        contract=judging.time_contract,
+        cases=judging.timed_cases,
+        settings=plan.settings["time"],
+    script:
+        "../scripts/time_round.py"
 
 
 rule judge_rounds:

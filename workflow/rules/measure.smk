@@ -1,4 +1,5 @@
-# On the GPU, one job at a time (resource gpu): the campaign's identity, correctness, time.
+# On the GPU, one job at a time (resource gpu): the campaign's identity, correctness, time. A job has all variants of a
+# family, since starting a process costs more than measuring one; it leaves alone what is of the same inputs.
 
 
 rule start_campaign:
@@ -15,47 +16,52 @@ rule start_campaign:
         "../scripts/start_campaign.py"
 
 
-rule check_variant:
-    input:
-        build=plan.build_record,
-        library=plan.library,
-        campaign="results/campaign/{gpu}.json",
-        reference=plan.reference,
-        code=plan.code("check"),
-    output:
-        "results/check/{gpu}/{family}/{variant}.json",
-    log:
-        "results/logs/check/{gpu}/{family}/{variant}.log",
-    resources:
-        gpu=1,
-    params:
-        family_file=plan.family_file,
-        contract=plan.check_contract,
-        settings=plan.settings["check"],
-    script:
-        "../scripts/check_variant.py"
+for family in plan.measured():
 
+    rule:
+        name:
+            f"check_{family.name}"
+        input:
+            builds=family.builds(),
+            libraries=family.libraries(),
+            campaign=family.campaign(),
+            reference=family.reference(),
+            code=plan.code("check"),
+        output:
+            update(family.records("check")),
+        log:
+            family.log("check"),
+        resources:
+            gpu=1,
+        params:
+            **family.job(),
+            contract=family.check_contract(),
+            settings=plan.settings["check"],
+        script:
+            "../scripts/check_family.py"
 
-rule time_variant:
-    input:
-        build=plan.build_record,
-        library=plan.library,
-        check="results/check/{gpu}/{family}/{variant}.json",
-        timer=plan.timer(),
-        campaign="results/campaign/{gpu}.json",
-        code=plan.code("time"),
-    output:
-        "results/time/{gpu}/{family}/{variant}.json",
-    log:
-        "results/logs/time/{gpu}/{family}/{variant}.log",
-    # All cores: nothing else runs beside the clock.
-    threads: workflow.cores
-    resources:
-        gpu=1,
-    params:
-        family_file=plan.family_file,
-        contract=plan.time_contract,
-        cases=plan.timed_cases,
-        settings=plan.settings["time"],
-    script:
-        "../scripts/time_variant.py"
+    rule:
+        name:
+            f"time_{family.name}"
+        input:
+            builds=family.builds(),
+            libraries=family.libraries(),
+            checks=family.records("check"),
+            timer=plan.timer(),
+            campaign=family.campaign(),
+            code=plan.code("time"),
+        output:
+            update(family.records("time")),
+        log:
+            family.log("time"),
+        # All cores: nothing else runs beside the clock.
+        threads: workflow.cores
+        resources:
+            gpu=1,
+        params:
+            **family.job(),
+            contract=family.time_contract(),
+            cases=list(family.cases),
+            settings=plan.settings["time"],
+        script:
+            "../scripts/time_family.py"

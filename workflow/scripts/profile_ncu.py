@@ -1,23 +1,22 @@
-"""Captures one variant with Nsight Compute (counters)."""
+"""Captures the variants of a family with Nsight Compute (counters)."""
 
 from pathlib import Path
 from typing import Any
 
 from warplog import capture, jobs, toolchain
-from warplog.job import job, values_of
+from warplog.job import job, values_of_family
 
 
-def main(values: dict[str, Any], check: Path, cases: list[str], record: Path, report: Path) -> None:
+def main(values: dict[str, Any], checks: list[Path], cases: dict[str, list[str]]) -> None:
     tool = toolchain.find("ncu")
-    capture.capture_ncu(jobs.make_job(record=record, **values), check, tool, report, tuple(cases))
+    wanted = [cases[variant] for variant in values["variants"]]
+    capture.capture_ncu(jobs.make_jobs(**values), checks, tool, wanted)
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            values_of(snakemake),
-            Path(snakemake.input.check),
+            values_of_family(snakemake),
+            [Path(path) for path in snakemake.input.checks],
             snakemake.params.cases,
-            Path(snakemake.output.record),
-            Path(snakemake.output.report),
         )

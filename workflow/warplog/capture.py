@@ -1,5 +1,6 @@
 """Stage profile: one ncu session and one nsys session a variant, each over all its captured cases."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -8,15 +9,16 @@ from pathlib import Path
 
 from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
-from warplog.jobs import Job, refuse_unproven
+from warplog.jobs import Job, family_task, own_results, refuse_unproven
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu_source import SAMPLING
 from warplog.process import explain_exit, minimal_env, run
-from warplog.records import Record, read_json, worst, write_json
+from warplog.records import Record, read_json, sha256_of, worst, write_json
 from warplog.supervise import discard, run_cases
 from warplog.toolchain import Tool
 
 _EXPORT_S = 300
+_BREAKS = ("crashed", "timeout")
 _DENIED = "ERR_NVGPUCTRPERM"
 _DENIED_REMEDY = (
     "counters are not permitted; as root, or with NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
@@ -30,20 +32,52 @@ class _Profiler:
 
     name: str
     tool: Tool
+    suffix: str
     wrapper: tuple[str, ...]
     finish: Callable[[], Path]
 
 
-def capture_ncu(job: Job, check_record: Path, tool: Tool, report: Path, cases: tuple[str, ...]) -> Record:
-    """Counters of one launch per case into `report` (.ncu-rep); the file is empty where there is none."""
-    partial = report.with_name(f".{report.stem}.part.ncu-rep")
-    command = ncu_command(tool, partial, job.settings["metrics"], job.gpu.compute_capability)
-    return _capture(job, check_record, _Profiler("ncu", tool, tuple(command), lambda: partial), report, cases)
+class _Capture:
+    """One variant's part in a session: its cases, and why it has none."""
+
+    def __init__(self, job: Job, profiler: _Profiler, check: Record, cases: Sequence[str]) -> None:
+        self.job, self.cases = job, tuple(cases)
+        self.status, self.reason = _may_capture(job, profiler, check)
+        if self.status == "ok" and not self.fitting:
+            self.status, self.reason = "unsupported", job.misfit(self.cases[0]) if cases else "no case of it"
+        asked = (self.status, self.reason, profiler.tool.version, profiler.wrapper[:-1])
+        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, asked)
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """The cases that the variant supports."""
+        return self.job.fitting(self.cases)
+
+    def is_fresh(self) -> bool:
+        """Whether record and report are there and of these inputs."""
+        if not self.job.is_fresh(self.inputs_sha256):
+            return False
+        report = read_json(self.job.record).get("report", "")
+        return not report or (self.job.record.parent / report).is_file()
 
 
-def capture_nsys(job: Job, check_record: Path, tool: Tool, report: Path, cases: tuple[str, ...]) -> Record:
-    """The timeline of back-to-back launches into `report` (SQLite); the file is empty where there is none."""
-    partial = report.with_name(f".{report.stem}.part.nsys-rep")
+def capture_ncu(
+    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
+) -> None:
+    """Counters of one launch per case, of all variants in one session; `cases` are those of each variant."""
+    partial = jobs[0].record.parent / ".part.ncu-rep"
+    # No probe of the oracle needs the dear counters, and it has many cases.
+    metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
+    command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
+    profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), lambda: partial)
+    _capture_family(jobs, checks, profiler, cases)
+
+
+def capture_nsys(
+    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
+) -> None:
+    """The timeline of back-to-back launches, of all variants in one session."""
+    partial = jobs[0].record.parent / ".part.nsys-rep"
 
     def export() -> Path:
         database = partial.with_suffix(".sqlite")
@@ -55,13 +89,13 @@ def capture_nsys(job: Job, check_record: Path, tool: Tool, report: Path, cases: 
             raise WarplogError(f"nsys export failed ({explain_exit(done)}): {words}")
         return database
 
-    profiler = _Profiler("nsys", tool, tuple(nsys_command(tool, partial)), export)
-    return _capture(job, check_record, profiler, report, cases)
+    profiler = _Profiler("nsys", tool, ".nsys.sqlite", tuple(nsys_command(tool, partial)), export)
+    _capture_family(jobs, checks, profiler, cases)
 
 
 def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
     """ncu with clocks and caches as measuring wants them: clocks untouched, every pass from a cold L2."""
-    wanted = counters_to_collect("lean" if metrics == "lean" else "full", compute_capability)
+    wanted = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
     sections = metrics == "sections"
     options = {
         "--config-file": "off",
@@ -83,39 +117,33 @@ def nsys_command(tool: Tool, output: Path) -> list[str]:
     return [str(tool.path), "profile", *options]
 
 
-def _capture(
-    job: Job, check_record: Path, profiler: _Profiler, report: Path, cases: tuple[str, ...]
-) -> Record:
-    name = profiler.name
-    build = job.build
-    status, reason = _may_capture(job, profiler, read_json(check_record, "record"), build)
-    results: list[Record] = []
-    session: Record = {}
-    report.parent.mkdir(parents=True, exist_ok=True)
-    if status == "ok":
-        status, reason, results, session = _run(job, profiler, report, cases)
-    if status != "ok":
-        report.write_bytes(b"")
-        print(
-            f"  {name:7} {job.family.name}/{job.variant.name}  {status}  {reason}",
-            file=sys.stderr,
-            flush=True,
-        )
-    record = {
-        **job.head("profile", build, session),
-        "tool": name,
-        "tool_version": profiler.tool.version or "",
-        "command": [Path(w).name if i == 0 else w for i, w in enumerate(profiler.wrapper)],
-        "status": status,
-        "reason": reason,
-        "cases": results or [{"case": c, "status": status, "reason": reason} for c in cases],
-    }
-    write_json(job.record, record, "record")
-    return record
+def _capture_family(
+    jobs: Sequence[Job], checks: Sequence[Path], profiler: _Profiler, cases: Sequence[Sequence[str]]
+) -> None:
+    """Captures every variant whose record is not of the same inputs; then drops reports that none refers to."""
+    told = [read_json(path, "record") for path in checks]
+    wanted = [_Capture(*part) for part in zip(jobs, [profiler] * len(jobs), told, cases, strict=True)]
+    stale = []
+    for one in wanted:
+        if one.is_fresh():
+            os.utime(one.job.record)
+        elif one.status != "ok":
+            _say(one.job, profiler, one.status, one.reason)
+            _write(one, profiler, one.status, one.reason)
+        else:
+            stale.append(one)
+    while stale:
+        stale = _session(stale, profiler)
+    folder = jobs[0].record.parent
+    records = {*folder.glob(f"*.{profiler.name}.json"), *(one.job.record for one in wanted)}
+    kept = {read_json(path).get("report") for path in records}
+    for report in folder.glob(f"session-*{profiler.suffix}"):
+        if report.name not in kept:
+            report.unlink()
 
 
-def _may_capture(job: Job, profiler: _Profiler, check: Record, build: Record) -> tuple[str, str]:
-    refusal = refuse_unproven(check, build)
+def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str]:
+    refusal = refuse_unproven(check, job.build)
     if refusal is not None:
         return refusal
     if not job.settings[profiler.name]:
@@ -125,27 +153,69 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record, build: Record) ->
     return "ok", ""
 
 
-def _run(
-    job: Job, profiler: _Profiler, report: Path, cases: tuple[str, ...]
-) -> tuple[str, str, list[Record], Record]:
-    """Status, reason, the cases' results and the worker's notes; `report` holds the capture where it is ok."""
-    settings = {"tool": profiler.name, "launches": job.settings["launches"]}
-    fitting = job.fitting(cases)
-    if not fitting:
-        return "unsupported", job.misfit(cases[0]), [], {}
-    task = job.task("capture", fitting, settings, wrapper=profiler.wrapper)
+def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
+    """One session over all parts. Where one breaks it, that one is told of, and the others are returned."""
+    first = parts[0].job
+    settings = {"tool": profiler.name, "launches": first.settings["launches"]}
+    pairs = [(part.job, part.fitting) for part in parts]
+    task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
     discard(task.folder)  # a cut capture cannot be continued: it starts afresh
+    digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
+    report = first.record.parent / f"session-{digest}{profiler.suffix}"
     try:
-        with hold(job.gpu.uuid):
-            say = job.progress(profiler.name, len(fitting))
-            found, session = run_cases(task, job.settings["timeout_s"], say, ("crashed", "timeout"))
-            shutil.move(profiler.finish(), report)
+        with hold(first.gpu.uuid):
+            say = first.progress(profiler.name, len(task.cases))
+            timeout_s = first.settings["timeout_s"]
+            found, session = run_cases(task, timeout_s, say, ("crashed", "timeout"), stop_all=True)
+            broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
+            if not broken:
+                shutil.move(profiler.finish(), report)
     except (WarplogError, OSError) as error:
-        return *_diagnose(task.folder / "worker.log", str(error)), [], {}
+        status, reason = _diagnose(task.folder / "worker.log", str(error))
+        _say(first, profiler, status, reason)
+        for one in parts:
+            _write(one, profiler, status, reason)
+        return []
     finally:
         discard(task.folder)
-    results = {r["case"]: r for r in found}
-    return *_over_cases(found), [job.entry(c, results, None) for c in cases], session
+    for one in broken or parts:
+        results = _of(one, found)
+        _write(one, profiler, *_over_cases(results), results, session, "" if broken else report.name)
+    return [one for one in parts if one not in broken] if broken else []
+
+
+def _of(one: _Capture, found: Sequence[Record]) -> list[Record]:
+    return list(own_results(one.job.variant.name, found).values())
+
+
+def _write(
+    one: _Capture,
+    profiler: _Profiler,
+    status: str,
+    reason: str,
+    results: Sequence[Record] = (),
+    session: Record | None = None,
+    report: str = "",
+) -> None:
+    job, by_case = one.job, {r["case"]: r for r in results}
+    cases = [job.entry(c, by_case, None if by_case else (status, reason)) for c in one.cases]
+    record = {
+        **job.head("profile", job.build, session or {}),
+        "tool": profiler.name,
+        "tool_version": profiler.tool.version or "",
+        "command": [Path(w).name if i == 0 else w for i, w in enumerate(profiler.wrapper)],
+        "status": status,
+        "reason": reason,
+        "report": report if status == "ok" else "",
+        "cases": cases,
+        "inputs_sha256": one.inputs_sha256,
+    }
+    write_json(job.record, record, "record")
+
+
+def _say(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
+    label = f"{job.family.name}/{job.variant.name}"
+    print(f"  {profiler.name:7} {label}  {status}  {reason}", file=sys.stderr, flush=True)
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from warplog import formula
 from warplog.claim import Claim, check_claims, make_claim
-from warplog.contract import Argument, Case, Requires
+from warplog.contract import Argument, Case, Probe, Requires, make_probes, matching, probed
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 from warplog.tuning_space import Space, space_of
@@ -77,6 +77,7 @@ class Family:
     draft: bool
     variants: tuple[Variant, ...]
     claims: tuple[Claim, ...] = ()
+    probes: tuple[Probe, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -159,6 +160,7 @@ def load_family(path: Path) -> Family:
     data = read_yaml(path, "family")
     defaults = data.get("defaults", {})
     work = data["work"]
+    names = (*data["cases"], *data["check_cases"])
     family = Family(
         name=data["family"],
         title=data["title"],
@@ -172,7 +174,7 @@ def load_family(path: Path) -> Family:
         size_label=work["size_label"],
         cases=_cases(data["cases"], defaults),
         check_cases=_cases(data["check_cases"], defaults),
-        profile_cases=tuple(data["profile_cases"]),
+        profile_cases=matching(data["profile_cases"], names),
         headline_case=data["headline_case"],
         baseline=data.get("baseline", ""),
         draft=data.get("draft", False),
@@ -180,6 +182,7 @@ def load_family(path: Path) -> Family:
         claims=tuple(
             make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
         ),
+        probes=make_probes(data.get("probes", ()), names),
     )
     _cross_check(family)
     return family
@@ -216,8 +219,9 @@ def _cross_check(family: Family) -> None:
     if twice:
         raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
     for key, wanted, known in (
-        ("profile_cases", family.profile_cases, list(family.cases)),
-        ("headline_case", (family.headline_case,), list(family.profile_cases)),
+        ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
+        ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
+        ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
         (

@@ -1,7 +1,9 @@
 """The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,39 @@ class Requires:
         """'' where the case fits, else the reason."""
         misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
         return f"needs {' and '.join(misfits)}" if misfits else ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What kernels whose answer is known must show: a quantity, and its true value at each of the cases.
+
+    `expected` is a formula of the case's values and of other quantities, or a name (a stall reason, a
+    resource). `minus` is a case whose quantity is taken off first. The measured value may differ by
+    `relative` times the expected one plus `absolute`; with `at_least` it may be any larger one.
+    """
+
+    name: str
+    cases: tuple[str, ...]
+    quantity: str
+    expected: str | float
+    minus: str = ""
+    relative: float = 0.0
+    absolute: float = 0.0
+    at_least: bool = False
+
+
+def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:
+    """The names in their order that any pattern fits (`*`, `?`, `[...]`); a pattern that fits none stays itself."""
+    strangers = [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
+    return (*(name for name in names if any(fnmatchcase(name, p) for p in patterns)), *strangers)
+
+
+def make_probes(data: Iterable[Mapping[str, Any]], names: Collection[str]) -> tuple[Probe, ...]:
+    """The probes as family.yaml gives them, of a family with cases of these names."""
+    renamed = ({**p, "name": p["probe"], "cases": matching(p["cases"], names)} for p in data)
+    return tuple(Probe(**{key: value for key, value in p.items() if key != "probe"}) for p in renamed)
+
+
+def probed(probes: Iterable[Probe]) -> tuple[str, ...]:
+    """The cases that probes name."""
+    return tuple(case for probe in probes for case in (*probe.cases, probe.minus) if case)

@@ -11,11 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from warplog import hot_lines
+from warplog import hot_lines, sessions
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.nsys_events import CASE, LAUNCH, launched_kernels, named, timeline_rows
-from warplog.parsers import ncu_rep, nsys_sqlite
 from warplog.parsers.ncu_rep import NcuLaunch
 from warplog.parsers.nsys_sqlite import NsysEvent
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_file, worst, write_json
@@ -38,9 +37,7 @@ class Evidence:
 
 def extract_record(
     ncu_record: Path,
-    ncu_report: Path,
     nsys_record: Path,
-    nsys_report: Path,
     cases: Sequence[str],
     output: Path,
     sources: Sequence[Path] = (),
@@ -48,15 +45,17 @@ def extract_record(
 ) -> Record:
     """Writes the extract record of one variant; `sources` are its files, for the text of hot lines.
 
-    `nsys_cases` are the cases that nsys captured, where they are not those of ncu.
+    The reports lie beside their records. `nsys_cases` are the cases that nsys captured, where they are not
+    those of ncu.
 
     Raises:
         WarplogError: a capture that should be good is missing, cut, or does not match its cases.
     """
     records = {"ncu": read_json(ncu_record, "record"), "nsys": read_json(nsys_record, "record")}
-    reports = {"ncu": ncu_report, "nsys": nsys_report}
+    paths = {"ncu": ncu_record, "nsys": nsys_record}
+    reports = {tool: _report(paths[tool], record) for tool, record in records.items()}
     told = records["ncu"], records["nsys"]
-    evidence = extract_variant(ncu_report, nsys_report, *told, cases, sources, nsys_cases)
+    evidence = extract_variant(reports["ncu"], reports["nsys"], *told, cases, sources, nsys_cases)
     status = worst(record["status"] for record in records.values())
     record = {
         "schema": SCHEMA_VERSION,
@@ -101,7 +100,7 @@ def extract_variant(
     if not captured:
         return Evidence(tuple(rows), (), tuple(lines))
     path = _existing(nsys_report, "nsys")
-    report = nsys_sqlite.read(path, needs_kernels=False)  # a variant may be nothing but copies
+    report = sessions.nsys(path, nsys_record.get("variant", ""))
     by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
     kernels: list[Row] = []
     for case in captured:
@@ -133,7 +132,7 @@ def _ncu_rows(
     if not captured:
         return rows, lines
     path = _existing(path, "ncu")
-    report = ncu_rep.read(path, with_lines=True)
+    report = sessions.ncu(path, record.get("variant", ""))
     strangers = [launch for launch in report.launches if named(launch.ranges, CASE) is None]
     if strangers:
         raise WarplogError(
@@ -210,9 +209,11 @@ def _existing(path: Path | None, tool: str) -> Path:
     return path
 
 
-def _capture(record: Record, report: Path) -> Record:
-    return {**{key: record[key] for key in ("tool", "tool_version", "status")}, "sha256": _hash(report)}
+def _report(record_file: Path, record: Record) -> Path | None:
+    name = record.get("report", "")
+    return record_file.parent / name if name else None
 
 
-def _hash(path: Path) -> str:
-    return sha256_file(path) if path.is_file() and path.stat().st_size else ""
+def _capture(record: Record, report: Path | None) -> Record:
+    digest = sha256_file(report) if report and report.is_file() else ""
+    return {**{key: record[key] for key in ("tool", "tool_version", "status")}, "sha256": digest}

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from warplog.errors import WarplogError
 from warplog.process import die_with_parent
+from warplog.records import sha256_file, sha256_of
 
 
 def values_of(rule: Any) -> dict[str, Any]:
@@ -20,6 +21,28 @@ def values_of(rule: Any) -> dict[str, Any]:
         "build": Path(rule.input.build),
         "campaign": Path(rule.input.campaign),
         "settings": rule.params.settings,
+    }
+
+
+def values_of_family(rule: Any) -> dict[str, Any]:
+    """What jobs.make_jobs takes, from the `snakemake` object of a rule that measures a whole family.
+
+    Of its inputs, those that hold for all variants make the hash that tells which records are still good.
+    """
+    named = set(rule.input.keys())
+    single = [rule.input[name] for name in ("campaign", "reference", "timer") if name in named]
+    shared = [*single, *rule.input.code]
+    return {
+        "family_file": Path(rule.params.family_file),
+        "variants": list(rule.params.variants),
+        "gpu": rule.params.gpu,
+        "builds": [Path(path) for path in rule.input.builds],
+        "campaign": Path(rule.input.campaign),
+        "settings": rule.params.settings,
+        "records": [Path(path) for path in rule.output],
+        "inputs_sha256": sha256_of(
+            [sha256_file(Path(p)) for p in shared], rule.params.contract, rule.params.settings
+        ),
     }
 
 

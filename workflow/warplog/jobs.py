@@ -1,8 +1,8 @@
 """A measuring job: one variant on this machine's GPU, from one build into one record."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from warplog import device, provenance
 from warplog.catalog import Family, Variant, load_family
 from warplog.device import Gpu
 from warplog.errors import WarplogError
-from warplog.records import SCHEMA_VERSION, Record, read_json
-from warplog.supervise import Task
+from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of
+from warplog.supervise import Task, group_of
 
 Refusal = tuple[str, str]  # status and reason why something is not measured
 
@@ -25,6 +25,7 @@ class Job:
         settings: the stage's policy (config: check, time or profile).
         tools: versions by tool, for the provenance.
         scratch: folder of the journal while the job runs.
+        inputs_sha256: of what the record depends on besides the build, "" where that is not known.
     """
 
     family: Family
@@ -38,6 +39,7 @@ class Job:
     commit: str
     content_sha256: str
     backend: str = "cupy"
+    inputs_sha256: str = ""
 
     @cached_property
     def build(self) -> Record:
@@ -76,6 +78,12 @@ class Job:
             return {"case": case, "status": "unsupported", "reason": misfit}
         return dict(results[case])
 
+    def is_fresh(self, inputs_sha256: str) -> bool:
+        """Whether the record on disk was made from these inputs; never where they are not known."""
+        if not self.inputs_sha256 or not self.record.is_file():
+            return False
+        return bool(read_json(self.record).get("inputs_sha256") == inputs_sha256)
+
     def head(self, stage: str, build: Record, session: Record) -> Record:
         """The keys that the records of check, time and profile share."""
         return {
@@ -98,7 +106,9 @@ class Job:
             nonlocal done
             done += 1
             words = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
-            line = f"  {mode:7} {self.family.name}/{self.variant.name}  {result['case']}  {result['status']}  {words}"
+            variant, _, case = result["case"].rpartition(":")
+            label = f"{self.family.name}/{variant or self.variant.name}"
+            line = f"  {mode:7} {label}  {case}  {result['status']}  {words}"
             print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
 
         return say
@@ -106,7 +116,7 @@ class Job:
     def _headline(self, mode: str, result: Record) -> str:
         if mode == "time":
             cold, hot = result["cold"]["median_us"], result["hot"]["median_us"]
-            case = self.family.cases[result["case"]]
+            case = self.family.cases[result["case"].rpartition(":")[2]]
             flops = self.family.value(self.family.flops, case)
             work, unit = (
                 (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
@@ -115,6 +125,26 @@ class Job:
         if mode == "check":
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
         return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
+
+
+def family_task(
+    parts: Sequence[tuple[Job, tuple[str, ...]]], mode: str, settings: Mapping[str, Any], **more: Any
+) -> Task:
+    """One task for several variants of a family; its cases are named `<variant>:<case>`."""
+    first = parts[0][0]
+    libraries = {
+        f"{job.variant.name}:{c}": job.build_folder / "kernel.so" for job, cases in parts for c in cases
+    }
+    hashes = {job.variant.name: job.build["library_sha256"] for job, _ in parts}
+    scratch = first.scratch.with_name(f".{mode}.work")
+    task = first.task(mode, tuple(libraries), settings, libraries=libraries, folder=scratch, **more)
+    return replace(task, library_sha256=sha256_of(hashes))
+
+
+def own_results(variant: str, results: Sequence[Record]) -> dict[str, Record]:
+    """A variant's results by case, of those that a family's task gave."""
+    mine = [r for r in results if group_of(r["case"]) == variant]
+    return {name: {**r, "case": name} for r in mine if (name := r["case"].rpartition(":")[2])}
 
 
 def make_job(
@@ -132,20 +162,55 @@ def make_job(
     Raises:
         WarplogError: there is no GPU here, or another one.
     """
+    (job,) = make_jobs(
+        family_file=family_file,
+        variants=(variant,),
+        gpu=gpu,
+        builds=(build,),
+        campaign=campaign,
+        settings=settings,
+        records=(record,),
+    )
+    return job
+
+
+def make_jobs(
+    *,
+    family_file: Path,
+    variants: Sequence[str],
+    gpu: str,
+    builds: Sequence[Path],
+    campaign: Path,
+    settings: Mapping[str, Any],
+    records: Sequence[Path],
+    inputs_sha256: str = "",
+) -> list[Job]:
+    """The jobs of several variants of a family; `builds` and `records` in the order of `variants`.
+
+    Raises:
+        WarplogError: there is no GPU here, or another one than the campaign names.
+    """
     family = load_family(family_file)
     named = read_json(campaign, "record")
-    return Job(
-        family=family,
-        variant=family.variant(variant),
-        gpu=this_gpu(gpu),
-        build_folder=build.parent,
-        record=record,
-        scratch=record.with_name(f".{record.stem}.work"),
-        settings=settings,
-        tools=named["tools"],
-        commit=provenance.commit_of(Path()) or named["commit"],
-        content_sha256=provenance.content_sha256(Path()),
-    )
+    found = this_gpu(gpu)
+    commit = provenance.commit_of(Path()) or named["commit"]
+    content = provenance.content_sha256(Path())
+    return [
+        Job(
+            family=family,
+            variant=family.variant(variant),
+            gpu=found,
+            build_folder=build.parent,
+            record=record,
+            scratch=record.with_name(f".{record.stem}.work"),
+            settings=settings,
+            tools=named["tools"],
+            commit=commit,
+            content_sha256=content,
+            inputs_sha256=inputs_sha256,
+        )
+        for variant, build, record in zip(variants, builds, records, strict=True)
+    ]
 
 
 def this_gpu(slug: str) -> Gpu:

@@ -34,6 +34,14 @@ class Judging:
         place = turns.index(self._round(int(wildcards.round), wildcards.family, wildcards.variant))
         return [turns[place - 1]] if place else self.plan.files("check")
 
+    def time_contract(self, wildcards: Any) -> str:
+        """Hash of what timing depends on."""
+        return self.plan.of(wildcards.family).time_contract()
+
+    def timed_cases(self, wildcards: Any) -> list[str]:
+        """Names of the timed cases."""
+        return list(self.plan.of(wildcards.family).cases)
+
     def names(self) -> list[str]:
         """The campaigns to compare: baseline and candidate."""
         settings = self.plan.settings

@@ -1,66 +1,120 @@
-"""Stages check and time: a worker's case results become records; what must not be measured is refused."""
+"""Stages check and time: one worker for all variants of a family; what must not be measured is refused.
 
+A variant whose record says that it was made from the same inputs is left as it is.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from warplog.gpu_lock import hold
-from warplog.jobs import Job, Refusal, refuse_build, refuse_unproven
-from warplog.records import Record, read_json, worst, write_json
-from warplog.supervise import Task, discard, run_cases
+from warplog.jobs import Job, Refusal, family_task, own_results, refuse_build, refuse_unproven
+from warplog.records import Record, read_json, sha256_of, worst, write_json
+from warplog.supervise import discard, run_cases
+
+
+class Measurement:
+    """One stage of one variant: its cases, why it is refused, and what else its record says."""
+
+    def __init__(
+        self, job: Job, stage: str, cases: Sequence[str], refusal: Refusal | None, **more: Any
+    ) -> None:
+        self.job, self.stage, self.cases, self.refusal = job, stage, tuple(cases), refusal
+        self.more = more
+        self.inputs_sha256 = sha256_of(stage, job.inputs_sha256, job.build, self.cases, refusal, more)
+
+    @property
+    def runnable(self) -> tuple[str, ...]:
+        """The cases that a worker is given."""
+        return () if self.refusal else self.job.fitting(self.cases)
+
+    def write(self, results: Mapping[str, Record], session: Record) -> Record:
+        """The variant's record, from the results of its cases by name."""
+        job = self.job
+        entries = [job.entry(case, results, self.refusal) for case in self.cases]
+        status, reason = self.refusal or _over_cases(entries)
+        record = {
+            **job.head(self.stage, job.build, session),
+            "status": status,
+            "reason": reason,
+            "session": session,
+            "settings": dict(job.settings),
+            "cases": entries,
+            "inputs_sha256": self.inputs_sha256,
+            **self.more,
+        }
+        write_json(job.record, record, "record")
+        return record
+
+
+def check_family(jobs: Sequence[Job]) -> None:
+    """Runs all check cases of all variants; a record's status is that of the first case that is not ok.
+
+    Raises:
+        WarplogError: a build record is missing, or the worker failed for a reason of its own.
+    """
+    wanted = [
+        Measurement(job, "check", tuple(job.family.check_cases), refuse_build(job.build)) for job in jobs
+    ]
+    _measure(wanted, {"rounds": jobs[0].settings["rounds"]}, stop_at=("crashed", "timeout"))
+
+
+def time_family(jobs: Sequence[Job], checks: Sequence[Path], timer: Path, cases: Sequence[str]) -> None:
+    """Times the cases of the variants whose check passed; the other records say 'skipped' and why.
+
+    Raises:
+        WarplogError: a check or build record is missing, or the worker failed for a reason of its own.
+    """
+    wanted = []
+    for job, path in zip(jobs, checks, strict=True):
+        check = read_json(path, "record")
+        refusal = refuse_unproven(check, job.build)
+        wanted.append(Measurement(job, "time", cases, refusal, check=check["status"]))
+    settings = {k: v for k, v in jobs[0].settings.items() if k != "timeout_s"}
+    _measure(wanted, settings | {"default_mhz": jobs[0].gpu.max_sm_mhz}, timer=timer)
 
 
 def check_variant(job: Job) -> Record:
-    """Runs all check cases; the record's status is that of the first case that is not ok."""
-    cases = tuple(job.family.check_cases)
-    refusal = refuse_build(job.build)
-    task = None if refusal else job.task("check", job.fitting(cases), {"rounds": job.settings["rounds"]})
-    return _measure(job, "check", cases, task, refusal, stop_at=("crashed", "timeout"))
+    """check_family for one variant; its record."""
+    check_family([job])
+    record: Record = read_json(job.record)
+    return record
 
 
-def time_variant(job: Job, check_record: Path, timer: Path, cases: tuple[str, ...]) -> Record:
-    """Times the cases of a variant whose check passed; else the record says 'skipped' and why.
-
-    Raises:
-        WarplogError: the check or build record is missing, or the worker failed for a reason of its own.
-    """
-    check = read_json(check_record, "record")
-    refusal = refuse_unproven(check, job.build)
-    settings = {k: v for k, v in job.settings.items() if k != "timeout_s"}
-    settings |= {"default_mhz": job.gpu.max_sm_mhz}
-    task = None if refusal else job.task("time", job.fitting(cases), settings, timer=timer)
-    return _measure(job, "time", cases, task, refusal, check=check["status"])
+def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
+    """time_family for one variant; its record."""
+    time_family([job], [check_record], timer, cases)
+    record: Record = read_json(job.record)
+    return record
 
 
 def _measure(
-    job: Job,
-    stage: str,
-    cases: tuple[str, ...],
-    task: Task | None,
-    refusal: Refusal | None,
+    wanted: Sequence[Measurement],
+    settings: Mapping[str, Any],
     stop_at: tuple[str, ...] = (),
-    **more: Any,
-) -> Record:
-    found: list[Record] = []
-    session: Record = {}
-    if task is not None:
-        with hold(job.gpu.uuid):
-            say = job.progress(stage, len(task.cases))
-            found, session = run_cases(task, job.settings["timeout_s"], say, stop_at)
-    results = {r["case"]: r for r in found}
-    entries = [job.entry(case, results, refusal) for case in cases]
-    status, reason = refusal or _over_cases(entries)
-    record = {
-        **job.head(stage, job.build, session),
-        "status": status,
-        "reason": reason,
-        "session": session,
-        "settings": dict(job.settings),
-        "cases": entries,
-        **more,
-    }
-    write_json(job.record, record, "record")
-    discard(job.scratch)
-    return record
+    timer: Path | None = None,
+) -> None:
+    """Writes the records of all; what a cut run had finished is taken from its journal."""
+    fresh = [one for one in wanted if one.job.is_fresh(one.inputs_sha256)]
+    for one in fresh:
+        os.utime(one.job.record)
+    stale = [one for one in wanted if one not in fresh]
+    for one in stale:
+        if not one.runnable:
+            one.write({}, {})
+    running = {one.job.variant.name: one for one in stale if one.runnable}
+    if not running:
+        return
+    first = next(iter(running.values())).job
+    stage = wanted[0].stage
+    task = family_task([(one.job, one.runnable) for one in running.values()], stage, settings, timer=timer)
+    with hold(first.gpu.uuid):
+        say = first.progress(stage, len(task.cases))
+        results, session = run_cases(task, first.settings["timeout_s"], say, stop_at)
+    for name, one in running.items():
+        one.write(own_results(name, results), session)
+    discard(task.folder)
 
 
 def _over_cases(entries: list[Record]) -> tuple[str, str]:

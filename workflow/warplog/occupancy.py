@@ -104,6 +104,32 @@ def theoretical(
     )
 
 
+def lift(
+    registers_per_thread: int, block_threads: int, shared_bytes: int, compute_capability: tuple[int, int]
+) -> str:
+    """What limits a launch, and the smallest change of it that lets an SM hold more warps; "" at 100 %.
+
+    One resource at a time: fewer registers, less shared memory, blocks of another size. Raises as `theoretical`.
+    """
+    now = theoretical(registers_per_thread, block_threads, shared_bytes, compute_capability)
+    if now.occupancy_pct >= 100:
+        return ""
+    sizes = range(WARP_THREADS, _MOST_BLOCK_THREADS + 1, WARP_THREADS)
+    nearest = sorted(sizes, key=lambda threads: abs(threads - block_threads))
+    fewer = ((f"{r} registers", (r, block_threads, shared_bytes)) for r in range(registers_per_thread)[::-1])
+    less = (
+        (f"{s} bytes", (registers_per_thread, block_threads, s)) for s in range(shared_bytes - 128, -1, -128)
+    )
+    other = ((f"{t} threads", (registers_per_thread, t, shared_bytes)) for t in nearest)
+    changes = {"registers": fewer, "shared_memory": less, "warps": other, "blocks": other}
+    for limiter in now.limiters:
+        for words, launch in changes[limiter]:
+            better = theoretical(*launch, compute_capability)
+            if better.warps_per_sm > now.warps_per_sm:
+                return f"{now.warps_per_sm} warps an SM; {words} would allow {better.warps_per_sm}"
+    return f"{now.warps_per_sm} warps an SM; limited by {' and '.join(now.limiters)} together"
+
+
 def _limits(registers: int, threads: int, shared: int, capability: tuple[int, int]) -> SmLimits:
     limits = LIMITS.get(capability)
     if limits is None:

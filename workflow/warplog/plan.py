@@ -5,15 +5,15 @@ The Snakefile asks it for names, files and parameters; it starts nothing and wri
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from warplog import catalog, device, layout, schema, tuned
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
-from warplog.contract import Case
 from warplog.defaults import DEFAULTS
+from warplog.family_plan import FamilyPlan
 from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
@@ -26,7 +26,7 @@ class Plan:
     """What is run.
 
     Attributes:
-        chosen: the variants of each family, in ladder order.
+        families: all that the catalogue holds; chosen: the variants of those that are run, in ladder order.
         cases: the timed cases of each family.
         gpu: slug of the GPU whose numbers are shown; arch: the architecture to compile for.
         live: whether measuring runs here; else `root` is the recorded campaign.
@@ -43,6 +43,10 @@ class Plan:
     live: bool
     root: Path
     message: str
+
+    def oracle(self) -> "Plan":
+        """The same for the variants whose true answers are known (families with `probes`) instead."""
+        return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
 
     def pairs(self) -> list[tuple[str, str]]:
         """(family, variant) of all that is run."""
@@ -88,8 +92,8 @@ class Plan:
         everything = self.settings["variants"] == "all"
         pairs = [
             (name, v.name)
-            for name, family in self.families.items()
-            for v in (family.variants if everything else self.chosen[name])
+            for name, chosen in self.chosen.items()
+            for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
         return [str(layout.record(layout.RESULTS, "tune", self.gpu, *pair, ".png")) for pair in pairs]
@@ -99,7 +103,7 @@ class Plan:
         family = self.families[wildcards.family]
         space = repr(family.variant(wildcards.variant).tune)
         return sha256_of(
-            self.check_contract(wildcards), self.time_contract(wildcards), family.arguments, space
+            self.check_contract(wildcards), self.of(family.name).time_contract(), family.arguments, space
         )
 
     def _build(self, wildcards: Any) -> Path:
@@ -115,9 +119,8 @@ class Plan:
 
     def table_contract(self) -> str:
         """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
-        return sha256_of(
-            [sha256_file(f.file) for f in self.families.values()], dict(self.cases), self.pairs()
-        )
+        files = [sha256_file(self.families[f].file) for f in self.chosen]
+        return sha256_of(files, {f: self.cases[f] for f in self.chosen}, self.pairs())
 
     def tracking_uri(self) -> str:
         """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
@@ -154,28 +157,19 @@ class Plan:
         """The variant's parameters on this GPU: its entry's, or the best that a search found."""
         return dict(self.families[wildcards.family].variant(wildcards.variant).parameters)
 
+    def of(self, family: str) -> FamilyPlan:
+        """What the measuring rules are told of a family: of its chosen variants, else of all."""
+        variants = self.chosen.get(family, self.families[family].variants)
+        cases = self.cases.get(family, tuple(self.families[family].cases))
+        return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
+
+    def measured(self) -> list[FamilyPlan]:
+        """The families that have measuring rules: all, so that a target may name any of their records."""
+        return [self.of(family) for family in self.families]
+
     def check_contract(self, wildcards: Any) -> str:
-        """Hash of what checking depends on: cases and tolerance."""
-        family = self.families[wildcards.family]
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
-
-    def timed_cases(self, wildcards: Any) -> list[str]:
-        """Names of the timed cases."""
-        return list(self.cases[wildcards.family])
-
-    def time_contract(self, wildcards: Any) -> str:
-        """Hash of what timing depends on: cases and policy."""
-        family = self.families[wildcards.family]
-        return sha256_of(_values(family.cases), self.settings["time"])
-
-    def captured_cases(self, wildcards: Any) -> list[str]:
-        """Names of the cases that the profilers capture."""
-        return [c for c in self.families[wildcards.family].profile_cases if c in self.cases[wildcards.family]]
-
-    def nsys_cases(self, wildcards: Any) -> list[str]:
-        """Names of the cases that nsys captures: of a variant that calls a library, every timed one."""
-        calls_library = self.families[wildcards.family].variant(wildcards.variant).library
-        return self.timed_cases(wildcards) if calls_library else self.captured_cases(wildcards)
+        """Hash of what checking depends on."""
+        return self.of(wildcards.family).check_contract()
 
 
 def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
@@ -192,7 +186,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     }
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
-    cases = choose_cases(settings["cases"], {f: families[f] for f in chosen})
+    cases = choose_cases(settings["cases"], families, chosen)
     found = None if settings["mode"] == "recorded" else device.detect()
     live = settings["mode"] == "live" or found is not None
     root = layout.RESULTS
@@ -207,12 +201,8 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
             f"{why}: using the recorded campaign {record['campaign']}"
             f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
         )
-    families = tuned.with_winners({f: families[f] for f in chosen}, gpu)
+    families |= tuned.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
     return Plan(settings, families, chosen, cases, gpu, arch, live, root, message)
-
-
-def _values(cases: Mapping[str, Case]) -> dict[str, Any]:
-    return {name: dict(case.values) for name, case in cases.items()}

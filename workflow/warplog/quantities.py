@@ -4,6 +4,7 @@ Claims and probes of the oracle are judged by these; a number that is not there 
 """
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 _TOTAL = "total_"
+_NAME = re.compile(r"(\w+)\s*[<(]")
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,19 @@ class Quantities:
         metrics = metrics[metrics["tool"] != "nsys"]
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
         self._metrics = {tuple(map(str, key)): rows for key, rows in groups}
+        self._captured = {key[:3] for key in self._metrics if key[2]}
 
     def find(self, family: str, variant: str, case: str, name: str) -> Found:
         """The number called `name` of a variant at a case.
 
         A column of `measurements` goes before a metric. Of a launch with several kernels, a metric is that of
         the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
-        from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: the largest of the
-        variant's kernels.
+        from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: that of the kernel which
+        was captured there, else the largest of the variant's kernels. A case that is never timed has metrics only.
         """
         row = self._measured.get((family, variant, case))
+        if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:
+            return self._metric(family, variant, case, name)
         if row is None:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
@@ -71,12 +76,20 @@ class Quantities:
             rows = self._metrics.get((family, variant, "", metric))
             if rows is None:
                 return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
-            return _known(rows, metric, float(rows["value"].max()))
+            ran = rows["kernel"].map(_bare) == self._kernel(key)
+            return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):
             return _known(rows, metric, float(rows["value"].sum(skipna=False)))
         row = rows[rows["launch"] == self._longest(key)]
         rows = row if len(row) else rows
         return _known(rows, metric, float(rows["value"].iloc[0]))
+
+    def _kernel(self, key: Key) -> str:
+        rows = self._metrics.get((*key, "duration_us"))
+        if rows is None:
+            return ""
+        row = rows[rows["launch"] == self._longest(key)]
+        return _bare(str(row["kernel"].iloc[0])) if len(row) else ""
 
     def _longest(self, key: Key) -> int:
         rows = self._metrics.get((*key, "duration_us"))
@@ -84,6 +97,12 @@ class Quantities:
             return 0
         launches = dict(zip(rows["value"].astype(float), rows["launch"].astype(int), strict=True))
         return int(launches[max(launches)])
+
+
+def _bare(kernel: str) -> str:
+    """Its name alone: compilers and profilers write arguments and template parameters differently."""
+    found = _NAME.search(kernel)
+    return found[1] if found else kernel
 
 
 def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:

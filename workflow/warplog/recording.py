@@ -32,7 +32,7 @@ _MOST_BYTES = 20 << 20
 def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tuple[Path, int]:
     """Copies the live campaign in results/ to results/recorded/<name>; the folder and its bytes.
 
-    `reports` names variants whose raw .ncu-rep is kept too. What was recorded under that name before is
+    `reports` names variants whose ncu session is kept too, raw. What was recorded under that name before is
     replaced once the copy is whole.
 
     Raises:
@@ -46,8 +46,8 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     fresh = target.with_name(f".{name}.part")
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
-    kept = (*_KEPT, *(f"profile/*/*/{variant}.ncu-rep" for variant in reports))
-    for source in sorted({p for pattern in kept for p in results.glob(pattern) if p.is_file()}):
+    found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file()}
+    for source in sorted(found | _sessions(results, reports)):
         place = fresh / source.relative_to(results)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)
@@ -60,6 +60,13 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     return target, total
+
+
+def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
+    """The ncu reports that hold the named variants."""
+    records = [path for variant in variants for path in results.glob(f"profile/*/*/{variant}.ncu.json")]
+    named = {path.parent / name for path in records if (name := read_json(path, "record").get("report"))}
+    return {path for path in named if path.is_file()}
 
 
 def _campaign(results: Path) -> Record:

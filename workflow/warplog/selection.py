@@ -1,6 +1,6 @@
 """What of the catalogue the configuration chooses: families, variants, cases."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import yaml
@@ -35,9 +35,9 @@ def choice(value: str | int | list[str], known: list[str], key: str) -> list[str
 
 
 def choose_families(value: Any, families: Mapping[str, Family]) -> dict[str, Family]:
-    """The chosen families; 'all' are those that are no drafts."""
+    """The chosen families; 'all' are those that are no drafts and not of the oracle, which is a target of its own."""
     names = choice(value, list(families), "families")
-    return {n: f for n, f in families.items() if n in names and (value != "all" or not f.draft)}
+    return {n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.probes))}
 
 
 def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
@@ -62,8 +62,17 @@ def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tup
     return chosen
 
 
-def choose_cases(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
-    """The chosen timed cases of each family."""
-    known = sorted({c for f in families.values() for c in f.cases})
+def choose_cases(
+    value: Any, families: Mapping[str, Family], chosen: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """The timed cases of each family: of the chosen ones those that are named, of the others all."""
+    known = sorted({c for f in chosen for c in families[f].cases})
     names = choice(value, known, "cases")
-    return {f.name: tuple(c for c in f.cases if c in names) for f in families.values()}
+    return {
+        f.name: tuple(c for c in f.cases if c in names or f.name not in chosen) for f in families.values()
+    }
+
+
+def captured(family: Family, cases: Collection[str]) -> list[str]:
+    """The cases that profilers capture where these are timed: of them, and those that are never timed."""
+    return [c for c in family.profile_cases if c in cases or c not in family.cases]

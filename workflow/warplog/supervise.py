@@ -26,7 +26,8 @@ class Task:
         folder: where the task, its journal and its log lie; the journal lets the next run resume.
         wrapper: a command to run the worker under (a profiler).
         environment: variables for the worker beside the minimal ones (which GPU it sees).
-        libraries: in mode "tune", where a case is a setting: the library of each.
+        cases: names of the family's cases; with `libraries` `<group>:<case>` (a variant's), or a setting's name.
+        libraries: the library of each case, where one task is for several; `library_sha256` is of all of them.
         deadline: no case begins after this moment of time.monotonic(), the same clock in all processes.
     """
 
@@ -55,12 +56,17 @@ class Task:
 
 
 def run_cases(
-    task: Task, timeout_s: float, say: Callable[[Record], None], stop_at: Sequence[str] = ()
+    task: Task,
+    timeout_s: float,
+    say: Callable[[Record], None],
+    stop_at: Sequence[str] = (),
+    stop_all: bool = False,
 ) -> tuple[list[Record], Record]:
     """Results of all cases, in order, and what the worker noted of its session.
 
     Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced, and
-    the case that killed it gets 'crashed' or 'timeout'. A status in `stop_at` skips the cases behind it.
+    the case that killed it gets 'crashed' or 'timeout'. A status in `stop_at` skips the cases of its group
+    (`<group>:<case>`) that are behind it, with `stop_all` all cases.
     Cases that had not begun at the task's deadline are left out.
 
     Raises:
@@ -68,16 +74,28 @@ def run_cases(
     """
     task.folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(task)
-    while (left := [c for c in task.cases if c not in journal.results]) and not task.is_over():
-        done = [journal.results[c] for c in task.cases if c in journal.results]
-        ended_by = next((r for r in done if r["status"] in stop_at), None)
-        if ended_by:
-            for case in left:
-                reason = f"not tried after {ended_by['status']} in case {ended_by['case']}"
-                journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
-            break
+    while left := _left(task, journal, say, stop_at, stop_all):
         _one_worker(task, journal, left, timeout_s, say)
     return [journal.results[c] for c in task.cases if c in journal.results], journal.session
+
+
+def _left(
+    task: Task, journal: "_Journal", say: Callable[[Record], None], stop_at: Sequence[str], stop_all: bool
+) -> list[str]:
+    """The cases still to run; those that a bad one stops become 'skipped'."""
+    done = [journal.results[c] for c in task.cases if c in journal.results]
+    bad = {"" if stop_all else group_of(r["case"]): r for r in reversed(done) if r["status"] in stop_at}
+    for case in task.cases:
+        if case not in journal.results and (ended := bad.get("" if stop_all else group_of(case))):
+            reason = f"not tried after {ended['status']} in case {ended['case'].rpartition(':')[2]}"
+            journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
+            say(journal.results[case])
+    return [] if task.is_over() else [c for c in task.cases if c not in journal.results]
+
+
+def group_of(case: str) -> str:
+    """The group of `<group>:<case>`; '' for a case alone."""
+    return case.rpartition(":")[0]
 
 
 def finished(task: Task) -> dict[str, Record]:

@@ -222,3 +222,16 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "variants": VARIANTS,
     "gpus": GPUS,
 }
+ORACLE: Mapping[str, Column] = {
+    "probe": Column("str", "", "what is known of the kernel"),
+    **_KEY,
+    "quantity": Column("str", "", "what was measured; less that of another case where ` - case` follows"),
+    "expected": Column("str", "", "the true value in `unit`, or a name"),
+    "measured": Column("str", "", "the measured value in `unit`, or a name"),
+    "deviation": Column("float", "", "measured less expected, in `unit`; none between names"),
+    "tolerance": Column("str", "", "the largest deviation that is right; `exact`: none"),
+    "unit": Column("str", "", "unit of the values"),
+    "verdict": Column("str", "", "right, wrong or not_measured"),
+    "reason": Column("str", "", "why there is no value; a remark where there is one"),
+    **_ORIGIN,
+}

@@ -10,9 +10,9 @@ _MOST_SECONDS = 2.0
 
 
 def capture_case(
-    backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int
+    backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int, name: str
 ) -> dict[str, Any]:
-    """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<case>`.
+    """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
     ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,
     fewer where they would last longer than about two seconds.
@@ -31,7 +31,7 @@ def capture_case(
     seconds = cuda.get_elapsed_time(begin, end) / 1e3
     count = 1 if tool == "ncu" else max(1, min(launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
     cuda.profiler.start()
-    cuda.nvtx.RangePush(f"case:{problem.case.name}")
+    cuda.nvtx.RangePush(f"case:{name}")
     for i in range(count):
         cuda.nvtx.RangePush(f"launch:{i}")
         launcher.enqueue(problem.arguments)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog import Family, load_family
-from warplog.contract import Case
 from warplog.gpu.backend import (
     Backend,
     CupyBackend,
@@ -71,8 +70,7 @@ class _Runner:
             from warplog.gpu.tune_setting import Tuner
 
             self._tuner = Tuner(backend, self._timer, family, task["settings"])
-        else:
-            self._launcher = Launcher(Path(task["library"]), backend)
+        self._launchers: dict[str, Launcher] = {}
 
     def facts(self) -> dict[str, Any]:
         """What the session adds to the provenance."""
@@ -84,7 +82,7 @@ class _Runner:
             if self._tuner:
                 result: dict[str, Any] = self._tuner.run(Path(self._task["libraries"][name]))
                 return result
-            return self._run(self._family.case(name))
+            return self._run(name)
         except LaunchFailed as failed:
             return {"status": failed.status, "reason": failed.reason}
         except Exception as error:
@@ -101,26 +99,34 @@ class _Runner:
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
 
-    def _run(self, case: Case) -> dict[str, Any]:
+    def _launcher(self, name: str) -> Launcher:
+        """The launcher of a case's library, loaded once."""
+        library = self._task["libraries"].get(name, self._task["library"])
+        if library not in self._launchers:
+            self._launchers[library] = Launcher(Path(library), self._backend)
+        return self._launchers[library]
+
+    def _run(self, name: str) -> dict[str, Any]:
         settings, backend = self._task["settings"], self._backend
-        problem = Problem(backend.xp, self._family, case)
+        launcher = self._launcher(name)
+        problem = Problem(backend.xp, self._family, self._family.case(name.rpartition(":")[2]))
         if self._task["mode"] == "check":
             from warplog.gpu.check_case import check_case
 
-            return check_case(backend, self._launcher, problem, settings["rounds"])
+            return check_case(backend, launcher, problem, settings["rounds"])
         if self._task["mode"] == "time":
             from warplog.gpu.time_case import time_case
 
-            return time_case(backend, self._launcher, self._timer, problem, settings, settings["default_mhz"])
+            return time_case(backend, launcher, self._timer, problem, settings, settings["default_mhz"])
         if self._task["mode"] == "sanitize":
             from warplog.gpu.sanitize_case import sanitize_case
 
             assert isinstance(backend, DriverBackend)
-            return sanitize_case(backend, self._launcher, problem)
+            return sanitize_case(backend, launcher, problem)
         from warplog.gpu.capture_case import capture_case
 
         assert isinstance(backend, CupyBackend)
-        return capture_case(backend, self._launcher, problem, settings["tool"], settings["launches"])
+        return capture_case(backend, launcher, problem, settings["tool"], settings["launches"], name)
 
 
 def note(journal: Path, entry: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Times all cases of one variant, on the GPU and alone on it."""
+"""Times one variant in a process of its own, for a round of A/A."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from warplog.job import job, values_of
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
-    measure.time_variant(jobs.make_job(record=record, **values), check, timer, tuple(cases))
+    measure.time_variant(jobs.make_job(record=record, **values), check, timer, cases)
 
 
 if "snakemake" in globals():

@@ -1,0 +1,96 @@
+// What the rungs from wgmma_ptx_barriers on share: the ring of stages between a producer and its consumers, and the
+// products of one tile. Their loads, their order of tiles and their stores are their own.
+#pragma once
+
+#include <cstdint>
+
+#include "tma.cuh"
+#include "wgmma.cuh"
+
+namespace {
+
+constexpr int BK = tma::BOX_COLUMNS;  // terms a step
+constexpr int ROWS = wgmma::M;        // that a consumer, one warpgroup, computes
+
+// `Stages` stages, each 64 rows of A for every consumer, then Columns rows of B, in the order of mbarrier.cuh. Every
+// thread walks it with a turn of its own, through the same tiles and steps in the same order.
+template <int Consumers, int Columns, int Stages>
+struct Ring {
+    static_assert(Columns == 64 || Columns == 128 || Columns == 256, "the widths of wgmma.cuh");
+    static_assert(Stages >= 2, "a consumer keeps one stage more than the one it waits for");
+    static constexpr int A_BYTES = Consumers * ROWS * BK * 2, STAGE_BYTES = A_BYTES + Columns * BK * 2;
+    static constexpr int BYTES = Stages * STAGE_BYTES;
+
+    struct Barriers {
+        uint64_t full[Stages], empty[Stages];
+    };
+
+    uint8_t* stages;
+    Barriers& barriers;
+    mbarrier::Turn<Stages> turn;
+
+    __device__ Ring(uint8_t* memory, Barriers& shared_barriers) : stages(memory), barriers(shared_barriers) {}
+
+    // By one thread; `readers` arrivals give a stage back.
+    __device__ __forceinline__ void init(int readers) {
+        for (int s = 0; s < Stages; ++s) {
+            mbarrier::init(&barriers.full[s], 1);
+            mbarrier::init(&barriers.empty[s], readers);
+        }
+        mbarrier::publish_inits();
+    }
+
+    __device__ __forceinline__ uint8_t* a() const { return stages + turn.stage * STAGE_BYTES; }
+    __device__ __forceinline__ uint8_t* b() const { return a() + A_BYTES; }
+    __device__ __forceinline__ uint64_t* full() const { return &barriers.full[turn.stage]; }
+    __device__ __forceinline__ uint64_t* empty() const { return &barriers.empty[turn.stage]; }
+
+    // By the producer's thread, before it loads the stage: its readers are done, and what `full` waits for is said.
+    __device__ __forceinline__ void claim(int bytes = STAGE_BYTES) const {
+        mbarrier::wait(empty(), turn.parity ^ 1);
+        mbarrier::expect(full(), bytes);
+    }
+
+    // By the producer's thread, before a block of a cluster ends: until every arrival at its barriers has come.
+    __device__ __forceinline__ void drain() {
+        for (int s = 0; s < Stages; ++s, turn.advance()) mbarrier::wait(empty(), turn.parity ^ 1);
+    }
+
+    // By a consumer that has no rows in a tile: its stages pass by.
+    template <typename GiveBack>
+    __device__ __forceinline__ void skip(int K, const GiveBack& give_back) {
+        for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+            mbarrier::wait(full(), turn.parity);
+            give_back(turn.stage);
+        }
+    }
+
+    // By a consumer: the sums of its rows of one tile over K terms. With InFlight = 1 the products of a step are handed
+    // over before those of the last one are waited for. `give_back(stage)` is called by every thread, once each use of
+    // a stage, when its warp has read it.
+    template <int InFlight, typename GiveBack>
+    __device__ __forceinline__ void multiply(float (&sum)[Columns / 2], int consumer, int K,
+                                             const GiveBack& give_back) {
+        int held = 0;  // the stage whose products may still run
+        for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
+            const uint64_t a_rows = wgmma::describe(a() + consumer * ROWS * BK * 2), b_rows = wgmma::describe(b());
+            mbarrier::wait(full(), turn.parity);
+            wgmma::fence();
+#pragma unroll
+            for (int k = 0; k < BK / wgmma::K; ++k)  // the first product of a tile does not add: no sum is set to zero
+                wgmma::multiply(sum, a_rows + k * wgmma::NEXT_K, b_rows + k * wgmma::NEXT_K, k0 > 0 || k > 0);
+            wgmma::commit();
+            wgmma::wait<InFlight>();
+            if (!InFlight) give_back(turn.stage);
+            if (InFlight && k0 > 0) give_back(held);
+            held = turn.stage;
+        }
+        if (InFlight) {
+            wgmma::wait<0>();
+            give_back(held);
+        }
+        wgmma::pin(sum);
+    }
+};
+
+}  // namespace

@@ -1,0 +1,163 @@
+// wgmma_three_consumers: a larger tile than a block with a producer can hold.
+//
+// Idea         Shared memory moves 128 bytes a cycle, and tiles of 128 x 256 need all of them when the tensor cores are
+//              busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB a step of 1024
+//              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
+//              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have
+//              128 registers, of three and a warp 152, and this product needs 154. So there are three consumers and
+//              nobody else, and one thread of the third one loads, a step after it has read what it replaces: by then
+//              the others have read it too, or soon will.
+//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: in the
+//              last the third consumer does nothing but load. With less than that for each block, it takes 128.
+// Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
+//              and nothing below.
+// Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they
+//              have of 32 columns. Work is dealt out in larger pieces.
+// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
+// Source       PTX ISA; otherwise our own.
+//
+// Why it cannot deadlock: see cluster.cuh, with a loader in the place of the producer. It waits for the readers of a
+// step only after its own warpgroup has read that step and the next one. What the others, here and in the cluster, need
+// to read a step was loaded before: by loaders that waited for earlier steps only.
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "cluster.cuh"
+#include "tiles.cuh"
+
+constexpr int CONSUMERS = 3, BM = CONSUMERS * ROWS;
+constexpr int THREADS = CONSUMERS * 128, LOADER = 2 * 128;  // the first thread of the third consumer
+constexpr int TALL = 512, LOW = 128;  // rows that a block takes at a time
+
+using TileRing = Ring<CONSUMERS, BN, STAGES>;
+using Neighbours = Cluster<CLUSTER, 1>;
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+
+static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is on its way");
+static_assert(TALL % BM == LOW && LOW == 2 * ROWS, "what is left of a strip is the rows of two consumers");
+
+// How C is dealt out: strips of `strip` rows and a tile's columns, those of a cluster's blocks below one another.
+struct Strips {
+    int strip, down, across;
+};
+
+// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below
+// C for every block is left out. In shared memory, so without a constructor.
+struct Walk {
+    int index, row, column;  // of the cluster's strips
+    int top;                 // of the tile within the strip
+
+    __device__ __forceinline__ void start(int at, const Strips& strips) {
+        index = at;
+        if (!goes_on(strips)) return;
+        const tiles::Tile tile = tiles::along_hilbert(at, strips.down, strips.across);
+        row = tile.row, column = tile.column, top = 0;
+    }
+    __device__ __forceinline__ bool goes_on(const Strips& strips) const { return index < strips.down * strips.across; }
+    __device__ __forceinline__ int first_row(const Strips& strips) const { return row * CLUSTER * strips.strip + top; }
+    __device__ __forceinline__ int rows(const Strips& strips) const { return min(BM, strips.strip - top); }
+    __device__ __forceinline__ void advance(const Strips& strips, int M) {
+        top += BM;
+        if (top >= strips.strip || first_row(strips) >= M) start(index + gridDim.x / CLUSTER, strips);
+    }
+};
+
+// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register
+// that a thread has, all have.
+struct Loader {
+    Walk walk;
+    int k0, stage, parity;
+};
+
+__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
+    bf16_gemm_wgmma_three_consumers(const __grid_constant__ CUtensorMap a_map,
+                                    const __grid_constant__ CUtensorMap low_a_map,
+                                    const __grid_constant__ CUtensorMap b_map, __nv_bfloat16* __restrict__ C, int M,
+                                    int N, int K, const __grid_constant__ Strips strips) {
+    extern __shared__ uint8_t shared[];
+    __shared__ TileRing::Barriers barriers;
+    __shared__ Loader loader;
+    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    const Neighbours neighbours(cluster_rank());
+    const int cluster = blockIdx.x / CLUSTER;
+    const bool loads = threadIdx.x == LOADER;
+    if (loads) {
+        tma::prefetch(a_map), tma::prefetch(low_a_map), tma::prefetch(b_map);
+        ring.init(Neighbours::PEERS * CONSUMERS * 4);
+        loader.walk.start(cluster, strips);
+        loader.k0 = loader.stage = loader.parity = 0;
+    }
+    cluster_meet();
+
+    // Loads one more step, where there is one, once its stage has been given back.
+    const auto load_next = [&] {
+        if (!loader.walk.goes_on(strips)) return;
+        TileRing ahead = ring;
+        ahead.turn.stage = loader.stage, ahead.turn.parity = loader.parity;
+        const int row = loader.walk.first_row(strips) + neighbours.row * strips.strip, rows = loader.walk.rows(strips);
+        ahead.claim(TileRing::STAGE_BYTES - (BM - rows) * BK * 2);
+        tma::load(ahead.a(), rows == BM ? a_map : low_a_map, row, loader.k0, ahead.full());
+        neighbours.load_b(ahead, b_map, loader.walk.column * BN, loader.k0);
+        ahead.turn.advance();
+        loader.stage = ahead.turn.stage, loader.parity = ahead.turn.parity;
+        loader.k0 += BK;
+        if (loader.k0 < K) return;
+        loader.k0 = 0;
+        loader.walk.advance(strips, M);
+    };
+    if (loads)
+        for (int s = 0; s < STAGES; ++s) load_next();
+
+    const int consumer = threadIdx.x / 128, lane = threadIdx.x % 32;
+    const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
+    const uint32_t peer_empty = mbarrier::address_in(barriers.empty, speaks ? neighbours.peer(lane) : 0);
+    bool is_first = true;
+    const auto give_back = [&](int stage) {
+        if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
+        if (loads && !is_first) load_next();  // the stage given back before this one
+        is_first = false;
+    };
+    Walk walk;
+    for (walk.start(cluster, strips); walk.goes_on(strips); walk.advance(strips, M)) {
+        if (consumer * ROWS >= walk.rows(strips)) {
+            ring.skip(K, give_back);
+            continue;
+        }
+        float sum[BN / 2];
+        ring.multiply<1>(sum, consumer, K, give_back);
+        const int row = walk.first_row(strips) + neighbours.row * strips.strip + consumer * ROWS;
+        wgmma::store_wide(sum, C, row, walk.column * BN, M, N);
+    }
+    if (loads) {
+        ring.turn.stage = loader.stage, ring.turn.parity = loader.parity;
+        ring.drain();
+    }
+}
+
+extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
+                      cudaStream_t stream) {
+    thread_local tma::Map a_map, low_a_map, b_map;
+    int clusters = 0;
+    cudaError_t error = a_map.describe(A, M, K, BM);
+    if (error == cudaSuccess) error = low_a_map.describe(A, M, K, LOW);
+    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / CLUSTER);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(bf16_gemm_wgmma_three_consumers, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     SHARED_BYTES);
+    if (error == cudaSuccess)
+        error = resident_clusters(bf16_gemm_wgmma_three_consumers, CLUSTER, THREADS, SHARED_BYTES, &clusters);
+    if (error != cudaSuccess) return error;
+    constexpr double NEARLY_ALL = 0.9;  // clusters must have a tall strip, or all take low ones
+    Strips strips = {TALL, (M - 1) / (TALL * CLUSTER) + 1, (N - 1) / BN + 1};
+    if (strips.down * strips.across < NEARLY_ALL * clusters) {
+        strips.strip = LOW;
+        strips.down = (M - 1) / (LOW * CLUSTER) + 1;
+    }
+    clusters = tiles::even_workers(strips.down * strips.across, clusters);
+    bf16_gemm_wgmma_three_consumers<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(
+        a_map.map(), low_a_map.map(), b_map.map(), C, M, N, K, strips);
+    return cudaGetLastError();
+}

@@ -1,0 +1,88 @@
+// probes: kernels whose true answers are known, of what only a Hopper GPU has. `probe` says which, `amount` how much.
+//
+// Idea         As in `oracle`: known operations of wgmma, a warp that waits for them, sixteen barriers a block, clusters.
+// Expected     Every verdict of `snakemake oracle` right.
+// Cost         None: nothing here is fast.
+// Constraints  sm_90a; n as each probe says (family.yaml gives it); x holds integers, y = x + adds.
+// Source       PTX ISA, wgmma and bar; CUDA Programming Guide, thread-block clusters.
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include "wgmma.cuh"
+
+enum Probe { WGMMA = 0, GMMA = 1, BY_BARRIERS = 2, CLUSTER = 3 };
+
+constexpr int GROUP = 128;             // threads of a warpgroup, and of a block
+constexpr int ROW = 64;                // bf16 values in the 128 bytes of a row
+constexpr int BARRIER_THREADS = 64, BARRIERS = 16;
+constexpr int CLUSTER_THREADS = 1024, CLUSTER_BLOCKS = 8;
+
+// Operands are ones all over, so that neither their layout nor that of the results matters: every product adds its 16
+// terms to all 64 x 2 COUNT results of the block, of which a thread holds COUNT.
+template <int COUNT, int PRODUCTS>
+__device__ __forceinline__ void grow(__nv_bfloat16* ones, const float* x, float* y, int rounds) {
+    for (int i = threadIdx.x; i < (wgmma::M + 2 * COUNT) * ROW; i += GROUP) ones[i] = __float2bfloat16(1.0f);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const int first = blockIdx.x * GROUP * COUNT + threadIdx.x;
+    float sum[COUNT];
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j) sum[j] = x[first + j * GROUP];
+    const uint64_t a = wgmma::describe(ones), b = wgmma::describe(ones + wgmma::M * ROW);
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+        wgmma::fence();
+#pragma unroll
+        for (int k = 0; k < PRODUCTS; ++k) wgmma::multiply(sum, a, b, 1);
+        wgmma::commit();
+        wgmma::wait<0>();
+        wgmma::pin(sum);
+    }
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j) y[first + j * GROUP] = sum[j];
+}
+
+// 64 x 64 x 16 products: 131072 operations each.
+__global__ void __launch_bounds__(GROUP) count_wgmma(const float* x, float* y, int rounds) {
+    __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 64) * ROW];
+    grow<32, 1>(ones, x, y, rounds);
+}
+
+// gmma: four warps that wait for 64 x 256 x 16 products, 128 cycles each, four at a time.
+__global__ void __launch_bounds__(GROUP) stall_gmma(const float* x, float* y, int rounds) {
+    __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 256) * ROW];
+    grow<128, 4>(ones, x, y, rounds);
+}
+
+template <int FIRST>
+__device__ __forceinline__ void wait_at() {
+    asm volatile("bar.sync %0, %1;" ::"n"(FIRST), "n"(BARRIER_THREADS) : "memory");
+    if constexpr (FIRST + 1 < BARRIERS) wait_at<FIRST + 1>();
+}
+
+// Two barriers for each of the 32 blocks an SM can hold: blocks that use sixteen each are four.
+__global__ void __launch_bounds__(BARRIER_THREADS) limited_by_barriers(const float* x, float* y) {
+    const int i = blockIdx.x * BARRIER_THREADS + threadIdx.x;
+    const float v = x[i] + 1;
+    wait_at<0>();
+    y[i] = v;
+}
+
+// A cluster limits how many blocks the GPU holds, not how many an SM does.
+__global__ void __cluster_dims__(CLUSTER_BLOCKS) __launch_bounds__(CLUSTER_THREADS)
+    blocks_in_clusters(const float* x, float* y) {
+    const int i = blockIdx.x * CLUSTER_THREADS + threadIdx.x;
+    y[i] = x[i] + 1;
+}
+
+extern "C" int launch(const float* x, float* y, int n, int probe, int amount, cudaStream_t stream) {
+    switch (probe) {
+        case WGMMA: count_wgmma<<<n / (64 * 64), GROUP, 0, stream>>>(x, y, amount); break;
+        case GMMA: stall_gmma<<<n / (64 * 256), GROUP, 0, stream>>>(x, y, amount); break;
+        case BY_BARRIERS: limited_by_barriers<<<n / BARRIER_THREADS, BARRIER_THREADS, 0, stream>>>(x, y); break;
+        case CLUSTER: blocks_in_clusters<<<n / CLUSTER_THREADS, CLUSTER_THREADS, 0, stream>>>(x, y); break;
+        default: return cudaErrorInvalidValue;
+    }
+    return cudaGetLastError();
+}

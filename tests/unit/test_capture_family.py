@@ -1,0 +1,147 @@
+"""One profiler session for all variants of a family: who is in it, what a broken one costs, what is left alone."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from host_family import make_job
+from report_files import Launch, write_ncu
+from warplog import capture, measure, sessions
+from warplog.jobs import Job
+from warplog.supervise import group_of
+from warplog.toolchain import Tool
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")
+SETTINGS = {"ncu": True, "nsys": True, "metrics": "lean", "launches": 3, "timeout_s": 9}
+NAMES = ("right", "other", "third")
+
+
+class Profiler:
+    """Stands in for the worker under ncu: `breaks` are the variants whose kernel kills the session."""
+
+    def __init__(self) -> None:
+        self.sessions: list[list[str]] = []
+        self.breaks: dict[str, str] = {}
+
+    def run_cases(self, task, timeout_s, say, stop_at=(), stop_all=False):
+        self.sessions.append([group_of(case) for case in task.cases])
+        results, stopped = [], False
+        for case in task.cases:
+            status = "skipped" if stopped else self.breaks.get(group_of(case), "ok")
+            stopped = stopped or (stop_all and status in stop_at)
+            results.append({"case": case, "status": status, "reason": status if status != "ok" else ""})
+        output = Path(task.wrapper[task.wrapper.index("-o") + 1]).with_suffix(".ncu-rep")
+        output.write_text(" ".join(task.cases))
+        return results, {"cupy": "14"}
+
+
+@pytest.fixture
+def profiler(monkeypatch):
+    made = Profiler()
+    monkeypatch.setattr(capture, "run_cases", made.run_cases)
+    return made
+
+
+def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
+    """Checked jobs of three variants, ready to be captured."""
+    jobs = []
+    for name, body in zip(NAMES, bodies, strict=True):
+        (folder / name).mkdir(exist_ok=True)
+        job = make_job(folder / name, body)
+        variant = replace(job.family.variants[0], name=name)
+        record = folder / "check" / f"{name}.json"
+        jobs.append(replace(job, variant=variant, record=record, scratch=record.with_name(f".{name}.work")))
+    measure.check_family(jobs)
+    return jobs
+
+
+def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -> dict[str, dict]:
+    """Captures the family; the records by variant."""
+    checks = [job.record for job in jobs]
+    place = folder / "profile"
+    place.mkdir(exist_ok=True)
+    jobs = [
+        replace(j, record=place / f"{j.variant.name}.ncu.json", settings=SETTINGS, inputs_sha256=inputs)
+        for j in jobs
+    ]
+    capture.capture_ncu(jobs, checks, tool, [["64"]] * len(jobs))
+    return {job.variant.name: json.loads(job.record.read_text()) for job in jobs}
+
+
+def reports(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "profile").glob("*.ncu-rep"))
+
+
+def test_all_variants_share_one_session_and_its_report(tmp_path, profiler):
+    found = run(tmp_path, family(tmp_path))
+    assert profiler.sessions == [list(NAMES)]
+    assert {record["status"] for record in found.values()} == {"ok"}
+    assert {record["report"] for record in found.values()} == set(reports(tmp_path))
+    assert len(reports(tmp_path)) == 1
+
+
+def test_a_variant_that_breaks_the_session_is_told_and_the_others_are_captured_without_it(tmp_path, profiler):
+    profiler.breaks["other"] = "crashed"
+    found = run(tmp_path, family(tmp_path))
+    assert profiler.sessions == [list(NAMES), ["right", "third"]]
+    assert [found[name]["status"] for name in NAMES] == ["ok", "crashed", "ok"]
+    assert found["other"]["report"] == ""
+    assert (tmp_path / "profile" / found["third"]["report"]).read_text() == "right:64 third:64"
+
+
+def test_only_what_changed_is_captured_again_and_its_old_report_goes(tmp_path, profiler):
+    first = run(tmp_path, family(tmp_path))
+    second = run(tmp_path, family(tmp_path, (RIGHT, "a->y[0] = 1;" + RIGHT, RIGHT)))
+    assert profiler.sessions[1:] == [["other"]]
+    assert second["right"] == first["right"]
+    assert sorted({first["right"]["report"], second["other"]["report"]}) == reports(tmp_path)
+    third = run(tmp_path, family(tmp_path), inputs="another policy")
+    assert profiler.sessions[2:] == [list(NAMES)]
+    assert reports(tmp_path) == [third["right"]["report"]]
+
+
+def test_a_lost_report_is_captured_again(tmp_path, profiler):
+    jobs = family(tmp_path)
+    found = run(tmp_path, jobs)
+    (tmp_path / "profile" / found["right"]["report"]).unlink()
+    run(tmp_path, jobs)
+    assert profiler.sessions[1:] == [list(NAMES)]
+
+
+def test_what_is_wrong_or_has_no_profiler_is_not_captured(tmp_path, profiler):
+    jobs = family(tmp_path, (RIGHT, "a->y[0] = 1;", RIGHT))
+    found = run(tmp_path, jobs)
+    assert profiler.sessions == [["right", "third"]]
+    assert found["other"]["status"] == "skipped"
+    assert "its check says wrong" in found["other"]["reason"]
+    missing = run(tmp_path, jobs, Tool("ncu", None, None, "install it"))
+    assert {record["status"] for record in missing.values()} == {"missing", "skipped"}
+    assert "install it" in missing["right"]["cases"][0]["reason"]
+    assert reports(tmp_path) == []
+
+
+def test_a_session_without_rights_is_denied_for_all(tmp_path, profiler, monkeypatch):
+    def refused(task, *_, **__):
+        (task.folder).mkdir(parents=True, exist_ok=True)
+        (task.folder / "worker.log").write_text("==ERROR== ERR_NVGPUCTRPERM - The user ...")
+        raise capture.WarplogError("the worker failed")
+
+    monkeypatch.setattr(capture, "run_cases", refused)
+    found = run(tmp_path, family(tmp_path))
+    assert {record["status"] for record in found.values()} == {"denied"}
+    assert all("counters are not permitted" in record["reason"] for record in found.values())
+
+
+def test_a_variant_sees_its_own_launches_of_a_session(tmp_path):
+    launches = [
+        Launch("k", {"gpu__time_duration.sum": 1.0}, ("case:right:64", "launch:0")),
+        Launch("k", {"gpu__time_duration.sum": 2.0}, ("case:other:64", "launch:0")),
+        Launch("stray", {"gpu__time_duration.sum": 3.0}, ()),
+    ]
+    path = write_ncu(tmp_path / "session.ncu-rep", launches)
+    own = sessions.ncu(path, "other").launches
+    assert [(x.function, x.ranges) for x in own] == [("k", ("case:64", "launch:0")), ("stray", ())]
+    assert own[0].counters["gpu__time_duration.sum"] == 2.0

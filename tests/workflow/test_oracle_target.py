@@ -1,0 +1,59 @@
+"""`snakemake oracle` runs the kernels whose answers are known, and nothing else; a wrong verdict is its exit status."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from warplog import tables
+from warplog.table_columns import ORACLE
+
+
+def script(project: Path, name: str):
+    spec = importlib.util.spec_from_file_location(f"script_{name}", project / f"workflow/scripts/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("config", [[], ["families=sgemm", "variants=naive", "cases=4096"]])
+def test_it_runs_its_own_jobs_whatever_the_campaign_chooses(project: Path, config: list[str]) -> None:
+    settings = ["--config", "mode=live", "gpu=h200", "campaign=none-such", *config]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-n",
+        "--forceall",
+        "--cores",
+        "2",
+        "--quiet",
+        "host",
+        "--nocolor",
+        "oracle",
+    ]
+    done = subprocess.run([*command, *settings], cwd=project, capture_output=True, text=True, check=True)
+    text = done.stdout + done.stderr
+    found = Counter(re.findall(r"^(?:local)?rule (\w+):", text, re.MULTILINE))
+    of_a_variant = ["build_variant", "check_variant", "time_variant", "profile_ncu", "profile_nsys"]
+    assert {rule: found[rule] for rule in [*of_a_variant, "extract_variant"]} == dict.fromkeys(
+        [*of_a_variant, "extract_variant"], 2
+    )
+    assert set(found) - {*of_a_variant, "extract_variant"} == {
+        "build_timer", "start_campaign", "judge_oracle", "oracle"
+    }  # fmt: skip
+    assert set(re.findall(r"family=(\w+)", text)) == {"oracle", "oracle_sm90"}
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("right", 0), ("not_measured", 0), ("wrong", 1)])
+def test_a_wrong_verdict_is_its_exit_status(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
+) -> None:
+    rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
+    tables.write_table(rows, ORACLE, tmp_path / "oracle")
+    assert script(project, "oracle").main(tmp_path) == status
+    assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err

@@ -1,0 +1,15 @@
+"""Proves the variants of a family against the float64 reference, on the GPU."""
+
+from typing import Any
+
+from warplog import jobs, measure
+from warplog.job import job, values_of_family
+
+
+def main(values: dict[str, Any]) -> None:
+    measure.check_family(jobs.make_jobs(**values))
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(values_of_family(snakemake))

@@ -1,0 +1,35 @@
+"""Judges what was measured of kernels whose true answers are known, as the table `oracle`."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import device, provenance, table_records, table_rows, tables
+from warplog.job import job
+from warplog.oracle import Oracle
+from warplog.plan import make_plan
+from warplog.quantities import Quantities
+from warplog.records import read_json
+from warplog.schema import read_yaml
+from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
+
+
+def main(config: dict[str, Any], folder: Path) -> None:
+    plan = make_plan(config).oracle()
+    campaign = read_json(Path(plan.campaign()), "record")
+    source = table_records.Source(
+        plan.root, plan.gpu, plan.arch, "live" if plan.live else "recorded", campaign
+    )
+    gpu = provenance.gpu_of(campaign)
+    peaks = device.peaks(gpu, read_yaml(Path("config/gpus.yaml"), "gpus"))
+    rows = table_rows.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks)
+    numbers = Quantities(
+        tables.as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
+        tables.as_frame(rows["metrics"], METRICS, "metrics"),
+    )
+    verdicts = Oracle(numbers, gpu.compute_capability).judge(plan.families[f] for f in plan.chosen)
+    tables.write_table([{**row, **source.labels()} for row in verdicts], ORACLE, folder / "oracle")
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(snakemake.config, Path(snakemake.output.csv).parent)

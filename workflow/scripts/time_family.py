@@ -1,0 +1,21 @@
+"""Times the variants of a family that passed their checks, cold and hot."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog import jobs, measure
+from warplog.job import job, values_of_family
+
+
+def main(values: dict[str, Any], checks: list[Path], timer: Path, cases: list[str]) -> None:
+    measure.time_family(jobs.make_jobs(**values), checks, timer, cases)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            values_of_family(snakemake),
+            [Path(path) for path in snakemake.input.checks],
+            Path(snakemake.input.timer),
+            snakemake.params.cases,
+        )
