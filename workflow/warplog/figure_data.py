@@ -1,7 +1,7 @@
 """The tables of one family as the figures read them: one row per variant, in ladder order, gaps included."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ NEEDED = {
     "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
     "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
+    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
 }
 
 
@@ -42,6 +43,7 @@ class FigureTables:
     timeline: pd.DataFrame
     variants: pd.DataFrame
     gpus: pd.DataFrame
+    claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
 
     @property
     def family(self) -> str:
@@ -185,11 +187,14 @@ def _longest(group: pd.DataFrame) -> pd.DataFrame:
 def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
     """The tables of `family` in `folder` (`<table>.parquet`, else `<table>.csv`), of one GPU.
 
+    Without a table `claims`, which campaigns of earlier versions lack, there are none.
+
     Raises:
         WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
             them; they hold several GPUs and `gpu` names none of them.
     """
-    tables = {name: read_table(folder, name) for name in TABLES}
+    judged = ["claims"] if any((folder / f"claims.{s}").is_file() for s in ("parquet", "csv")) else []
+    tables = {name: read_table(folder, name) for name in (*TABLES, *judged)}
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
@@ -231,6 +236,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
+    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]
     table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
     for column in set(texts) & set(table.columns):
         table[column] = table[column].fillna("")

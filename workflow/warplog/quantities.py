@@ -63,10 +63,18 @@ class Quantities:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):
                 raise WarplogError(f"measurements: {name!r} is text, not a number; name a number")
-            value = float(row[name])
+            value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
             return Found(value, column.unit, reason)
         return self._metric(family, variant, case, name)
+
+    def opcodes(self, family: str, variant: str, beginning: str) -> Found:
+        """Instructions in the machine code of all the variant's kernels whose opcode begins so (`LDG.E.128`)."""
+        mine = {k[3]: rows for k, rows in self._metrics.items() if k[:3] == (family, variant, "")}
+        if "sass_instructions" not in mine:
+            return Found(math.nan, "", f"{variant} has no machine code that was read")
+        counted = (rows["value"].sum() for name, rows in mine.items() if name.startswith(f"sass_{beginning}"))
+        return Found(float(sum(counted)), "instructions")
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)

@@ -45,6 +45,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the cold time"),
     "hot_us": Column("float", "us", "median time of a launch in a CUDA graph of back-to-back launches"),
     "hot_rel_spread": Column("float", "", "relative spread of the hot time"),
+    "first_launch_us": Column("float", "us", "host time of the case's first launch, until it has ended"),
     "empty_us": Column("float", "us", "the empty interval that was subtracted"),
     "sm_mhz": Column("float", "MHz", "median SM clock during the cold samples"),
     "power_w": Column("float", "W", "median board power while the case was timed"),
@@ -213,6 +214,23 @@ TUNE: Mapping[str, Column] = {
         "float", "%", "warps that an SM can hold, of the kernel with most registers"
     ),
 }
+CLAIMS: Mapping[str, Column] = {
+    "family": _KEY["family"],
+    "id": Column("str", "", "the claim's name, in this family"),
+    "claim": Column("str", "", "what is asserted"),
+    "source": Column("str", "", "who asserts it"),
+    "published": Column("str", "", "the figure that was published"),
+    "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
+    "measured": Column("float", "", "value of `measure` in `unit`; missing where there is none"),
+    "unit": Column("str", "", "unit of the value; empty for ratios and counts"),
+    "condition": Column("str", "", "what `measured` must be for the claim to be confirmed"),
+    "measure": Column("str", "", "the formula, of measurements and metrics of variants"),
+    "case": Column("str", "", "the problem that is meant where the formula names none"),
+    "evidence": Column("str", "", "the numbers that went into the formula"),
+    "reason": Column("str", "", "why the claim is not measurable"),
+    **_ORIGIN,
+}
+# The tables that are made of the records, and all of them.
 TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,
@@ -235,3 +253,4 @@ ORACLE: Mapping[str, Column] = {
     "reason": Column("str", "", "why there is no value; a remark where there is one"),
     **_ORIGIN,
 }
+COLUMNS: Mapping[str, Mapping[str, Column]] = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}

@@ -134,6 +134,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     ]
     return {
         **{k: cold[k] for k in kept},
+        "first_launch_us": found.get("first_launch_us"),
         "hot_us": hot["median_us"],
         "hot_rel_spread": hot["rel_spread"],
         "power_w": found.get("power_w"),
