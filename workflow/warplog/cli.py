@@ -66,6 +66,17 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
+def _claims(options: argparse.Namespace) -> int:
+    from warplog import catalog, claims
+    from warplog.selection import choose_families
+
+    families = catalog.load([_project() / "kernels"])
+    families = choose_families([options.family] if options.family else list(families), families)
+    folder = options.folder or _project() / "results" / "tables"
+    claims.show(claims.judge_all(families, folder, options.gpu), sys.stdout)
+    return 0
+
+
 def _record(options: argparse.Namespace) -> int:
     from warplog.recording import record_campaign
 
@@ -123,6 +134,7 @@ def _say(text: str) -> None:
 
 
 _COMMANDS = {
+    "claims": _claims,
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,

@@ -24,6 +24,7 @@ examples:
   warplog compare h200 results          is this campaign slower than the recorded one? status 1 if so
   warplog compare parents results       is every variant faster than the one it improves on?
   warplog explain --family sgemm        why each variant beats its parent, from the counters
+  warplog claims --family sgemm         what the numbers say of what was published
 """
 _COMPARE = """\
 Says of every variant and case whether B is FASTER, SLOWER or the SAME as A, from all samples of both: rank-sum
@@ -62,7 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     _add_record(commands)
     _add_compare(commands)
-    _add_explain(commands)
+    _add_readers(commands)
     return parser
 
 
@@ -125,18 +126,20 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     compare.set_defaults(name="compare")
 
 
-def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser("explain", help="say why a variant is faster than its parent")
     explain.description = (
         "Writes Markdown: for each variant and its parent, what changed and how much of the cycles it accounts"
         " for; for each kernel, what bounds it. Only what the tables' counters support."
     )
-    explain.add_argument(
-        "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
-    )
-    explain.add_argument("--family", default="", help="default: every family in the tables")
-    explain.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
     explain.set_defaults(name="explain")
+    claims = commands.add_parser("claims", help="say which published claims the numbers confirm")
+    claims.description = "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
+    claims.set_defaults(name="claims")
+    for reader in (explain, claims):
+        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")
+        reader.add_argument("--family", default="", help="default: every family in the tables")
+        reader.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
 
 
 def _share(text: str) -> float:
