@@ -79,7 +79,7 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
     assert {rule for rule, variant in found if not variant} == {
         *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
-        *("make_tables", "plot_figure", "log_mlflow", "all"),
+        *("make_tables", "judge_claims", "plot_figure", "log_mlflow", "all"),
     }
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, words
-from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, number, text_width_in, wrap
+from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
 from warplog.figure_style import Look, new_figure, styled
 
 TITLE = "Claims and verdicts"
@@ -22,6 +22,7 @@ LOOKS = {  # verdict: mark, colour, band behind the row
     "not_measurable": ("–", MUTED, "white"),
 }
 COLUMNS = {"id": 0.05, "claim": 0.5, "verdict": 4.1, "measured": 5.28, "condition": 6.38}  # starts, in inches
+WIDTHS_IN = {"id": 0.42, "measured": 1.05, "condition": 0.72}
 CLAIM_IN, PAD_IN, HEADER_IN = 3.5, 0.07, 0.22
 NOTHING = "no claims are written for this family"
 
@@ -78,14 +79,14 @@ def _draw_row(axes: Axes, row: Mapping[Hashable, Any], lines: list[tuple[str, st
     axes.axhline(bottom, color=FAINT, lw=0.5)
     first = top + PAD_IN / 2 + LINE_IN * 0.78  # baseline of the first line
     for number_of, (line, shade) in enumerate(lines):
-        axes.text(COLUMNS["claim"], first + LINE_IN * number_of, line, color=shade)
+        axes.text(COLUMNS["claim"], first + LINE_IN * number_of, fit(line, CLAIM_IN), color=shade)
     cells = {
         "id": row["id"],
         "measured": measured(row["measured"], row["unit"]),
         "condition": row["condition"],
     }
     for name, text in cells.items():
-        axes.text(COLUMNS[name], first, _plain(text))
+        axes.text(COLUMNS[name], first, fit(_plain(text), WIDTHS_IN[name]))
     axes.text(COLUMNS["verdict"], first, f"{mark} {words(row['verdict'])}", color=colour, weight="bold")
 
 
@@ -95,4 +96,4 @@ def measured(value: float, unit: str) -> str:
         return ""
     text = f"{value:.3g}" if abs(value) >= 1e6 else number(value)
     whole = f"{text} {unit}".strip()
-    return whole if text_width_in(whole) <= COLUMNS["condition"] - COLUMNS["measured"] - 0.05 else text
+    return whole if text_width_in(whole) <= WIDTHS_IN["measured"] else text
