@@ -15,7 +15,7 @@ from warplog.figure_data import ORIGIN_COLUMNS, read_table
 from warplog.quantities import Found, Quantities
 
 CONFIRMED, REFUTED, NOT_MEASURABLE = VERDICTS = ("confirmed", "refuted", "not_measurable")
-_MOST_REASONS = 3
+_MOST_REASONS = 2
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ LOOKS = {  # verdict: mark, colour, band behind the row
     "refuted": ("✗", "#a8321a", "#fbeae5"),
     "not_measurable": ("–", MUTED, "white"),
 }
-COLUMNS = {"id": 0.05, "claim": 0.5, "verdict": 4.1, "measured": 5.28, "condition": 6.38}  # starts, in inches
-WIDTHS_IN = {"id": 0.42, "measured": 1.05, "condition": 0.72}
-CLAIM_IN, PAD_IN, HEADER_IN = 3.5, 0.07, 0.22
+COLUMNS = {"id": 0.05, "claim": 0.5, "verdict": 4.0, "measured": 5.16, "condition": 6.2}  # starts, in inches
+WIDTHS_IN = {"id": 0.42, "measured": 1.0, "condition": 0.88}
+CLAIM_IN, PAD_IN, HEADER_IN = 3.4, 0.07, 0.22
 NOTHING = "no claims are written for this family"
 
 
