@@ -4,6 +4,7 @@ import dataclasses
 import importlib.util
 import io
 import math
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -90,6 +91,7 @@ def test_unit_names_and_opcodes():
         ("hot_us(a)", "a at 1 has no hot_us"),
         ("median_us(a) / l2_mib", "l2_mib of this GPU is not known"),
         ('median_us(other.a, "1")', "a was not measured at 1"),
+        ("max(median_us(a), median_us(c))", "c was not measured at 1"),
         ("median_us(a) / l2_bytes(a)", "no value for these numbers"),
         ("10.0 ** (200 * median_us(a))", "no value for these numbers"),
         ("(-1) ** (median_us(b) / 2)", "no value for these numbers"),
@@ -100,6 +102,11 @@ def test_without_a_number_there_is_no_verdict_but_a_reason(measure, why):
     assert judged.verdict == "not_measurable"
     assert math.isnan(judged.measured)
     assert why in judged.reason
+
+
+def test_the_other_family_is_named_beside_its_numbers():
+    judged = verdict('median_us(a) + median_us(g.a, "2")', "> 0")
+    assert judged.evidence == "median_us(f.a) = 2 us"
 
 
 def test_many_reasons_are_cut():
@@ -150,6 +157,16 @@ def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
     bare = dataclasses.replace(FAMILIES["sgemm"], claims=())
     assert claims.judge_all({"sgemm": bare}, TABLES) == []
     assert claims.judge_all({}, TABLES) == []
+
+
+def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
+    for name in figure_data.TABLES:
+        shutil.copy(TABLES / f"{name}.parquet", tmp_path)
+    for suffix in ("csv", "parquet"):
+        tables.write_table([], CLAIMS, tmp_path / "claims")
+        assert figure_data.load(tmp_path, "sgemm").claims.empty
+        (tmp_path / f"claims.{suffix}").unlink()
+    assert figure_data.load(tmp_path, "sgemm").claims.empty
 
 
 def test_tables_of_two_gpus_must_be_told_apart(tmp_path):

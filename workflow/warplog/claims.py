@@ -139,8 +139,10 @@ def _value(claim: Claim, values: Mapping[str, float]) -> float:
 
 
 def _shown(claim: Claim, term: Term, number: Found) -> str:
+    terms = claim.formula.terms.values() if claim.formula else ()
+    family = f"{term.family}." if len({t.family for t in terms}) > 1 else ""
     case = f", {term.case}" if term.case != claim.case else ""
-    return f"{term.quantity}({term.variant}{case}) = {number.value:.6g} {number.unit}".strip()
+    return f"{term.quantity}({family}{term.variant}{case}) = {number.value:.6g} {number.unit}".strip()
 
 
 def _joined(reasons: list[str]) -> str:
