@@ -7,7 +7,7 @@
 // Expected     As many shared loads as vectorized and two stores instead of five a step. But the two rows that a warp
 //              reads at a time lie 256 bytes apart, in one bank: these reads take two passes, not one.
 // Cost         Four k of A in registers at a time; two blocks an SM are asked for, as vectorized has, and the registers
-//              are cut to that.
+//              are cut to that: none is spilled on sm_75 to sm_90, six on sm_120.
 // Constraints  K and N multiples of 4 and arrays on 16 bytes, for the accesses of four floats; M up to 65535 * BM.
 // Source       The tile of S. Boehm's kernel 5 (siboehm.com/articles/22/CUDA-MMM) with the accesses of his kernel 6.
 
