@@ -47,6 +47,7 @@ def numbers(**times):
         {**row, "case": "", "metric": "sass_instructions", "value": 9, "tool": "cuobjdump"},
         {**row, "case": "", "metric": "sass_LDG.E", "value": 1, "tool": "cuobjdump"},
         {**row, "case": "", "metric": "sass_LDG.E.128", "value": 2, "tool": "cuobjdump"},
+        {**row, "case": "", "metric": "sass_LDGSTS.E", "value": 4, "tool": "cuobjdump"},
     ]
     return Quantities(pd.DataFrame(rows), pd.DataFrame(metrics))
 

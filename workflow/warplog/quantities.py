@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
 from warplog.figure_data import read_table
+from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
 if TYPE_CHECKING:
@@ -68,13 +69,13 @@ class Quantities:
             return Found(value, column.unit, reason)
         return self._metric(family, variant, case, name)
 
-    def opcodes(self, family: str, variant: str, beginning: str) -> Found:
-        """Instructions in the machine code of all the variant's kernels whose opcode begins so (`LDG.E.128`)."""
+    def opcodes(self, family: str, variant: str, prefix: str) -> Found:
+        """Instructions in the machine code of all the variant's kernels that are `prefix` or one of its forms."""
         mine = {k[3]: rows for k, rows in self._metrics.items() if k[:3] == (family, variant, "")}
         if "sass_instructions" not in mine:
             return Found(math.nan, "", f"{variant} has no machine code that was read")
-        counted = (rows["value"].sum() for name, rows in mine.items() if name.startswith(f"sass_{beginning}"))
-        return Found(float(sum(counted)), "instructions")
+        counts = {name.removeprefix("sass_"): int(rows["value"].sum()) for name, rows in mine.items()}
+        return Found(float(matching(counts, prefix)), "instructions")
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)
