@@ -110,6 +110,18 @@ def test_the_other_family_is_named_beside_its_numbers():
     assert judged.evidence == "median_us(f.a) = 2 us"
 
 
+def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
+    for name in ("measurements", "metrics", "gpus"):
+        table = pd.read_parquet(TABLES / f"{name}.parquet")
+        if name == "measurements":
+            table.loc[table["variant"] == "naive", "reason"] = "recorded for an earlier version"
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    rows = {row["id"]: row for row in claims.judge_all(FAMILIES, tmp_path)}
+    assert rows["B1"]["verdict"] == "confirmed"
+    assert rows["B1"]["reason"] == "naive: recorded for an earlier version"
+    assert rows["B9a"]["reason"] == ""
+
+
 def test_many_reasons_are_cut():
     judged = verdict("median_us(c) + median_us(d) + median_us(e) + median_us(g) + median_us(h)", "> 0")
     assert judged.reason.count(";") == 2

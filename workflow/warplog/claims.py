@@ -20,7 +20,10 @@ _MOST_REASONS = 2
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on one claim: `measured` in `unit` (NaN: none), the numbers that went in, or why none."""
+    """The verdict on one claim: `measured` in `unit` (NaN: none) and the numbers that went in.
+
+    `reason` says why there is no verdict; beside one, what the tables remark on the rows that went in.
+    """
 
     verdict: str
     measured: float
@@ -56,6 +59,8 @@ def judge(
         verdict, reasons = NOT_MEASURABLE, [claim.not_judged, *reasons] if claim.not_judged else reasons
     else:
         verdict = CONFIRMED if claim.holds(measured) else REFUTED
+        terms = claim.formula.terms
+        reasons = [f"{terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark]
     return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons))
 
 

@@ -5,7 +5,8 @@ Claims and probes of the oracle are judged by these; a number that is not there 
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,15 @@ _NAME = re.compile(r"(\w+)\s*[<(]")
 
 @dataclass(frozen=True)
 class Found:
-    """A number in its unit; where it is NaN, `reason` says why ("" otherwise)."""
+    """A number in its unit; where it is NaN, `reason` says why ("" otherwise).
+
+    `remark` is what the tables remark on the good row of the variant at the case.
+    """
 
     value: float
     unit: str
     reason: str = ""
+    remark: str = ""
 
 
 class Quantities:
@@ -60,6 +65,9 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
+        return replace(self._number(family, variant, case, name, row), remark=str(row["reason"]))
+
+    def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):

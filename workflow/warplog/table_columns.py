@@ -227,7 +227,9 @@ CLAIMS: Mapping[str, Column] = {
     "measure": Column("str", "", "the formula, of measurements and metrics of variants"),
     "case": Column("str", "", "the problem that is meant where the formula names none"),
     "evidence": Column("str", "", "the numbers that went into the formula"),
-    "reason": Column("str", "", "why the claim is not measurable"),
+    "reason": Column(
+        "str", "", "why the claim is not measurable; beside a verdict, remarks on the rows behind it"
+    ),
     **_ORIGIN,
 }
 # The tables that are made of the records, and all of them.
