@@ -17,7 +17,8 @@ from warplog.cli import main as warplog
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS
 from warplog.quantities import Quantities
-from warplog.table_columns import CLAIMS, MEASUREMENTS
+from warplog.table_columns import MEASUREMENTS
+from warplog.table_judged import CLAIMS
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "results" / "recorded" / "h200" / "tables"
@@ -32,7 +33,15 @@ def numbers(**times):
         for v, t in times.items()
     ]
     rows.append({"family": "f", "variant": "bad", "case": "1", "status": "wrong", "reason": "all zero"})
-    row = {"family": "f", "variant": "a", "launch": 0, "status": "ok", "reason": "", "unit": "byte"}
+    row = {
+        "family": "f",
+        "variant": "a",
+        "kernel": "k",
+        "launch": 0,
+        "status": "ok",
+        "reason": "",
+        "unit": "byte",
+    }
     metrics = [
         {**row, "case": "1", "metric": "l2_bytes", "value": 0.0, "tool": "ncu"},
         {

@@ -6,7 +6,7 @@ from typing import Any
 from warplog import claims, tables
 from warplog.job import job
 from warplog.plan import make_plan
-from warplog.table_columns import CLAIMS
+from warplog.table_judged import CLAIMS
 
 
 def main(config: dict[str, Any], folder: Path) -> None:

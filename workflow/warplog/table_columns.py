@@ -13,12 +13,12 @@ class Column:
     meaning: str
 
 
-_KEY: Mapping[str, Column] = {
+KEY: Mapping[str, Column] = {
     "family": Column("str", "", "family of kernels"),
     "variant": Column("str", "", "variant of the family"),
     "case": Column("str", "", "problem; empty where the value holds for all of them"),
 }
-_ORIGIN: Mapping[str, Column] = {
+ORIGIN: Mapping[str, Column] = {
     "gpu": Column("str", "", "slug of the GPU"),
     "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
     "origin": Column(
@@ -32,7 +32,7 @@ _STATUS: Mapping[str, Column] = {
 }
 
 MEASUREMENTS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "size": Column("int", "", "the family's size formula for this case: the x axis"),
     **_STATUS,
     "median_us": Column("float", "us", "median cold time: clean L2, empty interval subtracted"),
@@ -65,14 +65,14 @@ MEASUREMENTS: Mapping[str, Column] = {
     "agreement": Column(
         "str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"
     ),
-    **_ORIGIN,
+    **ORIGIN,
     "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
     "commit": Column("str", "", "commit of the code that measured, if it was a checkout"),
     "clocks": Column("str", "", "unlocked, or the frequency they were locked to"),
     "source_sha256": Column("str", "", "fingerprint of the measured source, its headers and parameters"),
 }
 METRICS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "kernel": Column("str", "", "kernel name; empty where the value is of the whole launch"),
     "launch": Column("int", "", "number of the kernel within the case, from 0"),
     "metric": Column("str", "", "name in the metric registry"),
@@ -81,19 +81,19 @@ METRICS: Mapping[str, Column] = {
     **_STATUS,
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 TIMELINE: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "name": Column("str", "", "what ran: kernel, copy or API call"),
     "kind": Column("str", "", "kernel, memcpy, memset or api"),
     "stream": Column("int", "", "CUDA stream"),
     "start_us": Column("float", "us", "start, from the first event of the capture"),
     "duration_us": Column("float", "us", "duration"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 LINES: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "kernel": Column("str", "", "kernel name"),
     "launch": Column("int", "", "number of the kernel within the case, from 0"),
     "file": Column("str", "", "source file"),
@@ -106,10 +106,10 @@ LINES: Mapping[str, Column] = {
     "shared_wavefronts_excess": Column("float", "", "shared-memory wavefronts beyond the least number"),
     "stall": Column("str", "", "what warps waited for here most often"),
     "stall_samples": Column("float", "", "samples in that state"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "order": Column("int", "", "place in a launch of the variant, from 0"),
     "kind": Column("str", "", "kernel, or memcpy or memset where the library copies"),
     "kernel": METRICS["kernel"],
@@ -125,11 +125,11 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
     "nsys_us": Column("float", "us", "median over back-to-back launches; the same kernel twice counts twice"),
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold"),
     "share_pct": Column("float", "%", "of the launch's time in nsys"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 VARIANTS: Mapping[str, Column] = {
-    "family": _KEY["family"],
-    "variant": _KEY["variant"],
+    "family": KEY["family"],
+    "variant": KEY["variant"],
     "order": Column("int", "", "place in the ladder, from 0"),
     "rungs": Column(
         "int", "", "number of variants in the ladder, drafts only where one is among those shown"
@@ -151,11 +151,11 @@ VARIANTS: Mapping[str, Column] = {
     "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
     "build_origin": Column("str", "", "live: compiled here; recorded: no nvcc was to be had"),
     "source_sha256": MEASUREMENTS["source_sha256"],
-    **_ORIGIN,
+    **ORIGIN,
 }
 GPUS: Mapping[str, Column] = {
-    "gpu": _ORIGIN["gpu"],
-    "gpu_name": _ORIGIN["gpu_name"],
+    "gpu": ORIGIN["gpu"],
+    "gpu_name": ORIGIN["gpu_name"],
     "arch": Column("str", "", "architecture compiled for"),
     "sms": Column("int", "", "streaming multiprocessors"),
     "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
@@ -166,8 +166,8 @@ GPUS: Mapping[str, Column] = {
     "source": Column("str", "", "where the peaks come from"),
 }
 SANITIZE: Mapping[str, Column] = {
-    "family": _KEY["family"],
-    "variant": _KEY["variant"],
+    "family": KEY["family"],
+    "variant": KEY["variant"],
     "tool": Column("str", "", "memcheck, racecheck, initcheck or synccheck"),
     "status": Column("str", "", "ok, finding, or why the tool could say nothing"),
     "reason": Column("str", "", "the first finding, or why there is none"),
@@ -179,7 +179,7 @@ SANITIZE: Mapping[str, Column] = {
     "count": Column("int", "", "how often it was reported"),
     "cases": Column("int", "", "check cases that the tool saw"),
     "seconds": Column("float", "s", "wall time of the tool"),
-    **_ORIGIN,
+    **ORIGIN,
     "source_sha256": MEASUREMENTS["source_sha256"],
 }
 # Of results/tune/<gpu>/<family>/<variant>.csv, where the searched parameters follow as columns.
@@ -214,25 +214,6 @@ TUNE: Mapping[str, Column] = {
         "float", "%", "warps that an SM can hold, of the kernel with most registers"
     ),
 }
-CLAIMS: Mapping[str, Column] = {
-    "family": _KEY["family"],
-    "id": Column("str", "", "the claim's name, in this family"),
-    "claim": Column("str", "", "what is asserted"),
-    "source": Column("str", "", "who asserts it"),
-    "published": Column("str", "", "the figure that was published"),
-    "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
-    "measured": Column("float", "", "value of `measure` in `unit`; missing where there is none"),
-    "unit": Column("str", "", "unit of the value; empty for ratios and counts"),
-    "condition": Column("str", "", "what `measured` must be for the claim to be confirmed"),
-    "measure": Column("str", "", "the formula, of measurements and metrics of variants"),
-    "case": Column("str", "", "the problem that is meant where the formula names none"),
-    "evidence": Column("str", "", "the numbers that went into the formula"),
-    "reason": Column(
-        "str", "", "why the claim is not measurable; beside a verdict, remarks on the rows behind it"
-    ),
-    **_ORIGIN,
-}
-# The tables that are made of the records, and all of them.
 TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,
@@ -242,17 +223,3 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "variants": VARIANTS,
     "gpus": GPUS,
 }
-ORACLE: Mapping[str, Column] = {
-    "probe": Column("str", "", "what is known of the kernel"),
-    **_KEY,
-    "quantity": Column("str", "", "what was measured; less that of another case where ` - case` follows"),
-    "expected": Column("str", "", "the true value in `unit`, or a name"),
-    "measured": Column("str", "", "the measured value in `unit`, or a name"),
-    "deviation": Column("float", "", "measured less expected, in `unit`; none between names"),
-    "tolerance": Column("str", "", "the largest deviation that is right; `exact`: none"),
-    "unit": Column("str", "", "unit of the values"),
-    "verdict": Column("str", "", "right, wrong or not_measured"),
-    "reason": Column("str", "", "why there is no value; a remark where there is one"),
-    **_ORIGIN,
-}
-COLUMNS: Mapping[str, Mapping[str, Column]] = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
 from warplog.records import write_text
-from warplog.table_columns import COLUMNS, TABLES, Column
+from warplog.table_columns import TABLES, TUNE, Column
+from warplog.table_judged import CLAIMS, ORACLE
 from warplog.table_rows import Row
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     for name, columns in TABLES.items():
         write_table(rows[name], columns, folder / name)
     lines = [("table", "column", "type", "unit", "meaning")]
-    lines += [(t, c, d.kind, d.unit, d.meaning) for t, columns in COLUMNS.items() for c, d in columns.items()]
+    described = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}
+    lines += [
+        (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
+    ]
     import pandas as pd
 
     write_text(folder / "columns.csv", pd.DataFrame(lines[1:], columns=list(lines[0])).to_csv(index=False))
