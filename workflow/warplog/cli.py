@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0, 1 (failed), 2 (wrong usage), 130 (Ctrl-C)."""
     options = make_parser().parse_args(arguments)
     try:
-        status = int(_COMMANDS[options.name](options))
+        status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:

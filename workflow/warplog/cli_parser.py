@@ -44,7 +44,7 @@ A metric that a report lacks has no value, and the reason beside it. Neither a G
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser; what it parses has the command's name in `name`."""
+    """The parser; what it parses has the command's name in `command`."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("warplog", description=_ABOUT, epilog=_EXAMPLES, formatter_class=raw)
     parser.add_argument("--version", action="version", version=f"warplog {__version__}")
@@ -59,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     extract.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write there, not to standard output"
     )
-    extract.set_defaults(name="extract", parser=extract)
+    extract.set_defaults(command="extract", parser=extract)
 
     _add_record(commands)
     _add_compare(commands)
@@ -81,7 +81,7 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="VARIANT",
         help="keep the ncu session that holds it too (repeatable)",
     )
-    record.set_defaults(name="record")
+    record.set_defaults(command="record")
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -97,7 +97,7 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="run the kernels whose true answers are known (`snakemake oracle`)",
     )
     doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
-    doctor.set_defaults(name="doctor")
+    doctor.set_defaults(command="doctor")
 
 
 def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -123,7 +123,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     compare.add_argument("--gpu", default="", help="the GPU's slug, where a folder holds several")
     compare.add_argument("--json", action="store_true", help="write JSON")
-    compare.set_defaults(name="compare")
+    compare.set_defaults(command="compare")
 
 
 def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -132,10 +132,12 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Writes Markdown: for each variant and its parent, what changed and how much of the cycles it accounts"
         " for; for each kernel, what bounds it. Only what the tables' counters support."
     )
-    explain.set_defaults(name="explain")
+    explain.set_defaults(command="explain")
     claims = commands.add_parser("claims", help="say which published claims the numbers confirm")
-    claims.description = "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
-    claims.set_defaults(name="claims")
+    claims.description = (
+        "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
+    )
+    claims.set_defaults(command="claims")
     for reader in (explain, claims):
         reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")
         reader.add_argument("--family", default="", help="default: every family in the tables")
