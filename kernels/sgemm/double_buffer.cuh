@@ -153,5 +153,11 @@ cudaError_t start_double_buffered(const float* A, const float* B, float* C, int 
     return cudaGetLastError();
 }
 
+// Any matrices, also those that TMA cannot read.
+inline cudaError_t start_unaligned(const float* A, const float* B, float* C, int M, int N, int K, float alpha,
+                                   float beta, cudaStream_t stream) {
+    return start_double_buffered<WarpTile<128, 128, 64, 64, 4>, 16, 2, 1, false>(A, B, C, M, N, K, alpha, beta, stream);
+}
+
 }  // namespace sgemm
 }  // namespace

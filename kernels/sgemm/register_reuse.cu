@@ -80,7 +80,7 @@ extern "C" int launch(const float* A, const float* B, float* C, int M, int N, in
                       cudaStream_t stream) {
     sgemm::TileMaps maps = {};
     if (!Tiles::describe(&maps, A, B, C, M, N, K))
-        return sgemm::start_double_buffered<Warp, BK, BLOCKS_PER_SM, 1, false>(A, B, C, M, N, K, alpha, beta, stream);
+        return sgemm::start_unaligned(A, B, C, M, N, K, alpha, beta, stream);
     const cudaError_t error =
         cudaFuncSetAttribute(sgemm_register_reuse, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiles::SHARED_BYTES);
     if (error != cudaSuccess) return error;

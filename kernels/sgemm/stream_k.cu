@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         ring.load_operands(a_column[0], b_row[0], half, reading, 0);
 
         float sum[Warp::ROWS][Warp::COLUMNS] = {};
-        int filling = reading == 0 ? STAGES - 1 : reading - 1;
+        int filling = reading;  // once the first step is done
         for (int step = segment.begin; step < segment.end; ++step) {
             const int next = reading + 1 == STAGES ? 0 : reading + 1;
             if (next == 0) parity ^= 1;
@@ -190,7 +190,7 @@ extern "C" int launch(const float* A, const float* B, float* C, int M, int N, in
                       cudaStream_t stream) {
     sgemm::TileMaps maps = {};
     if (!Ring::describe(&maps, A, B, C, M, N, K))
-        return sgemm::start_double_buffered<Warp, BK, BLOCKS_PER_SM, 1, false>(A, B, C, M, N, K, alpha, beta, stream);
+        return sgemm::start_unaligned(A, B, C, M, N, K, alpha, beta, stream);
     int blocks = 0;
     void* partials = nullptr;
     cudaError_t error = multiprocessors(&blocks);

@@ -66,6 +66,14 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
+def _best_of(options: argparse.Namespace) -> int:
+    from warplog import best_of, catalog
+
+    family = catalog.load_family(_project() / "kernels" / options.family / "family.yaml")
+    print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
+    return 0
+
+
 def _record(options: argparse.Namespace) -> int:
     from warplog.recording import record_campaign
 
@@ -126,6 +134,7 @@ _COMMANDS = {
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,
+    "best-of": _best_of,
     "extract": _extract,
     "record": _record,
 }
