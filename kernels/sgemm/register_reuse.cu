@@ -3,12 +3,12 @@
 // Idea         A multiply-add has three operands, the register file gives one register of each of its two banks a
 //              cycle: what the reuse caches hold decides the speed, and at 700 W the reads decide the power. There is a
 //              cache for each operand with a place for each bank. Along a line of the patch (tma_pipelined) one operand
-//              stays: 2 reads a multiply-add. Two columns at a time, both stay, a row serves two: 1.5 reads.
-//              But ptxas reorders: it frees registers as early as it can, line by line. A
-//              load that might not happen leaves the operand before it alive, so that nothing is gained by another
-//              order. So the loads of operands have a condition, `K > 0`, that always holds, which the compiler does
-//              not know; it becomes a predicate of LDS and costs nothing. And the wait for TMA goes to the begin of a
-//              step, so that the step is one block of instructions.
+//              stays: 2 reads a multiply-add. Two columns at a time, both stay, a row serves two: 1.5 reads. But ptxas
+//              reorders: it frees registers as early as it can, line by line. A load that might not happen leaves the
+//              operand before it alive, so that nothing is gained by another order. So the loads of operands have a
+//              condition, `K > 0`, that always holds, which the compiler does not know; it becomes a predicate of LDS
+//              and costs nothing. And the wait for TMA goes to the begin of a step, so that the step is one block of
+//              instructions.
 // Expected     1.03 to 1.06 times tma_pipelined, and 5 to 10 % less power for each TFLOP/s.
 // Cost         None seen in the code: no instruction more. The order is up to the compiler; a test counts the reads.
 // Constraints  Those of tma_pipelined. TN is even.

@@ -167,7 +167,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     reading = next;
                 }
                 const int to = (k + 1) % 2;
-                if (K > 0) ring.load_operands(a_column[to], b_row[to], half, reading, (k + 1) % BK);  // always
+                if (k < BK - 1 ? K > 0 : step + 1 < segment.end)  // K > 0: always, see register_reuse
+                    ring.load_operands(a_column[to], b_row[to], half, reading, (k + 1) % BK);
                 sgemm::multiply_by_column_pairs(sum, a_column[k % 2], b_row[k % 2]);
             }
         }
