@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplog import figure_data
+from warplog import figure_data, tuned
 from warplog.catalog import Family, Variant
 from warplog.errors import WarplogError
 
@@ -27,8 +27,10 @@ def write(family: Family, tables: Path, gpu: str = "") -> Path:
     """
     family.variant(NAME)
     found = figure_data.load(tables, family.name, gpu)
+    as_measured = tuned.with_winners({family.name: family}, str(found.measurements["gpu"].iloc[0]))
     path = family.folder / f"{NAME}.cuh"
-    path.write_text(text(family, found.measurements, _multiprocessors(found)), encoding="utf-8")
+    header = text(as_measured[family.name], found.measurements, _multiprocessors(found))
+    path.write_text(header, encoding="utf-8")
     return path
 
 
@@ -108,7 +110,7 @@ def _namespace(variant: Variant) -> Sequence[str]:
 
 
 def _multiprocessors(found: figure_data.FigureTables) -> int:
-    counts = found.gpus["sms"].dropna() if "sms" in found.gpus else []
-    if len(counts) == 0:
+    counts = [] if "sms" not in found.gpus else found.gpus["sms"].dropna().tolist()
+    if not counts:
         raise WarplogError(f"{NAME}: the table gpus has no number of multiprocessors; rebuild the tables")
-    return int(counts.iloc[0])
+    return int(counts[0])
