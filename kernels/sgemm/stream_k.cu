@@ -1,12 +1,12 @@
 // stream_k: as many blocks as fit, and no wave that is not full.
 //
-// Idea         512 tiles of 256 x 128 on 132 SMs are 3.9 waves and take as long as 4: 3 % at 4096, 12 % and more below.
+// Idea         512 tiles of 256 x 128 on 132 SMs are 3.9 waves and take as long as 4: 3 % at 4096; at 1024 there are 32.
 //              Here each block computes whole tiles as long as there is one for every block. The tiles that are left
 //              are cut along K into equal shares, one a block, wherever that cuts a tile. The block that has a tile's
 //              last steps also adds what blocks before it have left of its first ones. And a block asks for the first
 //              tiles of its next segment before it writes the results of this one.
-// Expected     1.03 times register_reuse at 4096 and 8192; 54 to 57 TFLOP/s, where the board's 700 W limit it. 1.3 to 3
-//              times at 512 to 2048, where register_reuse leaves SMs without a tile.
+// Expected     1.03 times register_reuse at 4096 and 8192; 54 to 57 TFLOP/s, where the board's 700 W limit it. 3 to 4
+//              times at 512 and 1024, where register_reuse leaves most SMs without a tile.
 // Cost         Each tile that is cut goes through L2 once more, at most one a block. A workspace of a tile a block.
 // Constraints  Those of register_reuse; one stream at a time, which share the workspace. Sums are added in a fixed
 //              order, so that the answer is the same every time on the same GPU.
