@@ -131,10 +131,10 @@ def _say(text: str) -> None:
 
 
 _COMMANDS = {
+    "best-of": _best_of,
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,
-    "best-of": _best_of,
     "extract": _extract,
     "record": _record,
 }
