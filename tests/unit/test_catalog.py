@@ -67,6 +67,10 @@ def test_requirements_say_why_not() -> None:
     aligned = contract.Requires(multiple_of={"N": 128})
     assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N a multiple of 128"
     assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""
+    slow = contract.Requires(multiple_of={"N": 8}, at_most={"M": 8192})
+    assert slow.why_not_case(contract.Case("c", {"M": 8192, "N": 8})) == ""
+    told = slow.why_not_case(contract.Case("c", {"M": 16384, "N": 9}))
+    assert told == "needs N a multiple of 8 and M of 8192 at most"
 
 
 TUNED = """  - name: right

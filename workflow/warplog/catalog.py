@@ -202,7 +202,7 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         idea=data["idea"],
         credit=data.get("credit", ""),
         parameters=data.get("parameters", {}),
-        requires=Requires(requires.get("arch", "sm_75"), requires.get("multiple_of", {})),
+        requires=Requires(**requires),
         expects=data.get("expects", {}),
         draft=data.get("draft", False),
         library=data.get("library", False),

@@ -26,10 +26,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Requires:
-    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only) and multiples."""
+    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only), multiples, bounds."""
 
     arch: str = "sm_75"
     multiple_of: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, float] = field(default_factory=dict)
 
     def why_not(self, compute_capability: tuple[int, int]) -> str:
         """'' where the GPU serves, else the reason."""
@@ -42,6 +43,7 @@ class Requires:
     def why_not_case(self, case: Case) -> str:
         """'' where the case fits, else the reason."""
         misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
+        misfits += [f"{k} of {most} at most" for k, most in self.at_most.items() if case.values[k] > most]
         return f"needs {' and '.join(misfits)}" if misfits else ""
 
 
