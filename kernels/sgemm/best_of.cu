@@ -1,54 +1,34 @@
-// best_of: the variant that suits the shape.
+// best_of: the variant that was fastest at the most similar case of a campaign.
 //
-// Idea         No variant is best everywhere. Large tiles use the registers best but need a C of some 132 of them to
-//              keep an H200 busy; small tiles, with K split, keep it busy earlier. So the launcher counts the tiles of
-//              the large variant, and where they do not fill the SMs it takes the next smaller one.
-// Expected     The best of its parts at every size, and never more than a few percent behind.
-// Cost         The code and the static memory of all its parts.
+// Idea         No variant is best everywhere. Large tiles use the registers best but need a C that has enough of them;
+//              small tiles, with K split, keep all SMs busy earlier. Which one wins where has been measured: the table
+//              in best_of.cuh is written from a campaign by `warplog best-of sgemm`, one row a case. The launcher takes
+//              the row that is nearest in the number of results an SM and in K, in octaves.
+// Expected     The fastest of its parts at each case of the table, and within a few percent of it between them: at
+//              least 0.95 times cuBLAS from 256 on.
+// Cost         The code and the memory of all its parts. The table is right for the GPU that it was measured on;
+//              another one with more or fewer SMs takes the row for C as much larger or smaller, and one of an older
+//              architecture the fastest of the variants that it can run.
 // Constraints  Those of its parts: right for any M, N, K >= 1 and any alignment, one stream at a time.
 // Source       Every BLAS does so; cuBLAS picks by a heuristic trained on measurements.
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdint>
 
-constexpr int LARGE_BM = 256, LARGE_BN = 128;  // the tile of the large variant
+using Launch = int (*)(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
+                       cudaStream_t stream);
 
-// Each part is the file of its variant, compiled with its parameters in a namespace of its own.
-#define BLOCKS_PER_SM 1
-#define BM LARGE_BM
-#define BN LARGE_BN
-#define BK 16
-#define WM 64
-#define WN 64
-#define LANES_M 4
-#define launch launch_large
-namespace large {
-#include "double_buffered.cu"
-}
-#undef launch
-#undef BLOCKS_PER_SM
-#undef BM
-#undef BN
-#undef BK
-#undef WM
-#undef WN
-#undef LANES_M
+// A measured case and the launcher of the variant that was fastest there.
+struct Row {
+    int M, N, K;
+    Launch fastest;
+};
 
-#define BLOCKS_PER_SM 4
-#define BM 64
-#define BN 64
-#define BK 32
-#define WM 32
-#define WN 32
-#define LANES_M 4
-#define MIN_K 32
-#define WAVES 4
-#define launch launch_small
-namespace small {
-#include "split_k.cu"
-}
-#undef launch
+#include "best_of.cuh"
+
+static double octaves(double one, double other) { return std::fabs(std::log2(one / other)); }
 
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                       cudaStream_t stream) {
@@ -57,8 +37,14 @@ extern "C" int launch(const float* A, const float* B, float* C, int M, int N, in
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess) return error;
-    // Above 3/4 of an SM a tile, the large tiles' better use of registers outweighs the SMs that stay idle.
-    const int64_t large_tiles = static_cast<int64_t>((M - 1) / LARGE_BM + 1) * ((N - 1) / LARGE_BN + 1);
-    return large_tiles * 4 >= multiprocessors * 3 ? large::launch_large(A, B, C, M, N, K, alpha, beta, stream)
-                                                  : small::launch_small(A, B, C, M, N, K, alpha, beta, stream);
+
+    const double results = static_cast<double>(M) * N / multiprocessors;
+    const Row* nearest = nullptr;
+    double least = 0;
+    for (const Row& row : TABLE) {
+        const double row_results = static_cast<double>(row.M) * row.N / MULTIPROCESSORS;
+        const double distance = octaves(results, row_results) + octaves(K, row.K);
+        if (!nearest || distance < least) nearest = &row, least = distance;
+    }
+    return nearest->fastest(A, B, C, M, N, K, alpha, beta, stream);
 }

@@ -66,6 +66,14 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
+def _best_of(options: argparse.Namespace) -> int:
+    from warplog import best_of, catalog
+
+    family = catalog.load_family(_project() / "kernels" / options.family / "family.yaml")
+    print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
+    return 0
+
+
 def _claims(options: argparse.Namespace) -> int:
     from warplog import catalog, claims
     from warplog.selection import choose_families
@@ -134,6 +142,7 @@ def _say(text: str) -> None:
 
 
 _COMMANDS = {
+    "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,
     "doctor": _doctor,

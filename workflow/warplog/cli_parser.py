@@ -64,6 +64,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_record(commands)
     _add_compare(commands)
     _add_readers(commands)
+    _add_best_of(commands)
     return parser
 
 
@@ -149,3 +150,16 @@ def _share(text: str) -> float:
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{text}: a share from 0 to 1 is wanted, such as 0.005")
     return value
+
+
+def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    best_of = commands.add_parser("best-of", help="write the table that the variant best_of dispatches by")
+    best_of.description = (
+        "Writes kernels/FAMILY/best_of.cuh from a campaign's tables: the fastest variant of each case."
+    )
+    best_of.add_argument("family", metavar="FAMILY")
+    best_of.add_argument(
+        "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
+    )
+    best_of.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
+    best_of.set_defaults(command="best-of")

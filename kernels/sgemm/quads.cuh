@@ -1,0 +1,69 @@
+// Four neighbouring floats at a time, to and from global memory, also where fewer than four are left.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// Internal to each shared object, as in include/cublas.cuh.
+namespace {
+namespace sgemm {
+
+// The first `count` of four neighbouring floats, the rest zero; WIDE: count is at least 4, or nothing is read.
+template <bool WIDE>
+__device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
+    float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if constexpr (WIDE) {
+        if (count > 0) quad = *reinterpret_cast<const float4*>(from);
+    } else {
+        if (count > 0) quad.x = from[0];
+        if (count > 1) quad.y = from[1];
+        if (count > 2) quad.z = from[2];
+        if (count > 3) quad.w = from[3];
+    }
+    return quad;
+}
+
+template <bool WIDE>
+__device__ __forceinline__ void store_quad(float* to, int count, float4 quad) {
+    if constexpr (WIDE) {
+        if (count > 0) *reinterpret_cast<float4*>(to) = quad;
+    } else {
+        if (count > 0) to[0] = quad.x;
+        if (count > 1) to[1] = quad.y;
+        if (count > 2) to[2] = quad.z;
+        if (count > 3) to[3] = quad.w;
+    }
+}
+
+__device__ __forceinline__ void add_quad(float4& sum, float4 quad) {
+    sum.x += quad.x;
+    sum.y += quad.y;
+    sum.z += quad.z;
+    sum.w += quad.w;
+}
+
+// C = alpha * sum + beta * C, for the first `count` of four columns.
+template <bool WIDE>
+__device__ __forceinline__ void finish_quad(float* c, int count, float4 sum, float alpha, float beta) {
+    float4 result = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
+    if (beta != 0.0f) {  // with beta == 0, C may hold NaN: not read
+        const float4 old = load_quad<WIDE>(c, count);
+        result.x += beta * old.x;
+        result.y += beta * old.y;
+        result.z += beta * old.z;
+        result.w += beta * old.w;
+    }
+    store_quad<WIDE>(c, count, result);
+}
+
+inline bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
+
+// Whether every row of the three matrices starts on 16 bytes, so that quads can be moved by one instruction.
+inline bool rows_on_16_bytes(const float* A, const float* B, const float* C, int N, int K) {
+    return K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
+}
+
+}  // namespace sgemm
+}  // namespace

@@ -1,0 +1,97 @@
+"""best_of's table is what a campaign measured: the fastest variant of each case, also for older GPUs."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog import best_of, build, catalog, cli, toolchain
+from warplog.errors import WarplogError
+
+PROJECT = Path(__file__).parents[2]
+TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
+FAMILY = catalog.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+# Least architecture and time in us at 256, 1024 and 4096.
+TIMES = {
+    "warptile": (40, 150, 3088),
+    "split_k": (9, 60, 3400),
+    "cp_async_pipelined": (38, 147, 2970),
+    "stream_k": (12, 50, 2500),
+    "cublas": (1, 1, 1),  # the baseline is never called, nor is best_of itself
+    "best_of": (1, 1, 1),
+}
+
+
+def measurements(times=TIMES):
+    rows = [
+        {"variant": variant, "case": case, "median_us": us, "status": "ok"}
+        for variant, all_us in times.items()
+        for case, us in zip(("256", "1024", "4096"), all_us, strict=True)
+    ]
+    rows.append({"variant": "naive", "case": "256", "median_us": 0.1, "status": "wrong"})
+    return pd.DataFrame(rows).assign(campaign="h200-1", gpu_name="NVIDIA H200")
+
+
+def branches(text):
+    """Least architecture -> {M: variant}."""
+    parts = re.split(r"^#(?:el)?if __CUDA_ARCH_LIST__ >= (\d+)$", text, flags=re.MULTILINE)[1:]
+    row = re.compile(r"^ +\{(\d+), (?:\d+, )+(\w+)::launch_", re.MULTILINE)
+    return {
+        int(arch): {int(m): name for m, name in row.findall(body)}
+        for arch, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def test_each_case_has_the_fastest_variant_that_the_architecture_can_run():
+    text = best_of.text(FAMILY, measurements(), 132)
+    assert branches(text) == {
+        900: {256: "split_k", 1024: "stream_k", 4096: "stream_k"},
+        800: {256: "split_k", 1024: "split_k", 4096: "cp_async_pipelined"},
+        750: {256: "split_k", 1024: "split_k", 4096: "warptile"},
+    }
+    assert "h200-1, NVIDIA H200" in text
+    assert "MULTIPROCESSORS = 132" in text
+
+
+def test_parts_get_their_parameters_from_the_family():
+    text = best_of.text(FAMILY, measurements(), 132)
+    for name, value in FAMILY.variant("stream_k").parameters.items():
+        assert re.search(rf"\b{name} = {value}\b", text)
+
+
+def test_without_a_time_there_is_no_table():
+    with pytest.raises(WarplogError, match="run a campaign"):
+        best_of.text(FAMILY, measurements({"cublas": (1, 1, 1)}), 132)
+
+
+def test_the_committed_table_is_that_of_the_recorded_campaign(tmp_path, monkeypatch):
+    kernels = tmp_path / "kernels" / "sgemm"
+    shutil.copytree(FAMILY.folder, kernels)
+    (tmp_path / "Snakefile").touch()
+    (kernels / "best_of.cuh").unlink()
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["best-of", "sgemm", str(TABLES)]) == 0
+    assert (kernels / "best_of.cuh").read_text() == (FAMILY.folder / "best_of.cuh").read_text()
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_a_table_of_many_variants_compiles(tmp_path, arch):
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    for tool in (nvcc, cuobjdump):
+        if not tool.ok:
+            pytest.skip(f"{tool.name}: {tool.remedy}")
+    shutil.copytree(FAMILY.folder.parent, tmp_path / "kernels")
+    family = catalog.load_family(tmp_path / "kernels" / "sgemm" / "family.yaml")
+    header = family.folder / "best_of.cuh"
+    header.write_text(best_of.text(family, measurements(), 132))
+    variant = family.variant("best_of")
+    assert {"split_k.cu", "stream_k.cu", "tma_tiles.cuh"} <= {path.name for path in variant.headers()}
+    record = build.build_variant(family, variant, arch, nvcc, cuobjdump, tmp_path / "build")
+    assert record["status"] == "ok", record["reason"]
+    assert "warning" not in (tmp_path / "build" / "compile.log").read_text()
+    called = {"sm_75": {"warptile", "split_k"}, "sm_90": {"stream_k", "split_k"}}[arch]
+    for name in called:
+        assert any(name in kernel["mangled"] for kernel in record["kernels"]), name
