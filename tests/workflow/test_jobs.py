@@ -142,11 +142,8 @@ def test_edited_figure_redraws_that_figure_only(place: Path) -> None:
 
 def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:
     asked = snakemake(place, "-n", "tune", *LIVE)
-    assert re.findall(r"^(?:local)?rule (\w+):", asked, re.MULTILINE) == [
-        "tune_variant",
-        "plot_tuning",
-        "tune",
-    ]
+    rules = set(re.findall(r"^(?:local)?rule (\w+):", asked, re.MULTILINE))
+    assert rules == {"tune_variant", "plot_tuning", "tune"}
     assert "variant=autotuned" in asked
     snakemake(place, "tune", *LIVE)
     assert "Nothing to be done" in snakemake(place, "-n", "tune", *LIVE)
