@@ -52,6 +52,26 @@ def test_wrong_family_is_refused(tmp_path: Path, old: str, new: str, words: str)
     assert words in broken(tmp_path, old, new)
 
 
+def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -> None:
+    figure = '{value: 93, unit: TFLOP/s, gpu: H100, source: someone, case: "64"}'
+    entry = "idea: as it should be"
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    path.write_text(YAML.replace(entry, f"{entry}, published: [{figure}]"))
+    found = catalog.load([tmp_path])["scale"].variant("right").published
+    assert found == (contract.Published(93, "TFLOP/s", "H100", "someone", "64"),)
+    for old, new, words in (
+        ('"64"', '"65"', "variants.published.case: '65' is not there"),
+        ("TFLOP/s", "TFLOPS", "variants.0.published.0.unit"),
+        ("value: 93, ", "", "'value' is a required property"),
+        ("gpu:", "card:", "unknown key 'card'"),
+    ):
+        path.write_text(YAML.replace(entry, f"{entry}, published: [{figure.replace(old, new)}]"))
+        with pytest.raises(WarplogError) as error:
+            catalog.load([tmp_path])
+        assert words in str(error.value)
+
+
 def test_two_families_of_one_name_are_refused(tmp_path: Path) -> None:
     make_family(tmp_path / "a")
     make_family(tmp_path / "b")

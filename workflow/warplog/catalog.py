@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from warplog import formula
-from warplog.claim import Claim, check_claims, make_claim
-from warplog.contract import Argument, Case, Probe, Requires, make_probes, matching, probed
+from warplog.catalog_check import check_family
+from warplog.claim import Claim, make_claim
+from warplog.contract import Argument, Case, Probe, Published, Requires, make_probes, matching
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 from warplog.tuning_space import Space, space_of
@@ -39,6 +40,7 @@ class Variant:
     library: bool = False
     tune: Space | None = None
     remark: str = ""
+    published: tuple[Published, ...] = ()
 
     def headers(self) -> list[Path]:
         """What the source includes from its folder and from include/ beside the family, directly or not."""
@@ -184,7 +186,7 @@ def load_family(path: Path) -> Family:
         ),
         probes=make_probes(data.get("probes", ()), names),
     )
-    _cross_check(family)
+    check_family(family)
     return family
 
 
@@ -207,44 +209,5 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         draft=data.get("draft", False),
         library=data.get("library", False),
         tune=space_of(data, str(folder / "family.yaml")),
+        published=tuple(Published(**figure) for figure in data.get("published", ())),
     )
-
-
-def _cross_check(family: Family) -> None:
-    """What a schema cannot say: names that must exist, formulas that must evaluate, files inside the folder."""
-    if family.folder.name != family.name:
-        raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
-    names = [v.name for v in family.variants]
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
-    for key, wanted, known in (
-        ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
-        ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
-        ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
-        ("baseline", (family.baseline,) if family.baseline else (), names),
-        ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
-        (
-            "variants.tune.cases",
-            [c for v in family.variants if v.tune for c in v.tune.cases],
-            list(family.cases),
-        ),
-    ):
-        for name in wanted:
-            if name not in known:
-                raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")
-    for variant in family.variants:
-        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
-            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
-        if not variant.file.is_file():
-            raise WarplogError(
-                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
-            )
-    check_claims(family.claims, family.name, names, family.cases, str(family.file))
-    for case in (*family.cases.values(), *family.check_cases.values()):
-        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
-            family.value(text, case)
-        for argument in family.arguments:
-            family.shape(argument, case)
-            if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")

@@ -85,6 +85,15 @@ def _claims(options: argparse.Namespace) -> int:
     return 0
 
 
+def _published(options: argparse.Namespace) -> int:
+    from warplog import catalog, published
+
+    family = catalog.load_family(_project() / "kernels" / (options.family or "sgemm") / "family.yaml")
+    folder = options.folder or _project() / "results" / "tables"
+    print(published.page(family, *published.chosen(family, folder, options.gpu)), end="")
+    return 0
+
+
 def _record(options: argparse.Namespace) -> int:
     from warplog.recording import record_campaign
 
@@ -147,6 +156,7 @@ _COMMANDS = {
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,
+    "published": _published,
     "extract": _extract,
     "record": _record,
 }

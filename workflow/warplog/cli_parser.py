@@ -139,7 +139,13 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
     )
     claims.set_defaults(command="claims")
-    for reader in (explain, claims):
+    published = commands.add_parser("published", help="set a campaign beside what others printed")
+    published.description = (
+        "Writes Markdown: each variant's speed, its share of the baseline at every timed size, and the figures"
+        " under `published` in family.yaml."
+    )
+    published.set_defaults(command="published")
+    for reader in (explain, claims, published):
         reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")
         reader.add_argument("--family", default="", help="default: every family in the tables")
         reader.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")

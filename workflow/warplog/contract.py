@@ -81,3 +81,14 @@ def make_probes(data: Iterable[Mapping[str, Any]], names: Collection[str]) -> tu
 def probed(probes: Iterable[Probe]) -> tuple[str, ...]:
     """The cases that probes name."""
     return tuple(case for probe in probes for case in (*probe.cases, probe.minus) if case)
+
+
+@dataclass(frozen=True)
+class Published:
+    """What someone else printed for a rung; `case` is "" where the source names no timed case."""
+
+    value: float
+    unit: str
+    gpu: str
+    source: str
+    case: str = ""

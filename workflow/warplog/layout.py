@@ -36,13 +36,26 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "summary.py",
     ),
     "extract": ("extract.py", "hot_lines.py", "nsys_events.py", "parsers/*.py", "metrics/*.py"),
-    "tables": ("tables.py", "table_*.py"),
+    "tables": ("tables.py", "table_*.py", "published.py"),
     "oracle": ("oracle.py", "occupancy.py", "quantities.py", "table_*.py", "metrics/*.py"),
     "claims": ("claim.py", "claim_formula.py", "claims.py", "formula.py", "quantities.py", "parsers/sass.py"),
     "plot": ("figure_*.py",),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
     "track": ("track.py", "mlflow_*.py"),
     "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
+    "worklog": (
+        "worklog/*.py",
+        "worklog/page.*",
+        "../report/*.rst",
+        "bound*.py",
+        "decomposition.py",
+        "explain.py",
+        "figure_data.py",
+        "occupancy.py",
+        "published.py",
+        "step_*.py",
+        "tabular.py",
+    ),
 }
 
 

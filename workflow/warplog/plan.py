@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import catalog, device, layout, schema, tuned
+from warplog.campaign_defaults import DEFAULTS
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
@@ -18,7 +19,7 @@ from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_variants, typed
 
 FIGURES = Path("workflow/scripts/figures")
-TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus")
+TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus", "published")
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,15 @@ class Plan:
         """The figures (PNG) of all families."""
         names = sorted(p.stem for p in FIGURES.glob("[a-z]*.py"))
         return [f"results/figures/{family}/{name}.png" for family in self.chosen for name in names]
+
+    def family_figures(self, wildcards: Any) -> list[str]:
+        """The figures (PNG) of one family."""
+        return [path for path in self.figures() if Path(path).parent.name == wildcards.family]
+
+    def family_sources(self, wildcards: Any) -> list[str]:
+        """The family's contract and the sources of its chosen variants."""
+        files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
+        return [self.family_file(wildcards), *files]
 
     def sources(self, wildcards: Any) -> list[str]:
         """The variant's source and the shared headers it includes."""

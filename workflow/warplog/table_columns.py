@@ -214,6 +214,18 @@ TUNE: Mapping[str, Column] = {
         "float", "%", "warps that an SM can hold, of the kernel with most registers"
     ),
 }
+PUBLISHED: Mapping[str, Column] = {
+    **{name: MEASUREMENTS[name] for name in ("family", "variant", "case", "size", "status", "reason")},
+    "value": Column("float", "", "our rate in `unit`, from the median cold time"),
+    "unit": Column("str", "", "unit of `value` and `published`"),
+    "ratio_to_baseline": MEASUREMENTS["ratio_to_baseline"],
+    "published": Column("float", "", "what someone else printed for this variant, in `unit`"),
+    "published_case": Column("str", "", "the case it is for; empty where unknown: then at the headline case"),
+    "published_gpu": Column("str", "", "the GPU that it was measured on"),
+    "published_source": Column("str", "", "who printed it, and where"),
+    "published_ratio": Column("float", "", "it over the same source's figure for the baseline, same GPU, case"),
+    **ORIGIN,
+}
 TABLES: Mapping[str, Mapping[str, Column]] = {
     "measurements": MEASUREMENTS,
     "metrics": METRICS,
@@ -222,4 +234,5 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "library_kernels": LIBRARY_KERNELS,
     "variants": VARIANTS,
     "gpus": GPUS,
+    "published": PUBLISHED,
 }

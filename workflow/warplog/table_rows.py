@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from warplog import published
 from warplog.build import source_fingerprint
 from warplog.catalog import Family, Variant
 from warplog.device import Gpu, Peaks
@@ -45,6 +46,7 @@ def make_rows(
             )
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
+        rows["published"] += published.rows(family, measured)
     named = {"gpu": source.gpu, "gpu_name": gpu.name, "max_sm_mhz": gpu.max_sm_mhz}
     rows["gpus"].append({**named, **asdict(peaks)})
     return rows

@@ -1,0 +1,35 @@
+"""What a campaign is where its configuration does not say otherwise; config/config.yaml holds the same."""
+
+from collections.abc import Mapping
+from typing import Any
+
+DEFAULTS: Mapping[str, Any] = {
+    "families": "all",
+    "variants": "all",
+    "cases": "all",
+    "kernel_folders": [],
+    "gpu": "auto",
+    "mode": "auto",
+    "recorded": "h200",
+    "campaign": "auto",
+    "commit": "auto",
+    "check": {"rounds": 3, "timeout_s": 60},
+    "sanitize": {
+        "tools": ["memcheck", "racecheck", "initcheck", "synccheck"],
+        "largest_elements": 300_000,
+        "timeout_s": 120,
+    },
+    "time": {
+        "min_samples": 10,
+        "max_samples": 200,
+        "max_seconds": 3.0,
+        "rel_spread": 0.005,
+        "warmup_launches": 3,
+        "warmup_ms": 25,
+        "hot_seconds": 0.2,
+        "timeout_s": 120,
+    },
+    "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
+    "tune": {"minutes": 10, "timeout_s": 60},
+    "track": {"uri": "sqlite:///results/mlflow.db"},
+}

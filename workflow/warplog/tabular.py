@@ -1,0 +1,58 @@
+"""A table for people: titles, cells as text, what to read beside it; and its form in Markdown."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
+# What makes a heading, a quotation or a list of a line that begins with it.
+_BLOCK = re.compile(r"^([0-9]*)([#>]|[-+](?=\s|$)|(?<=[0-9])[.)](?=\s|$))")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are plain text: each form of output escapes them.
+
+    Attributes:
+        numeric: the columns, from 0, that hold numbers and are set to the right.
+        notes: what must be said of the table, one sentence each.
+        bars: for each row a share from -1 to 1 to draw in its first cell with a number; empty for none.
+    """
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+    bars: tuple[float, ...] = ()
+
+
+def markdown(table: Table) -> list[str]:
+    """The lines of the table, without its notes; columns as wide as their widest cell."""
+    cells = [[plain(cell) for cell in line] for line in (table.titles, *table.rows)]
+    widths = [max(3, *(len(line[column]) for line in cells)) for column in range(len(table.titles))]
+    rule = ["-" * (width - 1) + ":" if c in table.numeric else "-" * width for c, width in enumerate(widths)]
+    return [_line(line, widths, table.numeric) for line in (cells[0], rule, *cells[1:])]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Iterable[int]) -> str:
+    right = set(numeric)
+    padded = [
+        cell.rjust(width) if column in right else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return f"| {' | '.join(padded)} |"
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without characters that do not print."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def plain(text: str) -> str:
+    """Text on one line that Markdown shows as it is: no table, list, emphasis, link or HTML comes of it.
+
+    An underscore within a word means nothing in Markdown and stays.
+    """
+    escaped = _SPECIAL.sub(r"\\\1", one_line(text).replace("&", "&amp;").replace("<", "&lt;"))
+    escaped = _BLOCK.sub(r"\1\\\2", escaped)
+    return re.sub(r"(?<=\w)\\_(?=\w)", "_", escaped)
