@@ -13,9 +13,10 @@ between the states in which a warp waits or issues. Counters are NVIDIA's, see "
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warplog.metrics import STALL_REASONS
+from warplog.metrics.names import OPCODES
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
@@ -37,13 +38,16 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "branch_resolving": ("inst_bra",),
     "math_pipe_throttle": ("inst_ffma", "inst_dfma", "inst_hmma"),
 }
+_MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
 COUNTERS = tuple(
     dict.fromkeys(
-        (*NEEDED, "ipc", "duration_us", *STATES.values(), *(n for names in EVIDENCE.values() for n in names))
+        (*NEEDED, "ipc", "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
     )
 )
 _LEAST_SHARE = 0.01
-_LEAST_MOVE = 0.05
+# A counter that moved by 5 % proves nothing of a wait that doubled: it must move by a quarter of it, in logarithms.
+_LEAST_MOVE, _LEAST_PART = 0.05, 0.25
+_LEAST_OPCODE = 0.2
 _UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
 
 Values = Mapping[str, float]
@@ -60,10 +64,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Factor:
-    """How many times faster a change makes the variant; below 1 it makes it slower."""
+    """How many times faster a change makes the variant; below 1 it makes it slower.
+
+    `evidence` are, for the instructions, the opcodes that make up most of the change, two at most.
+    """
 
     change: Change
     factor: float
+    evidence: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,8 @@ class StateChange:
     """A warp state: its cycles per issued instruction, and the elapsed GPU cycles that it no longer costs.
 
     `saved_cycles` is negative where it costs more; `share` is it over the parent's elapsed cycles.
-    `evidence` are the first two counters of what is waited for that moved the same way, by 5 % or more.
+    `evidence` are the first two counters of what is waited for that moved the same way, by 5 % or more and by
+    a quarter of what the state moved, both in logarithms: a small move is no reason for a large one.
     """
 
     change: Change
@@ -116,8 +125,9 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
 
     The busy share needs `ipc` and the number of SMs; without them it is left to the remainder.
     """
+    instructions = _factor("instructions_executed", before, after, 1)
     found = [
-        _factor("instructions_executed", before, after, 1),
+        replace(instructions, evidence=_opcodes(before, after)),
         _factor("warp_cycles_per_issue", before, after, 1),
         _factor("achieved_occupancy_pct", before, after, -1),
     ]
@@ -145,7 +155,8 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
         saved = _cycles(before, old) - _cycles(after, new)
         share = saved / before["gpu_cycles"]
         if abs(share) >= _LEAST_SHARE:
-            proof = _evidence(state, before, after, falling=saved > 0)
+            move = abs(_log_ratio(_cycles(before, old), _cycles(after, new)))
+            proof = _evidence(state, before, after, saved > 0, _LEAST_PART * move)
             found.append(StateChange(Change(state, old, new), saved, share, proof))
     return tuple(sorted(found, key=lambda s: -abs(s.saved_cycles)))
 
@@ -163,12 +174,30 @@ def _cycles(values: Values, state_cycles: float) -> float:
     return values["gpu_cycles"] * state_cycles / values["warp_cycles_per_issue"]
 
 
-def _evidence(state: str, before: Values, after: Values, falling: bool) -> tuple[Change, ...]:
+def _opcodes(before: Values, after: Values) -> tuple[Change, ...]:
+    """The opcodes with the largest part in the change of the executed instructions, from a fifth of it."""
+    whole = after["instructions_executed"] - before["instructions_executed"]
+    moved = [Change(name, before.get(name, math.nan), after.get(name, math.nan)) for name in _MIX]
+    parts = [(c, (c.after - c.before) / whole) for c in moved if whole and not math.isnan(c.after - c.before)]
+    parts = [(change, part) for change, part in parts if part >= _LEAST_OPCODE]
+    return tuple(change for change, _ in sorted(parts, key=lambda item: -item[1])[:2])
+
+
+def _evidence(
+    state: str, before: Values, after: Values, falling: bool, least_log: float
+) -> tuple[Change, ...]:
     moved = []
     for name in EVIDENCE.get(state, ()):
         old, new = before.get(name, math.nan), after.get(name, math.nan)
         if math.isnan(old) or math.isnan(new) or (old > new) != falling:
             continue
-        if abs(new - old) >= _LEAST_MOVE * max(old, new) > 0:
+        if abs(new - old) >= _LEAST_MOVE * max(old, new) > 0 and abs(_log_ratio(old, new)) >= least_log:
             moved.append(Change(name, old, new))
     return tuple(moved[:2])
+
+
+def _log_ratio(old: float, new: float) -> float:
+    """Logarithm of new / old; infinite where one of them is zero."""
+    if old > 0 and new > 0:
+        return math.log(new / old)
+    return 0.0 if old == new else math.inf

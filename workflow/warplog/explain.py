@@ -5,18 +5,20 @@ remainder that they leave. What is missing or does not add up is said.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from warplog import bounds, decomposition
+from warplog import bounds, decomposition, tabular
 from warplog.bounds import Bound
 from warplog.decomposition import Step
 from warplog.errors import WarplogError
 from warplog.figure_data import MAX_TABLE_BYTES, FigureTables
-from warplog.step_sentences import NAMES, number, sentence
+from warplog.step_sentences import sentence
+from warplog.step_tables import bound_table, factor_table, state_table
+from warplog.tabular import plain
 
 __all__ = ["Bound", "Step", "bounds_of", "families", "markdown", "sentence", "steps"]
 
@@ -62,27 +64,20 @@ def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
 
 
 def markdown(tables: FigureTables) -> str:
-    """The steps as sentences and rows, and what bounds each kernel, as Markdown."""
+    """The steps as sentences and tables, and what bounds each kernel, as Markdown."""
     found = steps(tables)
     first = tables.measurements.head(1).to_dict("records")
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
-    lines = [
-        f"# {tables.family}: why",
-        "",
-        f"Case {_cell(tables.profiled_case)}; {_cell(', '.join(facts))}.",
-        "",
-    ]
-    lines += [f"- **{_cell(step.variant)}**: {_cell(sentence(step))}." for step in found]
-    lines += ["", "## What the steps are made of", ""]
-    lines += ["A factor above 1 makes it faster; all of them and the remainder multiply to the ratio."]
-    lines += [
-        "A state's share is what it saves of the parent's elapsed cycles; below zero it costs that much."
-    ]
-    lines += ["`selected` is the issue itself, `not_selected` a warp that could have issued."]
-    lines += ["", *_table(("variant", "parent", "what", "before", "after", "factor", "share"), _rows(found))]
-    lines += ["", "## What bounds them", ""]
-    titles = ("variant", "bound by", "nearest ceiling", "used", "longest wait", "occupancy", "limited by")
-    lines += _table(titles, [_bound_cells(one) for one in bounds_of(tables)])
+    lines = [f"# {plain(tables.family)}: why", ""]
+    lines += [f"Case {plain(tables.profiled_case)}; {plain(', '.join(facts))}.", ""]
+    lines += [f"- **{plain(step.variant)}**: {plain(sentence(step))}" for step in found]
+    for title, table in (
+        ("What the steps are made of", factor_table(found)),
+        ("Where the cycles went", state_table(found)),
+        ("What bounds them", bound_table(bounds_of(tables))),
+    ):
+        lines += ["", f"## {title}", "", *(plain(note) for note in table.notes)]
+        lines += ["", *tabular.markdown(table)]
     return "\n".join(lines) + "\n"
 
 
@@ -131,46 +126,3 @@ def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str,
 def _numbers(row: dict[str, Any]) -> dict[str, float]:
     numbers = {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
-
-
-def _rows(found: Iterable[Step]) -> list[tuple[str, ...]]:
-    """Ratio, factors, remainder, states and their evidence of each step that has a decomposition."""
-    rows: list[tuple[str, ...]] = []
-    for step in found:
-        key = (step.variant, step.parent)
-        if step.gap:
-            rows.append((*key, step.gap, "", "", "", ""))
-            continue
-        rows.append((*key, "cold time", "", "", f"{step.ratio:.3f}", ""))
-        rows += [(*key, *_told(f.change), f"{f.factor:.3f}", "") for f in step.factors]
-        rows.append((*key, "remainder", "", "", f"{step.remainder:.3f}", ""))
-        for state in step.states:
-            share = f"{100 * state.share:.0f} %"
-            name, *values = _told(state.change)
-            rows.append((*key, f"{name} cycles per instruction", *values, "", share))
-            rows += [(*key, *_told(change), "", "") for change in state.evidence]
-    return rows
-
-
-def _told(change: decomposition.Change) -> tuple[str, str, str]:
-    return NAMES.get(change.name, change.name), number(change.before), number(change.after)
-
-
-def _bound_cells(one: Bound) -> tuple[str, ...]:
-    if one.gap:
-        return (one.variant, one.gap, "", "", "", "", "")
-    wait = f"{one.stall} {number(one.stall_pct)} %" if one.stall else "n/a"
-    occupancy = f"{number(one.achieved_pct)} of {number(one.theoretical_pct)} %"
-    limits = ", ".join(name.replace("_", " ") for name in one.limiters) or "n/a"
-    return (one.variant, one.kind, one.ceiling, f"{number(one.ceiling_pct)} %", wait, occupancy, limits)
-
-
-def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [titles, ["---"] * len(titles), *rows]
-    return ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines]
-
-
-def _cell(text: str) -> str:
-    """Text that cannot break a table or a line of Markdown, nor be taken for HTML."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line.replace("|", "\\|").replace("<", "&lt;")
