@@ -44,6 +44,7 @@ include: "workflow/rules/plot.smk"
 include: "workflow/rules/track.smk"
 include: "workflow/rules/tune.smk"
 include: "workflow/rules/judge.smk"
+include: "workflow/rules/worklog.smk"
 
 
 onstart:
@@ -56,3 +57,4 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.track.input,
+        rules.worklog.input,

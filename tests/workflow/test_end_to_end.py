@@ -103,6 +103,16 @@ def test_every_figure_has_its_three_files(place: Path) -> None:
         assert "recorded" in text, path
 
 
+def test_every_family_has_its_worklog_and_what_others_printed(place: Path) -> None:
+    folder = place / "results" / "worklog"
+    assert {p.name for p in folder.iterdir()} == {"sgemm.html", "sgemm.md", "sgemm.tex"}
+    assert "recorded" in (folder / "sgemm.md").read_text()
+    table = pd.read_parquet(place / "results" / "tables" / "published.parquet")
+    printed = table[table["published"].notna()]
+    assert {"naive", "warptile", "cublas"} <= set(printed["variant"])
+    assert set(printed["published_source"]) > {"S. Boehm, How to optimize a CUDA matmul kernel"}
+
+
 def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     from mlflow import MlflowClient
 

@@ -25,6 +25,7 @@ _KEPT = (
     "aa/*.md",
     "tables/*",
     "figures/*/*.png",
+    "worklog/*.md",
 )
 _MOST_BYTES = 20 << 20
 

@@ -1,0 +1,368 @@
+"""The worklog: rungs in order, nothing that the tables do not hold, hostile text stays text in every form."""
+
+import math
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog import figure_data, worklog
+from warplog.catalog import load_family
+from warplog.errors import WarplogError
+from warplog.records import read_json
+from warplog.worklog import asides
+from warplog.worklog.html import html
+from warplog.worklog.latex import escape
+
+PROJECT = Path(__file__).parents[2]
+RECORDED = PROJECT / "results" / "recorded" / "h200"
+FAMILY = load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
+PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
+CAPTIONS = PROJECT / "workflow" / "report"
+HOSTILE = (
+    "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"
+)
+SAFE = " ".join(HOSTILE.split())
+CLAIM = {
+    "id": "C1", "claim": "coalescing brings 6x", "source": "someone", "published": "6x", "measured": 11.79,
+    "unit": "", "condition": ">= 5", "measure": "median_us[naive] / median_us[gmem_coalesced]",
+    "verdict": "confirmed", "reason": math.nan,
+}  # fmt: skip
+
+
+class Page(HTMLParser):
+    """What a browser would see: tags, attributes, text."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data")]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).replace("\u00a0", " ").split())
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return figure_data.load(RECORDED / "tables", "sgemm")
+
+
+@pytest.fixture(scope="module")
+def page(recorded):
+    return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
+
+
+def told(tables, family=FAMILY, **more):
+    return worklog.gather(family, tables, CAMPAIGN, [], CAPTIONS, **more)
+
+
+def hot_line(tables, number, share):
+    """A row of the table `lines`, of warptile's kernel."""
+    kernels = tables.counters([]).set_index("variant")["kernel"]
+    return {
+        "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "file": "k/warptile.cu",
+        "line": number, "text": "  sum += a;", "sample_share": share, "instruction_share": math.nan,
+        "shared_wavefronts_excess": 0.0, "stall": "wait",
+    }  # fmt: skip
+
+
+def rung(page, name):
+    return next(one for one in page.rungs if one.name == name)
+
+
+def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, recorded, tmp_path):
+    order = list(recorded.variants.sort_values("order")["variant"])
+    assert [one.name for one in page.rungs] == order
+    seen = Page(html(page)).text
+    heads = [seen.index(f"{place} {name} ", seen.index("How to read")) for place, name in enumerate(order, 1)]
+    assert heads == sorted(heads)
+    lines = worklog.markdown(page, tmp_path).splitlines()
+    assert [line.split()[2] for line in lines if re.match(r"## \d+\. ", line)] == order
+    for name in order:
+        assert name.replace("_", r"\_") in worklog.latex(page)
+
+
+def test_numbers_are_those_of_the_tables(page, recorded):
+    rows = recorded.ladder(recorded.case).set_index("variant")
+    for one in page.rungs:
+        assert one.figures[0] == (f"{rows.loc[one.name, 'gflops']:.0f} GFLOP/s", "at 4096")
+        assert one.percent == pytest.approx(100 * rows.loc[one.name, "ratio_to_baseline"])
+        assert f"{int(rows.loc[one.name, 'samples'])} launches" in one.noise
+    step = rows.loc["vectorized", "median_us"] / rows.loc["warptile", "median_us"]
+    assert rung(page, "warptile").figures[2] == (f"{step:.3g}x", "over vectorized")
+    assert f"SM at {rows['sm_mhz'].min():.0f}" in dict(page.facts)["Clocks"]
+    assert "recorded" not in dict(page.facts)["Campaign"]  # these tables were made by the live campaign
+    assert "warptile with 44507 GFLOP/s, 86.7 % of cublas" in page.lead[0]
+
+
+def test_what_others_printed_stands_beside_ours_with_its_source(page):
+    rows = rung(page, "warptile").printed.rows
+    assert rows[0][:4] == ("this campaign", "NVIDIA H200", "4096", "44507")
+    assert (
+        "S. Boehm, How to optimize a CUDA matmul kernel",
+        "RTX A6000",
+        "not said",
+        "21779",
+        "93.7",
+    ) in rows
+
+
+def test_published_figures_of_sizes_that_were_not_timed_are_shown_too(recorded):
+    tables = replace(recorded, measurements=recorded.measurements[recorded.measurements["case"] == "4096"])
+    cases = [row[2] for row in rung(told(tables), "cublas").printed.rows]
+    assert cases == ["4096", "not said", "4096", "1024", "2048", "8192"]
+
+
+def test_limits_name_the_counters_behind_them(page):
+    text = " ".join(rung(page, "vectorized").limits)
+    assert "Bank conflicts cause 40 % of its 721 M passes through shared memory." in text
+    assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
+    assert "That is 16 warps an SM; 80 registers would allow 24." in text
+    assert "can fill all of an SM's warp slots; 98.7 % were filled" in " ".join(rung(page, "naive").limits)
+
+
+def test_the_html_needs_nothing_else(page):
+    source = html(page)
+    seen = Page(source)
+    assert {"script", "link", "iframe", "object", "base"}.isdisjoint(seen.tags)
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
+    assert not re.search(r"@import|url\(|https?:", source)
+    assert len(source) < 2 << 20  # the longest address that a browser opens, see --report
+    assert seen.tags.count("img") == len(PICTURES) == 7
+    assert seen.tags.count("pre") == len(page.rungs)
+    for tag in ("table", "section", "figure", "ul"):
+        assert source.count(f"<{tag}") == source.count(f"</{tag}>")
+
+
+def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
+    again = worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
+    assert again == page
+    assert html(again) == html(page)
+    assert worklog.markdown(again, tmp_path) == worklog.markdown(page, tmp_path)
+    assert worklog.latex(again) == worklog.latex(page)
+
+
+def test_markdown_links_the_figures_from_where_it_lies(page):
+    links = re.findall(r"!\[[^]]*\]\(<([^>]+)>\)", worklog.markdown(page, RECORDED / "worklog"))
+    assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [
+        (RECORDED / "figures" / "sgemm" / "ladder.png").resolve()
+    ]
+    assert len(links) == len(PICTURES)
+
+
+@pytest.fixture(scope="module")
+def hostile(recorded):
+    """Every text that a user, a tool or an article writes is hostile."""
+    variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE
+    rows.loc[rows["variant"] == "warptile", "reason"] = HOSTILE
+    rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
+    figures = tuple(replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
+    rungs = tuple(replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
+    family = replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
+    tables = replace(recorded, variants=variants, measurements=rows)
+    claim = {**CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
+    line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}
+    return told(tables, family, claims=[claim], lines=[line])
+
+
+def test_hostile_text_is_text_in_html(hostile):
+    seen = Page(html(hostile))
+    assert "script" not in seen.tags
+    assert seen.text.count("alert(1)") >= 20
+    assert SAFE in seen.text
+
+
+def test_hostile_sentences_are_text_too(page):
+    rungs = tuple(replace(one, story=("a", HOSTILE), limits=(HOSTILE,)) for one in page.rungs)
+    picture = replace(page.pictures[0], title=HOSTILE, caption=HOSTILE)
+    seen = Page(html(replace(page, rungs=rungs, notes=(HOSTILE,), pictures=(picture,))))
+    assert "script" not in seen.tags
+    assert seen.text.count("alert(1)") == 2 * len(rungs) + 3
+
+
+def test_hostile_text_is_text_in_markdown(hostile, tmp_path):
+    source = worklog.markdown(hostile, tmp_path)
+    assert "<script" not in source
+    assert r"\| \~ \[u\](v) \*w\* \`q\`" in source
+    for line in source.splitlines():
+        if line.startswith("| ") and "alert" in line:
+            assert len(re.findall(r"(?<!\\)\|", line)) in (5, 6)
+
+
+def test_hostile_text_is_text_in_latex(hostile):
+    source = worklog.latex(hostile)
+    assert r"\textbackslash{}input\{x\} a\_b \& 50 \% \$y\textasciicircum{}2\$ \#1 \{z\} \textbar{}" in source
+    assert r"\input" not in source
+    assert escape("[1ex] *") == "{[}1ex{]} {*}"  # behind the \\\\ of the row above
+    assert "\nnew" not in source
+    for line in source.splitlines():
+        if line.endswith(r" \\"):
+            assert not line.startswith(("[", "*"))
+            bare = re.sub(r"\\[\\{}$&#%_]", "", line.removesuffix(r"\\"))
+            assert not re.search(r"(?<!\\)[#%_^~]", bare), line
+    plain = re.sub(r"\\[{}]", "", source)
+    assert plain.count("{") == plain.count("}")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+def test_latex_sets_the_tables(page, hostile, tmp_path):
+    for name, one in (("page", page), ("hostile", hostile)):
+        text = "\\documentclass{article}\n\\usepackage{booktabs,textcomp}\n\\begin{document}\n"
+        (tmp_path / f"{name}.tex").write_text(f"{text}{worklog.latex(one)}\\end{{document}}\n")
+        command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", f"{name}.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):
+    rows = recorded.measurements.copy()
+    hit = rows["variant"] == "vectorized"
+    rows.loc[hit, ["status", "reason"]] = "wrong", "max error 3.1e+02 times the tolerance"
+    rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
+    page = told(replace(recorded, measurements=rows))
+    failed = rung(page, "vectorized")
+    assert (failed.badge, failed.gap) == ("wrong", "wrong: max error 3.1e+02 times the tolerance")
+    assert (failed.figures, failed.story, failed.limits, failed.noise) == ((), (), (), "")
+    assert failed.percent is None
+    assert failed.excerpt is not None
+    assert rung(page, "warptile").story == ("No ratio to vectorized: vectorized is wrong.",)
+    assert "Without a time: vectorized." in page.lead
+    assert "max error 3.1e+02 times the tolerance" in Page(html(page)).text
+    speeds = page.summaries[0].table
+    assert [row[-2] for row in speeds.rows if row[0] == "vectorized"] == ["wrong"]
+
+
+def test_missing_counters_are_said(recorded):
+    rows = recorded.metrics.copy()
+    hit = (rows["variant"] == "vectorized") & (rows["tool"] == "ncu")
+    rows.loc[hit, "value"], rows.loc[hit, "status"], rows.loc[hit, "reason"] = math.nan, "denied", "no rights"
+    page = told(replace(recorded, metrics=rows))
+    for name in ("vectorized", "warptile"):
+        one = rung(page, name)
+        assert "Not explained: vectorized lacks counters (n/a (denied))." in one.story
+        assert (one.factors, one.states) == (None, None)
+    assert rung(page, "vectorized").limits == ("What bounds it is not known: n/a (denied).",)
+    resources = {row[0]: row for row in page.summaries[2].table.rows}
+    assert set(resources["vectorized"][1:4]) == {"n/a"}
+    html(page)
+
+
+def test_a_named_draft_is_called_one_and_the_others_wait(recorded):
+    assert [row[0] for row in told(recorded).waiting.rows] == [v.name for v in FAMILY.variants if v.draft]
+    printed = {row[0]: row[3] for row in told(recorded).waiting.rows}["double_buffered"]
+    assert printed.startswith("20271 GFLOP/s, H200, at 4096 (Public kernels of S. Boehm")
+    drafts = tuple(replace(v, draft=v.name == "warptile") for v in FAMILY.variants)
+    page = told(recorded, replace(FAMILY, variants=drafts))
+    assert rung(page, "warptile").badge == "draft"
+    assert rung(page, "cublas").badge == "baseline"
+    assert page.waiting is None
+    assert rung(told(recorded, replace(FAMILY, draft=True)), "cublas").badge == "baseline, draft"
+
+
+def test_code_that_was_shown_is_named_and_not_repeated(recorded):
+    twin = FAMILY.variant("blocktile_2d").file
+    rungs = tuple(replace(v, file=twin) if v.name == "vectorized" else v for v in FAMILY.variants)
+    page = told(recorded, replace(FAMILY, variants=rungs))
+    assert rung(page, "blocktile_2d").excerpt.file == "blocktile_2d.cu"
+    assert rung(page, "vectorized").excerpt is None
+    assert "the code of blocktile_2d" in rung(page, "vectorized").origins
+    assert Page(html(page)).tags.count("pre") == len(page.rungs) - 1
+
+
+def test_remarks_of_the_tables_are_passed_on(recorded):
+    rows = recorded.measurements.copy()
+    hit = rows["variant"] == "warptile"
+    rows.loc[hit, "reason"] = "recorded for an earlier version of this source"
+    rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
+    variants = recorded.variants.copy()
+    variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
+    page = told(replace(recorded, measurements=rows, variants=variants))
+    assert rung(page, "warptile").remarks == (
+        "recorded for an earlier version of this source",
+        "the GPU throttled while it was timed: sw_power_cap",
+        "40 B of registers spilled",
+    )
+    assert rung(page, "naive").remarks == ()
+
+
+def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
+    page = told(recorded, claims=[CLAIM], lines=[hot_line(recorded, 8, 0.02), hot_line(recorded, 9, 0.4)])
+    cells = ("C1: coalescing brings 6x", "confirmed", "11.8", "6x", "someone")
+    assert rung(page, "gmem_coalesced").claims.rows == (cells,)
+    assert [one.name for one in page.rungs if one.claims] == ["gmem_coalesced"]
+    assert rung(page, "warptile").lines.titles == ("line", "code", "samples", "most often in")
+    assert rung(page, "warptile").lines.rows == (
+        ("warptile.cu:9", "sum += a;", "40 %", "wait"),
+        ("warptile.cu:8", "sum += a;", "2.0 %", "wait"),
+    )
+    assert rung(page, "naive").lines is None
+
+
+def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_conflicts(recorded):
+    cold = {"sample_share": math.nan, "stall": ""}
+    lines = [
+        hot_line(recorded, 5, 0) | cold | {"instruction_share": 0.9},
+        hot_line(recorded, 6, 0) | cold | {"instruction_share": 0.03, "shared_wavefronts_excess": 268e6},
+        *(hot_line(recorded, n, 0) | cold | {"instruction_share": 0.01} for n in range(7, 14)),
+        hot_line(recorded, 99, 0.9) | {"kernel": "another, shorter kernel"},
+    ]
+    found = rung(told(recorded, lines=lines), "warptile").lines
+    assert found.titles == ("line", "code", "instructions", "excess wavefronts")
+    assert found.rows[:2] == (
+        ("warptile.cu:6", "sum += a;", "3.0 %", "268 M"),
+        ("warptile.cu:5", "sum += a;", "90 %", ""),
+    )
+    assert len(found.rows) == 5
+    nothing = [hot_line(recorded, 5, 0) | cold]
+    assert rung(told(recorded, lines=nothing), "warptile").lines is None
+
+
+def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
+    formulas = {
+        "last": "ipc(smem_tiled) / ipc(naive)",
+        "first": "ratio_to_baseline(naive), of cublas",
+        "baseline": "kernels(cublas)",
+        "ladder": "ipc(naive) > ipc(smem_tiled) > ipc(blocktile_1d) > ipc(warptile)",
+        "absent": "median_us(untransposed_vectorized)",
+    }
+    page = told(recorded, claims=[CLAIM | {"id": name, "measure": f} for name, f in formulas.items()])
+    placed = {one.name: [row[0].split(":")[0] for row in one.claims.rows] for one in page.rungs if one.claims}
+    assert placed == {"smem_tiled": ["last"], "naive": ["first"], "cublas": ["baseline"]}
+    assert page.summaries[-1].heading == "What was claimed of the whole ladder"
+    assert [row[0].split(":")[0] for row in page.summaries[-1].table.rows] == ["ladder", "absent"]
+
+
+def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path):
+    assert asides.read_rows(tmp_path, "claims", "sgemm", "h200") == []
+    pd.DataFrame(
+        [{"family": "sgemm", "gpu": "h200", "id": "B1"}, {"family": "scan", "gpu": "h200"}]
+    ).to_parquet(tmp_path / "claims.parquet")
+    assert [r["id"] for r in asides.read_rows(tmp_path, "claims", "sgemm", "h200")] == ["B1"]
+    (tmp_path / "claims.parquet").write_text("no table")
+    with pytest.raises(WarplogError, match=r"claims\.parquet: not a readable table"):
+        asides.read_rows(tmp_path, "claims", "sgemm", "h200")
+
+
+def test_a_figure_that_is_gone_is_named(page):
+    lost = replace(page, ladder=replace(page.ladder, path=Path("none.png")))
+    with pytest.raises(WarplogError, match=r"none\.png: is no readable PNG"):
+        html(lost)

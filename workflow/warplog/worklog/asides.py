@@ -1,0 +1,133 @@
+"""What stands beside a rung where the campaign has it: claims that name it, and the lines its warps were at."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplog.errors import WarplogError
+from warplog.figure_data import MAX_TABLE_BYTES
+from warplog.step_sentences import number as rounded
+from warplog.step_sentences import share_text
+from warplog.tabular import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[str, Any]
+_MOST_LINES = 5
+_MOST_NAMED = 3
+_LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "most often in")
+_WHERE_NAMED = ("claim", "condition", "measure")
+
+
+def read_rows(folder: Path, table: str, family: str, gpu: str) -> list[dict[str, Any]]:
+    """The family's rows of a table on one GPU; none where the campaign has no such table.
+
+    Raises:
+        WarplogError: the table is too large, or not readable.
+    """
+    path = folder / f"{table}.parquet"
+    if not path.is_file():
+        return []
+    if path.stat().st_size > MAX_TABLE_BYTES:
+        raise WarplogError(f"{path}: over {MAX_TABLE_BYTES} bytes; rebuild the tables")
+    import pandas as pd
+
+    try:
+        rows = pd.read_parquet(path)
+        return records(rows[(rows["family"] == family) & (rows["gpu"] == gpu)])
+    except (ValueError, OSError, KeyError) as error:
+        raise WarplogError(f"{path}: not a readable table ({error}); rebuild it") from error
+
+
+def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> dict[str, list[Row]]:
+    """Each claim once: with the last rung that its text, condition or formula names, the baseline apart.
+
+    Those that name more than three rungs, or none of `order`, are about the whole ladder: their key is "".
+    """
+    placed: dict[str, list[Row]] = {}
+    for row in claims:
+        words = _words(" ".join(text(row.get(column)) for column in _WHERE_NAMED))
+        named = [name for name in order if name in words]
+        own = [name for name in named if name != baseline] or named
+        placed.setdefault(own[-1] if 0 < len(own) <= _MOST_NAMED else "", []).append(row)
+    return placed
+
+
+def claims_table(claims: Sequence[Row]) -> Table | None:
+    """Claims with what was published, what was measured here, and the verdict; None without one."""
+    rows = tuple(
+        (
+            f"{text(row['id'])}: {text(row['claim'])}",
+            _verdict(row),
+            _measured(row),
+            *(text(row[name]) for name in ("published", "source")),
+        )
+        for row in claims
+    )
+    return Table(("claim", "verdict", "measured here", "published", "by"), rows) if rows else None
+
+
+def lines_table(lines: Sequence[Row]) -> Table | None:
+    """The hottest source lines of a kernel: where its warps were seen, what it executes, where banks conflict.
+
+    Five at most, by samples, or by instructions where the kernel was not sampled; what no line has is no column.
+    """
+    excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
+    hottest = sorted(lines, key=lambda row: (-_heat(row, excess), text(row["file"]), number(row["line"])))
+    rows = [_line(row) for row in hottest[:_MOST_LINES]]
+    kept = [column for column in range(len(_LINES)) if column < 2 or any(row[column] for row in rows)]
+    if not rows or kept == [0, 1]:
+        return None
+    cells = tuple(tuple(row[column] for column in kept) for row in rows)
+    numeric = frozenset(place for place, column in enumerate(kept) if column in (2, 3, 4))
+    return Table(tuple(_LINES[column] for column in kept), cells, numeric)
+
+
+def _heat(row: Row, excess: float) -> float:
+    """The largest share of the kernel that the line has: of its samples, instructions or conflicts."""
+    shares = (number(row["sample_share"]), number(row["instruction_share"]))
+    lost = number(row["shared_wavefronts_excess"]) / excess if excess > 0 else 0.0
+    return max([lost, *(share for share in shares if share > 0)])
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    shares = [number(row[name]) for name in ("sample_share", "instruction_share")]
+    lost = number(row["shared_wavefronts_excess"])
+    return (
+        f"{text(row['file']).rsplit('/', 1)[-1]}:{number(row['line']):.0f}",
+        text(row["text"]).strip(),
+        *(share_text(share) if share > 0 else "" for share in shares),
+        rounded(lost) if lost > 0 else "",
+        text(row["stall"]),
+    )
+
+
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a table, each by column name."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def number(value: object) -> float:
+    """The value as a number; NaN where it is none."""
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def text(cell: object) -> str:
+    """The cell as text; "" where there is none."""
+    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
+
+
+def _measured(row: Row) -> str:
+    value = number(row["measured"])
+    return "" if math.isnan(value) else f"{rounded(value)} {text(row['unit'])}".strip()
+
+
+def _verdict(row: Row) -> str:
+    verdict, reason = text(row["verdict"]).replace("_", " "), text(row.get("reason"))
+    return f"{verdict}: {reason}" if reason else verdict
+
+
+def _words(sentence: str) -> set[str]:
+    return set("".join(c if c.isalnum() or c == "_" else " " for c in sentence).split())

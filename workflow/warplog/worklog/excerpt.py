@@ -1,0 +1,120 @@
+"""The lines of a variant's source that are its idea.
+
+Between a line `// [excerpt]` and a line `// [/excerpt]`, where the source has such a pair; else the longest
+kernel, or its longest loop where the kernel is longer than a page; else `launch`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplog.errors import WarplogError
+
+_BEGIN, _END = "// [excerpt]", "// [/excerpt]"
+_MOST_BYTES = 1 << 20
+PAGE_LINES = 44
+_KERNEL = re.compile(r"\b__global__\b")
+_LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
+_LOOP = re.compile(r"\b(?:for|while)\s*\(")
+# What may hold braces that open nothing: comments, character and string literals.
+_INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a source file, from the line number `first`, without the indentation that all of them share."""
+
+    file: str
+    first: int
+    code: str
+
+
+def excerpt(path: Path) -> Excerpt:
+    """The excerpt of a source file.
+
+    Raises:
+        WarplogError: the file cannot be read, its marks are no single pair, or there is no code to show.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise WarplogError(f"{path}: over {_MOST_BYTES} bytes; is it a source?")
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    lines = text.splitlines()
+    first, last = _marked(path, lines) or _main(text) or (1, len(lines))
+    shown = lines[first - 1 : last]
+    while shown and not shown[0].strip():
+        shown, first = shown[1:], first + 1
+    if not any(line.strip() for line in shown):
+        raise WarplogError(f"{path}:{first}: the excerpt is empty; put {_BEGIN} before the code to show")
+    return Excerpt(path.name, first, _dedent(shown))
+
+
+def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
+    """First and last line between the marks; None without marks."""
+    marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (_BEGIN, _END)]
+    if not marks:
+        return None
+    for place, (number, mark) in enumerate(marks):
+        wanted = _BEGIN if place == 0 else _END
+        if place > 1 or mark != wanted:
+            what = f"a further {mark}; a source has one excerpt" if place > 1 else f"{mark}, not {wanted}"
+            raise WarplogError(f"{path}:{number}: {what}")
+    if len(marks) == 1:
+        raise WarplogError(f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; close it")
+    return marks[0][0] + 1, marks[1][0] - 1
+
+
+def _main(text: str) -> tuple[int, int] | None:
+    """The longest kernel, its longest loop where it does not fit a page, or the launcher."""
+    bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
+    # The name of the launcher's linkage is a string, and blank in `bare`.
+    spans = spans or [s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))]
+    if not spans:
+        return None
+    whole = max(spans, key=lambda span: _height(bare, span))
+    if _height(bare, whole) > PAGE_LINES:
+        loops = list(_loops(bare, whole))
+        whole = max(loops, key=lambda span: _height(bare, span), default=whole)
+    return _line(bare, whole[0]), _line(bare, whole[1])
+
+
+def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    for start in _LOOP.finditer(bare, *within):
+        span = _braces(bare, start.start())
+        if span and span[1] <= within[1]:
+            yield span
+
+
+def _braces(bare: str, start: int) -> tuple[int, int] | None:
+    """From `start` to the brace that closes the first one opened behind it; None where a `;` ends it before."""
+    depth = parentheses = 0
+    for place in range(start, len(bare)):
+        character = bare[place]
+        parentheses += (character == "(") - (character == ")")
+        if character == ";" and not depth and not parentheses:
+            return None
+        if character in "{}" and not parentheses:
+            depth += 1 if character == "{" else -1
+            if depth == 0:
+                return start, place
+    return None
+
+
+def _height(bare: str, span: tuple[int, int]) -> int:
+    return bare.count("\n", *span)
+
+
+def _line(bare: str, place: int) -> int:
+    return bare.count("\n", 0, place) + 1
+
+
+def _dedent(lines: list[str]) -> str:
+    """Without the common indentation; preprocessor lines stand at the edge anyway and do not count."""
+    counted = [line for line in lines if line.strip() and not line.startswith("#")]
+    edge = min((len(line) - len(line.lstrip()) for line in counted), default=0)
+    cut = [line if line.startswith("#") else line[edge:] for line in lines]
+    return "\n".join(line.rstrip() for line in cut).strip("\n")

@@ -1,0 +1,190 @@
+"""The page of a family from its tables, the campaign's record, and the figures drawn before."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from warplog import published
+from warplog.catalog import Family, Variant
+from warplog.figure_data import FigureTables
+from warplog.step_tables import FACTOR_NOTES, STATE_NOTES
+from warplog.tabular import Table
+from warplog.worklog.asides import Row, claims_table, number
+from warplog.worklog.ladder import Ladder, by_case
+from warplog.worklog.page import Page, Picture, Summary
+
+_ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
+_METHOD = (
+    "Every variant was checked against a float64 reference before it was timed.",
+    "A time is the median of launches with a cold L2: foreign, clean lines fill it before each of them, and"
+    " the interval of two events with nothing between is subtracted.",
+    "Counters are Nsight Compute's, taken apart from the timing, with flushed caches and untouched clocks;"
+    " they are those of the longest kernel at {case}.",
+)
+_OTHERS = "What others printed was measured by them: another GPU, compiler or size, as it says beside it."
+
+
+def gather(
+    family: Family,
+    tables: FigureTables,
+    campaign: Mapping[str, Any],
+    pictures: Sequence[Path],
+    captions: Path,
+    claims: Sequence[Row] = (),
+    lines: Sequence[Row] = (),
+) -> Page:
+    """The worklog of a family.
+
+    `campaign` is the campaign's record, `pictures` the PNGs of the family, `captions` the folder with
+    `<figure>.rst`, `claims` and `lines` the family's rows of the tables of these names.
+
+    Raises:
+        WarplogError: a source has no excerpt.
+    """
+    device = campaign.get("device", {})
+    major, minor = device.get("compute_capability") or (0, 0)
+    ladder = Ladder(family, tables, (int(major), int(minor)), claims, lines)
+    drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
+    order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {"ladder", *_ORDER})]
+    method = tuple(text.format(case=tables.profiled_case) for text in _METHOD)
+    others = any(variant.published for variant in family.variants)
+    return Page(
+        family=family.name,
+        title=family.title,
+        summary=family.summary,
+        facts=_facts(tables, campaign),
+        lead=_lead(ladder),
+        method=(*method, *([_OTHERS] if others else [])),
+        ladder=drawn.get("ladder"),
+        notes=(*FACTOR_NOTES, *STATE_NOTES),
+        rungs=ladder.rungs(),
+        waiting=_waiting(ladder),
+        summaries=_summaries(ladder),
+        pictures=tuple(drawn[name] for name in order),
+    )
+
+
+def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    device, tools = campaign.get("device", {}), campaign.get("tools", {})
+    origins = " and ".join(sorted(set(tables.measurements["origin"].dropna().astype(str)))) or "unknown"
+    gpu = [str(campaign.get("gpu_name", "unknown"))]
+    gpu += [f"{device['sms']} SMs"] if device.get("sms") else []
+    gpu += [f"driver {campaign['driver']}"] if campaign.get("driver") else []
+    gpu += [f"CUDA {campaign['cuda']}"] if campaign.get("cuda") else []
+    clocks = tables.measurements.loc[tables.measurements["case"] == tables.case, "sm_mhz"].dropna()
+    spread = f"; SM at {clocks.min():.0f} to {clocks.max():.0f} MHz at {tables.case}" if len(clocks) else ""
+    shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
+    found = {
+        "GPU": ", ".join(gpu),
+        "Campaign": f"{campaign.get('campaign', 'unknown')}, {origins}",
+        "Started": str(campaign.get("started", "")).replace("T", " ").replace("Z", " UTC"),
+        "Commit": str(campaign.get("commit", ""))[:12],
+        "Clocks": f"{campaign.get('clocks', 'unknown')}{spread}",
+        "Tools": ", ".join(shown),
+    }
+    return tuple((what, text) for what, text in found.items() if text)
+
+
+def _lead(ladder: Ladder) -> tuple[str, ...]:
+    """What the ladder comes to: its first and its fastest rung, and the largest and smallest step between."""
+    good = {name: row for name, row in ladder.rows.items() if row["status"] == "ok" and row["median_us"] > 0}
+    own = {name: row for name, row in good.items() if not row["is_baseline"]}
+    if not own:
+        return ("No variant of this campaign has a time at the headline case.",)
+    best = min(own, key=lambda name: float(own[name]["median_us"]))
+    way = [best]
+    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
+        way.append(parent)
+    told = [f"The fastest is {best} with {ladder.speed(own[best])}{_of_baseline(own[best])}."]
+    if len(way) > 1:
+        times = own[way[-1]]["median_us"] / own[best]["median_us"]
+        told.append(
+            f"It is {times:.3g} times as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
+            f" in {len(way) - 1} step{'s' if len(way) > 2 else ''}."
+        )
+    ratios = {name: ladder.steps[name].ratio for name in way[:-1]}
+    if len(ratios) > 1:
+        most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
+        told.append(
+            f"The largest step is {most} ({ratios[most]:.3g} times its parent), the smallest {least}"
+            f" ({ratios[least]:.3g} times)."
+        )
+    bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
+    told += [f"Without a time: {', '.join(bad)}."] if bad else []
+    return tuple(told)
+
+
+def _of_baseline(row: Row) -> str:
+    ratio = number(row.get("ratio_to_baseline"))
+    return "" if math.isnan(ratio) else f", {published.share(ratio)} % of {row['baseline']}"
+
+
+def _waiting(ladder: Ladder) -> Table | None:
+    absent = [v for v in ladder.family.variants if v.draft and v.name not in ladder.rows]
+    lines = tuple((v.name, v.parent or "", v.idea, _printed(v)) for v in absent)
+    return Table(("variant", "improves on", "idea", "what others printed"), lines) if lines else None
+
+
+def _printed(variant: Variant) -> str:
+    told = (
+        f"{published.speed(p.value)} {p.unit}, {p.gpu}{f', at {p.case}' if p.case else ''} ({p.source})"
+        for p in variant.published
+    )
+    return "; ".join(told)
+
+
+def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
+    column, unit, scale = ladder.unit
+
+    def speed(row: Row) -> str:
+        return published.speed(number(row.get(column)) / scale, str(row["status"]))
+
+    def share(row: Row) -> str:
+        return published.share(number(row.get("ratio_to_baseline")))
+
+    found = [Summary(f"{unit} by {ladder.tables.variants['size_label'].iloc[0]}", by_case(ladder, speed))]
+    if ladder.family.baseline in ladder.rows:
+        found.append(Summary(f"Percent of {ladder.family.baseline}", by_case(ladder, share)))
+    found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
+    claims = claims_table(ladder.claimed.get("", ()))
+    return (*found, *([Summary("What was claimed of the whole ladder", claims)] if claims else ()))
+
+
+def _resources(ladder: Ladder) -> Table:
+    titles = (
+        "variant",
+        "registers",
+        "threads a block",
+        "shared B a block",
+        "spilled B",
+        "occupancy %",
+        "held %",
+    )
+    lines = []
+    for name, row in ladder.rows.items():
+        launch, bound = ladder.launches[name], ladder.bounds[name]
+        counts = [launch[m] for m in ("registers_per_thread", "block_threads", "shared_bytes_per_block")]
+        cells = [_count(value) for value in (*counts, number(row.get("spill_bytes")))]
+        cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
+        lines.append((name, *cells))
+    notes = ("Shared memory with the part that the driver reserves.",)
+    return Table(titles, tuple(lines), frozenset(range(1, len(titles))), notes)
+
+
+def _count(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.0f}"
+
+
+def _one(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.1f}"
+
+
+def _picture(path: Path, captions: Path, family: str) -> Picture:
+    """The figure with the caption of its .rst, as plain text."""
+    source = captions / f"{path.stem}.rst"
+    text = source.read_text(encoding="utf-8") if source.is_file() else ""
+    lines = [line for line in text.splitlines() if not line.startswith("..")]
+    caption = re.sub(r"\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split())).replace("|family|", family)
+    return Picture(path.stem, path.stem.replace("_", " ").capitalize(), caption, path)

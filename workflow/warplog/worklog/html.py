@@ -1,0 +1,113 @@
+"""A worklog as one HTML file that needs nothing else: figures, style and colours of code are inside."""
+
+import base64
+import io
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplog.errors import WarplogError
+from warplog.metrics import STALL_REASONS
+from warplog.tabular import one_line
+from warplog.worklog.excerpt import Excerpt
+from warplog.worklog.page import Page, Picture
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_MOST_PNG_BYTES = 8 << 20
+_ANY = "|".join(STALL_REASONS)
+_LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
+# Names of warp states in a sentence; "barrier" and "wait" only where they cannot be meant as words.
+_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= in )(?:{_ANY})(?= \()")
+LIGHT, DARK = "default", "github-dark"
+_UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
+
+
+def html(page: Page) -> str:
+    """The page; every text in it is escaped.
+
+    Raises:
+        WarplogError: a figure is missing, too large or no PNG.
+    """
+    return _environment().get_template("page.html.j2").render(page=page, style=_style()) + "\n"
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(
+        states=_mark_states, code=_code, image=_image, anchor=_anchor, width=_width, sentence=_sentence
+    )
+    return environment
+
+
+def _mark_states(text: str) -> "Markup":
+    """The text, escaped, with the names of warp states in a typewriter face and units beside their numbers."""
+    from markupsafe import Markup, escape
+
+    marked = _STATES.sub(r"<code>\g<0></code>", str(escape(one_line(text))))
+    return Markup(_UNITS.sub("\u00a0", marked))  # noqa: S704
+
+
+def _code(excerpt: Excerpt) -> "Markup":
+    """The lines of an excerpt, escaped and coloured."""
+    from markupsafe import Markup
+    from pygments import highlight  # type: ignore[import-untyped]
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+    from pygments.lexers import CudaLexer  # type: ignore[import-untyped]
+
+    return Markup(highlight(excerpt.code, CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
+
+
+def _image(picture: Picture) -> str:
+    """The PNG in 256 colours as a data URI: as drawn to the eye, and a third of the bytes.
+
+    Browsers open no address over 2 MiB, and `snakemake --report` makes one of the whole page.
+    """
+    from PIL import Image
+
+    small = io.BytesIO()
+    try:
+        if picture.path.stat().st_size > _MOST_PNG_BYTES:
+            raise WarplogError(f"{picture.path}: over {_MOST_PNG_BYTES} bytes; draw it again")
+        with Image.open(picture.path) as image:
+            few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(small, "PNG")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise WarplogError(f"{picture.path}: is no readable PNG ({error}); draw it again") from None
+    return f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}"
+
+
+def _anchor(name: str) -> str:
+    return "rung-" + re.sub(r"[^A-Za-z0-9_]", "-", name)
+
+
+def _width(percent: float) -> str:
+    """A percentage for CSS, from 0 to 100."""
+    return f"{min(100.0, max(0.0, percent)):.1f}"
+
+
+def _sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    text = one_line(text)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
+
+
+def _style() -> "Markup":
+    """The page's own rules and those of coloured code, for light and dark; both from files of ours."""
+    from markupsafe import Markup
+    from pygments.formatters import HtmlFormatter
+
+    rules = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    light, dark = (
+        HtmlFormatter(style=style, nobackground=True).get_style_defs("pre") for style in (LIGHT, DARK)
+    )
+    return Markup(f"{rules}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n")  # noqa: S704

@@ -1,0 +1,234 @@
+"""The rungs of a worklog, from the tables of a family and its sources."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from warplog import explain, published
+from warplog.bound_sentences import (
+    LAUNCH,
+    TRAFFIC,
+    bound_sentences,
+    occupancy_sentences,
+    traffic_sentences,
+)
+from warplog.bounds import Bound
+from warplog.catalog import Family, Variant
+from warplog.contract import Published
+from warplog.decomposition import Step
+from warplog.figure_data import FigureTables, gap_text
+from warplog.step_sentences import sentences
+from warplog.step_tables import factor_table, state_table
+from warplog.tabular import Table
+from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
+from warplog.worklog.excerpt import excerpt
+from warplog.worklog.page import Rung
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A family with its tables; `claims` and `lines` are rows of the tables of these names, if there are any."""
+
+    family: Family
+    tables: FigureTables
+    capability: tuple[int, int]
+    claims: Sequence[Row] = ()
+    lines: Sequence[Row] = ()
+
+    @cached_property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The headline row of each variant, in ladder order, with the columns of `variants`."""
+        more = {str(row["variant"]): row for row in records(self.tables.variants)}
+        ladder = records(self.tables.ladder(self.tables.case))
+        return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
+
+    @cached_property
+    def steps(self) -> dict[str, Step]:
+        """The step that each variant with a parent makes."""
+        return {step.variant: step for step in explain.steps(self.tables)}
+
+    @cached_property
+    def bounds(self) -> dict[str, Bound]:
+        """What bounds each variant."""
+        return {bound.variant: bound for bound in explain.bounds_of(self.tables)}
+
+    @cached_property
+    def launches(self) -> dict[str, dict[str, float]]:
+        """Registers, threads, shared memory, occupancy and traffic of each variant's longest kernel."""
+        names = (*LAUNCH, *TRAFFIC)
+        rows = records(self.tables.counters(list(names)))
+        return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
+
+    @cached_property
+    def kernels(self) -> dict[str, str]:
+        """The name of each variant's longest kernel; "" where it was not captured."""
+        return {str(row["variant"]): str(row["kernel"]) for row in records(self.tables.counters([]))}
+
+    @cached_property
+    def claimed(self) -> dict[str, list[Row]]:
+        """The claims by the rung that they stand with; "" for those about the whole ladder."""
+        return place_claims(self.claims, list(self.rows), self.family.baseline)
+
+    @cached_property
+    def unit(self) -> tuple[str, str, float]:
+        """The column of `measurements` that speed is told in, its unit, and what one of it is in the column."""
+        quantity = self.tables.quantity()
+        if quantity.column == "gflops" and published.unit(self.family) == "TFLOP/s":
+            return "gflops", "TFLOP/s", 1e3
+        return quantity.column, quantity.unit, 1.0
+
+    def speed(self, row: Row) -> str:
+        """The row's speed with its unit; "" where it has none."""
+        column, unit, scale = self.unit
+        value = number(row.get(column)) / scale
+        return "" if math.isnan(value) else f"{published.speed(value)} {unit}"
+
+    def rungs(self) -> tuple[Rung, ...]:
+        """Every variant of the tables, in ladder order; code that an earlier one has shown is named instead.
+
+        Raises:
+            WarplogError: a source has no excerpt.
+        """
+        found: list[Rung] = []
+        shown: dict[Path, str] = {}
+        for name, row in self.rows.items():
+            variant = self.family.variant(name)
+            rung = self._rung(variant, row)
+            if variant.file in shown:
+                same = f"the code of {shown[variant.file]}"
+                rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
+            shown.setdefault(variant.file, name)
+            found.append(rung)
+        return tuple(found)
+
+    def _rung(self, variant: Variant, row: Row) -> Rung:
+        step, bound = self.steps.get(variant.name), self.bounds[variant.name]
+        good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
+        launch = self.launches[variant.name]
+        limits = (
+            *bound_sentences(bound),
+            *traffic_sentences(launch, self._compulsory_bytes(row)),
+            *occupancy_sentences(bound, launch, self.capability),
+        )
+        apart = [step] if step and not step.gap else []
+        return Rung(
+            name=variant.name,
+            badge=_badge(row, variant.draft or self.family.draft),
+            gap=gap_text(str(row["status"]), str(row["reason"])),
+            idea=str(row["idea"]),
+            origins=_origins(row),
+            figures=self._figures(row, step),
+            percent=100 * ratio if good and not math.isnan(ratio) else None,
+            noise=_noise(row) if good else "",
+            excerpt=excerpt(variant.file),
+            printed=self._printed(variant, row),
+            story=sentences(step) if step and good else (),
+            factors=factor_table(apart, key=False) if apart else None,
+            states=state_table(apart, key=False) if apart else None,
+            limits=limits if good else (),
+            lines=lines_table(self._lines(variant.name)) if good else None,
+            claims=claims_table(self.claimed.get(variant.name, ())),
+            remarks=_remarks(row) if good else (),
+        )
+
+    def _lines(self, variant: str) -> list[Row]:
+        """The hot lines of the variant's longest kernel."""
+        key, kernel = (variant, self.tables.profiled_case), self.kernels[variant]
+        mine = [row for row in self.lines if (row["variant"], row["case"]) == key]
+        return [row for row in mine if row["kernel"] == kernel or not kernel]
+
+    def _compulsory_bytes(self, row: Row) -> float:
+        """What the algorithm must move at the profiled case; NaN where the tables do not say."""
+        return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
+
+    def _figures(self, row: Row, step: Step | None) -> tuple[tuple[str, str], ...]:
+        if row["status"] != "ok":
+            return ()
+        found = [(self.speed(row), f"at {row['case']}")]
+        ratio = number(row.get("ratio_to_baseline"))
+        if not math.isnan(ratio) and not row["is_baseline"]:
+            found.append((f"{published.share(ratio)} %", f"of {row['baseline']}"))
+        if step and not math.isnan(step.ratio):
+            found.append((f"{step.ratio:.3g}x", f"over {step.parent}"))
+        return tuple(pair for pair in found if pair[0])
+
+    def _printed(self, variant: Variant, row: Row) -> Table | None:
+        if not variant.published:
+            return None
+        unit = published.unit(self.family)
+        rows = self.tables.measurements[self.tables.measurements["variant"] == variant.name]
+        lines: list[tuple[str, ...]] = []
+        for mine in records(rows):
+            case = str(mine["case"])
+            figures = [p for p in variant.published if (p.case or self.family.headline_case) == case]
+            if figures or case == self.family.headline_case:
+                ratio = number(mine.get("ratio_to_baseline"))
+                speed = number(mine.get("gflops")) / published.GFLOPS[unit]
+                told = published.speed(speed, str(mine["status"]))
+                lines.append(("this campaign", str(mine["gpu_name"]), case, told, _share(ratio)))
+                lines += [self._line(figure, unit) for figure in figures]
+        timed = {str(case) for case in rows["case"]}
+        elsewhere = (p for p in variant.published if (p.case or self.family.headline_case) not in timed)
+        lines += [self._line(figure, unit) for figure in elsewhere]
+        titles = ("who", "GPU", "size", unit, f"% of {self.family.baseline or 'its baseline'}")
+        return Table(titles, tuple(lines), frozenset({3, 4}))
+
+    def _line(self, figure: Published, unit: str) -> tuple[str, ...]:
+        value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
+        ratio = published.ratio(self.family, figure)
+        return figure.source, figure.gpu, figure.case or "not said", published.speed(value), _share(ratio)
+
+
+def by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
+    """A row for each variant, a column for each timed case, in the order of their sizes."""
+    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
+    at = {(str(row["variant"]), str(row["case"])): row for row in rows}
+    blank: Row = {"status": "missing"}
+    lines = tuple((v, *(cell(at.get((v, case), blank)) for case in cases)) for v in ladder.rows)
+    return Table(("variant", *cases), lines, frozenset(range(1, len(cases) + 1)))
+
+
+def time_text(us: float) -> str:
+    """A time in microseconds, from 10 000 on in milliseconds: "2.94 µs", "3088.0 µs", "275.82 ms"."""
+    return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
+
+
+def _badge(row: Row, draft: bool) -> str:
+    told = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
+    told += ["baseline"] if row["is_baseline"] else []
+    return ", ".join([*told, "draft"] if draft else told)
+
+
+def _origins(row: Row) -> tuple[str, ...]:
+    parameters = json.loads(row.get("parameters") or "{}")
+    told = [f"improves on {row['parent']}"] if row["parent"] else []
+    told += [str(row["credit"])] if row.get("credit") else []
+    told += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
+    return tuple(told)
+
+
+def _noise(row: Row) -> str:
+    low, high = time_text(row["q1_us"]), time_text(row["q3_us"])
+    between = f"half of them between {low} and {high}" if low != high else f"half of them at {low}"
+    samples = int(row["samples"])
+    return f"Median of {samples} launches with a cold L2: {time_text(row['median_us'])}, {between}."
+
+
+def _remarks(row: Row) -> tuple[str, ...]:
+    told = [str(row["reason"])] if row["reason"] else []
+    if str(row.get("agreement") or "ok") != "ok":
+        told.append(f"the profilers' times differ: {row['agreement']}")
+    if row.get("throttle_reasons"):
+        told.append(f"the GPU throttled while it was timed: {row['throttle_reasons']}")
+    if number(row.get("spill_bytes")) > 0:
+        told.append(f"{int(row['spill_bytes'])} B of registers spilled")
+    return tuple(told)
+
+
+def _share(ratio: float) -> str:
+    return "" if math.isnan(ratio) else published.share(ratio)
