@@ -44,7 +44,6 @@ include: "workflow/rules/plot.smk"
 include: "workflow/rules/track.smk"
 include: "workflow/rules/tune.smk"
 include: "workflow/rules/judge.smk"
-include: "workflow/rules/worklog.smk"
 
 
 onstart:

@@ -1,4 +1,4 @@
-# Figures from the tables alone: one file in scripts/figures/ is one figure.
+# Figures from the tables alone, one file in scripts/figures/ each; and the worklog, which tells the ladder with them.
 
 
 rule plot_figure:
@@ -27,3 +27,29 @@ rule plot_figure:
 rule figures:
     input:
         plan.figures(),
+
+
+rule write_worklog:
+    input:
+        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        figures=plan.family_figures,
+        sources=plan.family_sources,
+        campaign=plan.campaign(),
+        code=plan.code("worklog"),
+    output:
+        html=report(
+            "results/worklog/{family}.html",
+            category="Worklog",
+            labels={"family": "{family}"},
+        ),
+        md="results/worklog/{family}.md",
+        tex="results/worklog/{family}.tex",
+    log:
+        "results/logs/worklog/{family}.log",
+    script:
+        "../scripts/write_worklog.py"
+
+
+rule worklog:
+    input:
+        expand("results/worklog/{family}.html", family=plan.chosen),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from warplog import catalog, device, layout, schema, tuned
-from warplog.campaign_defaults import DEFAULTS
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
