@@ -32,6 +32,7 @@ rule figures:
 rule write_worklog:
     input:
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        claims=rules.judge_claims.output.parquet,
         figures=plan.family_figures,
         sources=plan.family_sources,
         campaign=plan.campaign(),

@@ -223,7 +223,9 @@ PUBLISHED: Mapping[str, Column] = {
     "published_case": Column("str", "", "the case it is for; empty where unknown: then at the headline case"),
     "published_gpu": Column("str", "", "the GPU that it was measured on"),
     "published_source": Column("str", "", "who printed it, and where"),
-    "published_ratio": Column("float", "", "it over the same source's figure for the baseline, same GPU, case"),
+    "published_ratio": Column(
+        "float", "", "it over the same source's figure for the baseline, same GPU, case"
+    ),
     **ORIGIN,
 }
 TABLES: Mapping[str, Mapping[str, Column]] = {
