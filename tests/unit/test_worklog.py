@@ -159,6 +159,13 @@ def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
     assert worklog.latex(again) == worklog.latex(page)
 
 
+def test_the_figure_of_claims_is_left_to_the_tables(recorded):
+    pictures = [*PICTURES, Path("claims.png"), Path("new.png")]
+    page = worklog.gather(FAMILY, recorded, CAMPAIGN, pictures, CAPTIONS)
+    assert [one.name for one in page.pictures][-2:] == ["timeline", "new"]
+    assert page.ladder.name == "ladder"
+
+
 def test_markdown_links_the_figures_from_where_it_lies(page):
     links = re.findall(r"!\[[^]]*\]\(<([^>]+)>\)", worklog.markdown(page, RECORDED / "worklog"))
     assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [

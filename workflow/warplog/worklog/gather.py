@@ -16,6 +16,8 @@ from warplog.worklog.ladder import Ladder, by_case
 from warplog.worklog.page import Page, Picture, Summary
 
 _ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
+# Opens the page; told in tables, claim by claim.
+_ELSEWHERE = ("ladder", "claims")
 _METHOD = (
     "Every variant was checked against a float64 reference before it was timed.",
     "A time is the median of launches with a cold L2: foreign, clean lines fill it before each of them, and"
@@ -47,7 +49,7 @@ def gather(
     major, minor = device.get("compute_capability") or (0, 0)
     ladder = Ladder(family, tables, (int(major), int(minor)), claims, lines)
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
-    order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {"ladder", *_ORDER})]
+    order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER})]
     method = tuple(text.format(case=tables.profiled_case) for text in _METHOD)
     others = any(variant.published for variant in family.variants)
     return Page(
