@@ -3,14 +3,15 @@
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from warplog import formula
-from warplog.claim import Claim, check_claims, make_claim
-from warplog.contract import Argument, Case, Probe, Requires, make_probes, matching, probed
+from warplog.catalog_check import check_family
+from warplog.claim import Claim, make_claim
+from warplog.contract import Argument, Case, Measuring, Probe, Requires, make_probes, matching
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 from warplog.tuning_space import Space, space_of
@@ -24,6 +25,7 @@ class Variant:
 
     A draft is left out of campaigns unless it is named. `library` says that it calls one, `tune` what is
     searched for each GPU, `remark` what is to be said of the parameters then (see warplog.tuned).
+    `memory` tells which arrays live in host memory, pinned (and mapped for kernels) or pageable.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Variant:
     library: bool = False
     tune: Space | None = None
     remark: str = ""
+    memory: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> list[Path]:
         """What the source includes from its folder and from include/ beside the family, directly or not."""
@@ -69,6 +72,7 @@ class Family:
     bytes_moved: str
     size: str
     size_label: str
+    limit: str
     cases: Mapping[str, Case]
     check_cases: Mapping[str, Case]
     profile_cases: tuple[str, ...]
@@ -78,6 +82,8 @@ class Family:
     variants: tuple[Variant, ...]
     claims: tuple[Claim, ...] = ()
     probes: tuple[Probe, ...] = ()
+    measuring: Measuring = field(default_factory=Measuring)
+    figures: tuple[str, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -172,6 +178,7 @@ def load_family(path: Path) -> Family:
         bytes_moved=str(work["bytes"]),
         size=str(work["size"]),
         size_label=work["size_label"],
+        limit=work.get("limit", "dram"),
         cases=_cases(data["cases"], defaults),
         check_cases=_cases(data["check_cases"], defaults),
         profile_cases=matching(data["profile_cases"], names),
@@ -183,8 +190,10 @@ def load_family(path: Path) -> Family:
             make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
         ),
         probes=make_probes(data.get("probes", ()), names),
+        measuring=Measuring(**data.get("measuring", {})),
+        figures=tuple(data.get("figures", ())),
     )
-    _cross_check(family)
+    check_family(family)
     return family
 
 
@@ -207,44 +216,5 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         draft=data.get("draft", False),
         library=data.get("library", False),
         tune=space_of(data, str(folder / "family.yaml")),
+        memory=data.get("memory", {}),
     )
-
-
-def _cross_check(family: Family) -> None:
-    """What a schema cannot say: names that must exist, formulas that must evaluate, files inside the folder."""
-    if family.folder.name != family.name:
-        raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
-    names = [v.name for v in family.variants]
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
-    for key, wanted, known in (
-        ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
-        ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
-        ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
-        ("baseline", (family.baseline,) if family.baseline else (), names),
-        ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
-        (
-            "variants.tune.cases",
-            [c for v in family.variants if v.tune for c in v.tune.cases],
-            list(family.cases),
-        ),
-    ):
-        for name in wanted:
-            if name not in known:
-                raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")
-    for variant in family.variants:
-        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
-            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
-        if not variant.file.is_file():
-            raise WarplogError(
-                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
-            )
-    check_claims(family.claims, family.name, names, family.cases, str(family.file))
-    for case in (*family.cases.values(), *family.check_cases.values()):
-        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
-            family.value(text, case)
-        for argument in family.arguments:
-            family.shape(argument, case)
-            if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")
