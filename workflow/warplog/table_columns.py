@@ -50,6 +50,14 @@ MEASUREMENTS: Mapping[str, Column] = {
     "power_w": Column("float", "W", "median board power while the case was timed"),
     "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed"),
     "throttle_reasons": Column("str", "", "throttle reasons seen while the case was timed"),
+    "hot_power_w": Column(
+        "float", "W", "mean board power over a long hot run, from its energy counter if any"
+    ),
+    "hot_sm_mhz": Column("float", "MHz", "mean SM clock over a long hot run"),
+    "energy_j": Column("float", "J", "board energy of one launch of a long hot run"),
+    "gflop_per_j": Column("float", "GFLOP/J", "the algorithm's FLOPs over energy_j"),
+    "pj_per_flop": Column("float", "pJ/FLOP", "energy_j over the algorithm's FLOPs"),
+    "tflops_per_ghz": Column("float", "TFLOP/s/GHz", "FLOP rate of a long hot run over its mean SM clock"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the median cold time"),
     "gbytes_per_s": Column("float", "GB/s", "compulsory traffic over the median cold time"),
     "ratio_to_baseline": Column(
@@ -62,7 +70,10 @@ MEASUREMENTS: Mapping[str, Column] = {
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold, summed over the launch's kernels"),
     "nsys_us": Column("float", "us", "nsys' median duration of back-to-back launches, kernels summed"),
     "agreement": Column(
-        "str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"
+        "str",
+        "",
+        "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers; empty"
+        " where neither profiler measured the like: no capture, or times with the host's part",
     ),
     **_ORIGIN,
     "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
@@ -89,6 +100,18 @@ TIMELINE: Mapping[str, Column] = {
     "stream": Column("int", "", "CUDA stream"),
     "start_us": Column("float", "us", "start, from the first event of the capture"),
     "duration_us": Column("float", "us", "duration"),
+    "launch": Column("int", "", "number of the launch within the case, from 0; missing where not recorded"),
+    **_ORIGIN,
+}
+POWER_TRACE: Mapping[str, Column] = {
+    **_KEY,
+    "time_s": Column("float", "s", "time since the first launch of the hot run"),
+    "sm_mhz": Column("float", "MHz", "SM clock at that time"),
+    "power_w": Column("float", "W", "board power at that time"),
+    "temperature_c": Column("float", "degC", "GPU temperature at that time"),
+    "energy_j": Column("float", "J", "the board's energy counter at that time"),
+    "throttle_reasons": Column("str", "", "throttle reasons at that time"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the time of a launch at that time"),
     **_ORIGIN,
 }
 LINES: Mapping[str, Column] = {
@@ -141,6 +164,7 @@ VARIANTS: Mapping[str, Column] = {
     "profile_cases": Column("str", "", "captured cases, comma separated"),
     "size_label": Column("str", "", "label of the x axis"),
     "title": Column("str", "", "title of the family"),
+    "limit": Column("str", "", "what bounds its bytes: dram, or pcie where they cross the bus"),
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
     "parameters": Column("str", "", "tile sizes and the like, as JSON"),
@@ -160,6 +184,7 @@ GPUS: Mapping[str, Column] = {
     "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
     "bf16_tflops_peak": Column("float", "TFLOP/s", "bfloat16 peak of the tensor cores, without sparsity"),
     "dram_gbytes_per_s_peak": Column("float", "GB/s", "device-memory peak"),
+    "pcie_gbytes_per_s_peak": Column("float", "GB/s", "one direction of the link between host and GPU"),
     "l2_mib": Column("float", "MiB", "L2 cache"),
     "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
     "source": Column("str", "", "where the peaks come from"),
@@ -221,6 +246,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "library_kernels": LIBRARY_KERNELS,
     "variants": VARIANTS,
     "gpus": GPUS,
+    "power_trace": POWER_TRACE,
 }
 ORACLE: Mapping[str, Column] = {
     "probe": Column("str", "", "what is known of the kernel"),
