@@ -1,7 +1,7 @@
 """The tables of one family as the figures read them: one row per variant, in ladder order, gaps included."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pandas as pd
 
 from warplog.errors import WarplogError
 
-TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
+TABLES = ("measurements", "metrics", "timeline", "variants", "gpus", "power_trace")
+LATER = "power_trace"  # campaigns recorded before it have none
 MAX_TABLE_BYTES = 512 * 1024**2
 ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
 NEEDED = {
@@ -19,6 +20,7 @@ NEEDED = {
     "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
     "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
+    "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
 }
 
 
@@ -42,6 +44,7 @@ class FigureTables:
     timeline: pd.DataFrame
     variants: pd.DataFrame
     gpus: pd.DataFrame
+    power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def family(self) -> str:
@@ -125,15 +128,23 @@ class FigureTables:
     def quantity(self) -> Quantity:
         """The unit that fits the family: GB/s left of the roofline's ridge, else GFLOP/s; time where neither.
 
-        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`; the intensity is the algorithm's.
+        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`, of device memory or of the bus (column
+        `limit` of `variants`); the intensity is the algorithm's.
         """
         rows = self.measurements[self.measurements["status"] == "ok"]
         rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
         flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
-        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak("dram_gbytes_per_s_peak")
+        limit = str(self.variants["limit"].iloc[0]) if "limit" in self.variants else "dram"
+        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
-            return Quantity("gbytes_per_s", "throughput", "GB/s", peak_bytes, "DRAM peak")
+            return Quantity(
+                "gbytes_per_s",
+                "throughput",
+                "GB/s",
+                peak_bytes,
+                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
+            )
         if flops > 0:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
@@ -189,7 +200,8 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
         WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
             them; they hold several GPUs and `gpu` names none of them.
     """
-    tables = {name: read_table(folder, name) for name in TABLES}
+    there = [n for n in TABLES if n != LATER or any(folder.glob(f"{n}.*"))]
+    tables = {name: read_table(folder, name) for name in there}
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
