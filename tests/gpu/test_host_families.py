@@ -6,9 +6,9 @@ import pytest
 
 from warplog import build, capture, device, extract, measure, toolchain
 from warplog.catalog import load_family
+from warplog.defaults import DEFAULTS
 from warplog.energy import of_run
 from warplog.jobs import Job
-from warplog.plan import DEFAULTS
 from warplog.records import Record, read_json
 
 KERNELS = Path(__file__).parents[2] / "kernels"

@@ -10,11 +10,11 @@ import fake_driver
 from fake_driver import H200
 from host_family import make_job
 from warplog.contract import Measuring
+from warplog.defaults import DEFAULTS
 from warplog.gpu.backend import Launcher, NumpyBackend
 from warplog.gpu.problem import Problem
 from warplog.gpu.time_case import time_case
 from warplog.gpu.timer import ColdSample, WarmUp
-from warplog.plan import DEFAULTS
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LAUNCH_US = 1000.0

@@ -19,7 +19,6 @@ from warplog.selection import choose_cases, choose_families, choose_figures, cho
 from warplog.table_columns import TABLES
 
 
-
 @dataclass(frozen=True)
 class Plan:
     """What is run.

@@ -1,40 +1,13 @@
 """The columns of the tables: type, unit and meaning of each. results/tables/columns.csv is written from here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column; `kind` is str, int, float or bool; `unit` is '' for names and ratios."""
-
-    kind: str
-    unit: str
-    meaning: str
-
-
-_KEY: Mapping[str, Column] = {
-    "family": Column("str", "", "family of kernels"),
-    "variant": Column("str", "", "variant of the family"),
-    "case": Column("str", "", "problem; empty where the value holds for all of them"),
-}
-_ORIGIN: Mapping[str, Column] = {
-    "gpu": Column("str", "", "slug of the GPU"),
-    "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
-    "origin": Column(
-        "str", "", "live: measured by this installation; recorded: taken from a recorded campaign"
-    ),
-    "campaign": Column("str", "", "name of the campaign"),
-}
-_STATUS: Mapping[str, Column] = {
-    "status": Column("str", "", "ok, or what went wrong (compile_error, wrong, crashed, timeout, …)"),
-    "reason": Column("str", "", "why the status is not ok; a remark where it is"),
-}
+from warplog.table_column import KEY, ORIGIN, STATUS, Column
 
 MEASUREMENTS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "size": Column("int", "", "the family's size formula for this case: the x axis"),
-    **_STATUS,
+    **STATUS,
     "median_us": Column("float", "us", "median cold time: clean L2, empty interval subtracted"),
     "q1_us": Column("float", "us", "first quartile of the cold time"),
     "q3_us": Column("float", "us", "third quartile of the cold time"),
@@ -75,36 +48,36 @@ MEASUREMENTS: Mapping[str, Column] = {
         "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers; empty"
         " where neither profiler measured the like: no capture, or times with the host's part",
     ),
-    **_ORIGIN,
+    **ORIGIN,
     "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
     "commit": Column("str", "", "commit of the code that measured, if it was a checkout"),
     "clocks": Column("str", "", "unlocked, or the frequency they were locked to"),
     "source_sha256": Column("str", "", "fingerprint of the measured source, its headers and parameters"),
 }
 METRICS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "kernel": Column("str", "", "kernel name; empty where the value is of the whole launch"),
     "launch": Column("int", "", "number of the kernel within the case, from 0"),
     "metric": Column("str", "", "name in the metric registry"),
     "value": Column("float", "", "value in `unit`; missing where status is not ok"),
     "unit": Column("str", "", "unit of the value"),
-    **_STATUS,
+    **STATUS,
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 TIMELINE: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "name": Column("str", "", "what ran: kernel, copy or API call"),
     "kind": Column("str", "", "kernel, memcpy, memset or api"),
     "stream": Column("int", "", "CUDA stream"),
     "start_us": Column("float", "us", "start, from the first event of the capture"),
     "duration_us": Column("float", "us", "duration"),
     "launch": Column("int", "", "number of the launch within the case, from 0; missing where not recorded"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 POWER_TRACE: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "time_s": Column("float", "s", "time since the first launch of the hot run"),
     "sm_mhz": Column("float", "MHz", "SM clock at that time"),
     "power_w": Column("float", "W", "board power at that time"),
@@ -112,10 +85,10 @@ POWER_TRACE: Mapping[str, Column] = {
     "energy_j": Column("float", "J", "the board's energy counter at that time"),
     "throttle_reasons": Column("str", "", "throttle reasons at that time"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the time of a launch at that time"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 LINES: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "kernel": Column("str", "", "kernel name"),
     "launch": Column("int", "", "number of the kernel within the case, from 0"),
     "file": Column("str", "", "source file"),
@@ -128,10 +101,10 @@ LINES: Mapping[str, Column] = {
     "shared_wavefronts_excess": Column("float", "", "shared-memory wavefronts beyond the least number"),
     "stall": Column("str", "", "what warps waited for here most often"),
     "stall_samples": Column("float", "", "samples in that state"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
-    **_KEY,
+    **KEY,
     "order": Column("int", "", "place in a launch of the variant, from 0"),
     "kind": Column("str", "", "kernel, or memcpy or memset where the library copies"),
     "kernel": METRICS["kernel"],
@@ -147,11 +120,11 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
     "nsys_us": Column("float", "us", "median over back-to-back launches; the same kernel twice counts twice"),
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold"),
     "share_pct": Column("float", "%", "of the launch's time in nsys"),
-    **_ORIGIN,
+    **ORIGIN,
 }
 VARIANTS: Mapping[str, Column] = {
-    "family": _KEY["family"],
-    "variant": _KEY["variant"],
+    "family": KEY["family"],
+    "variant": KEY["variant"],
     "order": Column("int", "", "place in the ladder, from 0"),
     "rungs": Column(
         "int", "", "number of variants in the ladder, drafts only where one is among those shown"
@@ -168,17 +141,17 @@ VARIANTS: Mapping[str, Column] = {
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
     "parameters": Column("str", "", "tile sizes and the like, as JSON"),
-    **_STATUS,
+    **STATUS,
     "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
     "static_shared_bytes": Column("int", "B", "most static shared memory of its kernels (ptxas)"),
     "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
     "build_origin": Column("str", "", "live: compiled here; recorded: no nvcc was to be had"),
     "source_sha256": MEASUREMENTS["source_sha256"],
-    **_ORIGIN,
+    **ORIGIN,
 }
 GPUS: Mapping[str, Column] = {
-    "gpu": _ORIGIN["gpu"],
-    "gpu_name": _ORIGIN["gpu_name"],
+    "gpu": ORIGIN["gpu"],
+    "gpu_name": ORIGIN["gpu_name"],
     "arch": Column("str", "", "architecture compiled for"),
     "sms": Column("int", "", "streaming multiprocessors"),
     "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
@@ -190,8 +163,8 @@ GPUS: Mapping[str, Column] = {
     "source": Column("str", "", "where the peaks come from"),
 }
 SANITIZE: Mapping[str, Column] = {
-    "family": _KEY["family"],
-    "variant": _KEY["variant"],
+    "family": KEY["family"],
+    "variant": KEY["variant"],
     "tool": Column("str", "", "memcheck, racecheck, initcheck or synccheck"),
     "status": Column("str", "", "ok, finding, or why the tool could say nothing"),
     "reason": Column("str", "", "the first finding, or why there is none"),
@@ -203,7 +176,7 @@ SANITIZE: Mapping[str, Column] = {
     "count": Column("int", "", "how often it was reported"),
     "cases": Column("int", "", "check cases that the tool saw"),
     "seconds": Column("float", "s", "wall time of the tool"),
-    **_ORIGIN,
+    **ORIGIN,
     "source_sha256": MEASUREMENTS["source_sha256"],
 }
 # Of results/tune/<gpu>/<family>/<variant>.csv, where the searched parameters follow as columns.
@@ -250,7 +223,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
 }
 ORACLE: Mapping[str, Column] = {
     "probe": Column("str", "", "what is known of the kernel"),
-    **_KEY,
+    **KEY,
     "quantity": Column("str", "", "what was measured; less that of another case where ` - case` follows"),
     "expected": Column("str", "", "the true value in `unit`, or a name"),
     "measured": Column("str", "", "the measured value in `unit`, or a name"),
@@ -259,5 +232,5 @@ ORACLE: Mapping[str, Column] = {
     "unit": Column("str", "", "unit of the values"),
     "verdict": Column("str", "", "right, wrong or not_measured"),
     "reason": Column("str", "", "why there is no value; a remark where there is one"),
-    **_ORIGIN,
+    **ORIGIN,
 }
