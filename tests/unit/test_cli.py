@@ -14,6 +14,7 @@ import pytest
 import warplog
 from warplog import cli, doctor
 from warplog.checkup.finding import Finding
+from warplog.cli_parser import make_parser
 from warplog.extraction import COLUMNS
 
 PACKAGES = Path(warplog.__file__).parents[1]
@@ -194,3 +195,12 @@ def test_reports_of_others_become_rows(capsys):
         pytest.skip("the captures are not here")
     assert cli.main(["extract", *map(str, reports)]) == 0
     assert "duration_us" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [(["record", "h200"], "record"), (["compare", "a", "b"], "compare"), (["claims"], "claims")],
+)
+def test_a_commands_own_arguments_do_not_hide_its_name(arguments, command):
+    assert make_parser().parse_args(arguments).command == command
+    assert command in cli._COMMANDS

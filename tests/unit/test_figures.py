@@ -82,13 +82,14 @@ def failed():
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    assert sorted(p.stem for p in PLOT.FIGURES.glob("*.py")) == FIGURES
+    of_claims = ["claims"]  # its tests are in test_claims.py
+    assert sorted(p.stem for p in PLOT.FIGURES.glob("*.py")) == sorted(FIGURES + of_claims)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [*FIGURES, "claims"])
 def test_caption_in_the_report_names_the_family(name):
     source = SimpleNamespace(figure=str(PLOT.FIGURES / f"{name}.py"))
     snakemake = SimpleNamespace(input=source, wildcards=SimpleNamespace(family="sgemm", figure=name))
@@ -391,7 +392,9 @@ def test_figures_do_not_change_matplotlib_for_others(good):
 def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
     out = [tmp_path / f"x.{e}" for e in ("png", "svg", "csv")]
-    with pytest.raises(WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, ladder"):
+    with pytest.raises(
+        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
+    ):
         PLOT.main("../secrets", "vector_add", tmp_path, *out)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table holds vector_add"):
         PLOT.main("ladder", "sgemm", tmp_path, *out)

@@ -17,7 +17,8 @@ from warplog.metrics import STALL_REASONS
 from warplog.oracle import Oracle
 from warplog.quantities import Quantities
 from warplog.selection import choose_families
-from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
+from warplog.table_columns import MEASUREMENTS, METRICS
+from warplog.table_judged import ORACLE
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = load_family(PROJECT / "kernels" / "oracle" / "family.yaml")

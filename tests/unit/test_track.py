@@ -370,6 +370,37 @@ def test_the_experiments_note_leads_with_the_message(template):
     assert any("float4 \\| A transposed" in line for line in lines)
 
 
+def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
+    told = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
+    verdicts = {"B1": "confirmed", "B2": "refuted", "B3": "confirmed"}
+    pd.DataFrame([{"id": i, "verdict": v, **told, **mark} for i, v in verdicts.items()]).to_parquet(
+        project.tables / "claims.parquet"
+    )
+    assert project.changes(project.log()) == {"cublas": "replaced"}
+    tags = project.run("cublas").data.tags
+    counted = {tags[f"claims_{v}"] for v in ("confirmed", "refuted", "not_measurable")}
+    assert (tags["claim.B2"], counted) == ("refuted", {"2", "1", "0"})
+    assert "tables/claims.csv" in project.files("cublas")
+    assert "claim.B2" not in project.run("naive").data.tags
+    note = project.experiment().tags["mlflow.note.content"]
+    assert "Tiles \\| help." in note
+    assert note.index("| B2&nbsp;") < note.index("| B1&nbsp;"), "what is refuted comes first"
+    assert project.changes(project.log()) == {}
+
+
+def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
+    told = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"], "reason": ""}
+    pd.DataFrame([{"id": f"X{i}", **told, **mark} for i in range(200)]).to_parquet(
+        project.tables / "claims.parquet"
+    )
+    project.log()
+    note = project.experiment().tags["mlflow.note.content"]
+    assert len(note) < 20_000
+    assert "More claims: `tables/claims.csv`" in note
+
+
 def test_cases_of_equal_size_become_series_of_their_own(template):
     points = template.points("global_atomics", "histogram")
     assert points["time/median_us", 1 << 24] * 3 == pytest.approx(points["time/median_us_skewed", 1 << 24])

@@ -82,6 +82,18 @@ def test_builds_are_live(place: Path) -> None:
     assert set(metrics[metrics["tool"] == "ncu"]["origin"]) == {"recorded"}
 
 
+def test_claims_are_judged(place: Path) -> None:
+    rows = pd.read_parquet(place / "results" / "tables" / "claims.parquet").set_index("id")
+    assert rows.loc["B1", "verdict"] == "confirmed"
+    assert rows.loc["B17", "verdict"] == "refuted"
+    assert rows.loc["D20", "verdict"] == "confirmed", (
+        "the first launch is in the records, if not in the tables"
+    )
+    assert set(rows["origin"]) == {"recorded"}
+    columns = pd.read_csv(place / "results" / "tables" / "columns.csv")
+    assert set(columns.loc[columns["table"] == "claims", "column"]) == {"id", *rows.columns}
+
+
 def test_every_figure_has_its_three_files(place: Path) -> None:
     figures = place / "results" / "figures" / "sgemm"
     special = {name for family in load([place / "kernels"]).values() for name in family.figures}

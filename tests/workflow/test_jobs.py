@@ -79,7 +79,7 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
     assert {rule for rule, variant in found if not variant} == {
         *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
-        *("make_tables", "plot_figure", "log_mlflow", "all"),
+        *("make_tables", "judge_claims", "plot_figure", "log_mlflow", "all"),
     }
 
 
@@ -120,7 +120,7 @@ def test_new_variant_adds_its_own_jobs(place: Path) -> None:
     shutil.copy(folder / "naive.cu", folder / "mine.cu")
     path = folder / "family.yaml"
     entry = "  - {name: mine, parent: naive, idea: a copy, parameters: {BLOCK: 32}}\n"
-    path.write_text(path.read_text() + entry)
+    path.write_text(path.read_text().replace("  - name: cublas\n", f"{entry}  - name: cublas\n"))
     assert {variant for _, variant in jobs(place) if variant} == {"mine"}
 
 
@@ -142,11 +142,8 @@ def test_edited_figure_redraws_that_figure_only(place: Path) -> None:
 
 def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:
     asked = snakemake(place, "-n", "tune", *LIVE)
-    assert re.findall(r"^(?:local)?rule (\w+):", asked, re.MULTILINE) == [
-        "tune_variant",
-        "plot_tuning",
-        "tune",
-    ]
+    rules = set(re.findall(r"^(?:local)?rule (\w+):", asked, re.MULTILINE))
+    assert rules == {"tune_variant", "plot_tuning", "tune"}
     assert "variant=autotuned" in asked
     snakemake(place, "tune", *LIVE)
     assert "Nothing to be done" in snakemake(place, "-n", "tune", *LIVE)

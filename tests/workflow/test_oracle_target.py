@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warplog import tables
-from warplog.table_columns import ORACLE
+from warplog.table_judged import ORACLE
 
 
 def script(project: Path, name: str):

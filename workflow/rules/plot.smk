@@ -3,7 +3,9 @@
 
 rule plot_figure:
     input:
-        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        tables=expand(
+            "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
+        ),
         figure="workflow/scripts/figures/{figure}.py",
         code=plan.code("plot"),
     output:

@@ -1,4 +1,4 @@
-# All records of all variants as tidy tables.
+# All records of all variants as tidy tables, and what they say of the claims.
 
 
 rule make_tables:
@@ -21,6 +21,22 @@ rule make_tables:
         "../scripts/make_tables.py"
 
 
+rule judge_claims:
+    input:
+        tables=rules.make_tables.output.parquet,
+        code=plan.code("claims"),
+    output:
+        parquet="results/tables/claims.parquet",
+        csv="results/tables/claims.csv",
+    log:
+        "results/logs/claims.log",
+    params:
+        contract=plan.table_contract(),
+    script:
+        "../scripts/judge_claims.py"
+
+
 rule tables:
     input:
         rules.make_tables.output,
+        rules.judge_claims.output,

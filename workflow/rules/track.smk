@@ -4,6 +4,7 @@
 rule log_mlflow:
     input:
         tables=rules.make_tables.output.parquet,
+        claims=rules.judge_claims.output.parquet,
         figures=plan.figures(),
         campaign=plan.campaign(),
         code=plan.code("track"),

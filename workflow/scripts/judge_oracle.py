@@ -10,7 +10,8 @@ from warplog.plan import make_plan
 from warplog.quantities import Quantities
 from warplog.records import read_json
 from warplog.schema import read_yaml
-from warplog.table_columns import MEASUREMENTS, METRICS, ORACLE
+from warplog.table_columns import MEASUREMENTS, METRICS
+from warplog.table_judged import ORACLE
 
 
 def main(config: dict[str, Any], folder: Path) -> None:

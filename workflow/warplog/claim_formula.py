@@ -25,7 +25,7 @@ _LONGEST = 500
 class Term:
     """One number in a formula: `quantity` of a variant at a case.
 
-    Of the quantity `sass`, `case` is how the opcode of the counted instructions begins.
+    Of the quantity `sass`, `case` is the opcode: with its forms, `LDG` counts LDG.E.128, not LDGSTS.
     """
 
     quantity: str
@@ -49,8 +49,8 @@ def parse(text: str, family: str, case: str, where: str) -> Formula:
     A term is `quantity(variant)`, `quantity(variant, "case")`, or `quantity(family.variant, "case")`; without
     a case, that of the claim is meant. A quantity is a number of the table `measurements`, a metric of the
     registry, `total_<metric>` (summed over the launch's kernels), or `sass(variant, "LDG.E.128")`, the
-    instructions of the machine code whose opcode begins so. Other names are parameters of the claim's case
-    and numbers of the table `gpus`; the arithmetic is that of warplog.formula.
+    instructions of the machine code that are this opcode or a form of it. Other names are parameters of the
+    claim's case and numbers of the table `gpus`; the arithmetic is that of warplog.formula.
 
     Args:
         family: the one whose claim it is.

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0, 1 (failed), 2 (wrong usage), 130 (Ctrl-C)."""
     options = make_parser().parse_args(arguments)
     try:
-        status = int(_COMMANDS[options.name](options))
+        status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -71,6 +71,17 @@ def _best_of(options: argparse.Namespace) -> int:
 
     family = catalog.load_family(_project() / "kernels" / options.family / "family.yaml")
     print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
+    return 0
+
+
+def _claims(options: argparse.Namespace) -> int:
+    from warplog import catalog, claims
+    from warplog.selection import choose_families
+
+    families = catalog.load([_project() / "kernels"])
+    families = choose_families([options.family] if options.family else list(families), families)
+    folder = options.folder or _project() / "results" / "tables"
+    claims.show(claims.judge_all(families, folder, options.gpu), sys.stdout)
     return 0
 
 
@@ -132,6 +143,7 @@ def _say(text: str) -> None:
 
 _COMMANDS = {
     "best-of": _best_of,
+    "claims": _claims,
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,

@@ -24,6 +24,7 @@ examples:
   warplog compare h200 results          is this campaign slower than the recorded one? status 1 if so
   warplog compare parents results       is every variant faster than the one it improves on?
   warplog explain --family sgemm        why each variant beats its parent, from the counters
+  warplog claims --family sgemm         what the numbers say of what was published
 """
 _COMPARE = """\
 Says of every variant and case whether B is FASTER, SLOWER or the SAME as A, from all samples of both: rank-sum
@@ -43,7 +44,7 @@ A metric that a report lacks has no value, and the reason beside it. Neither a G
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser; what it parses has the command's name in `name`."""
+    """The parser; what it parses has the command's name in `command`."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("warplog", description=_ABOUT, epilog=_EXAMPLES, formatter_class=raw)
     parser.add_argument("--version", action="version", version=f"warplog {__version__}")
@@ -58,11 +59,11 @@ def make_parser() -> argparse.ArgumentParser:
     extract.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write there, not to standard output"
     )
-    extract.set_defaults(name="extract", parser=extract)
+    extract.set_defaults(command="extract", parser=extract)
 
     _add_record(commands)
     _add_compare(commands)
-    _add_explain(commands)
+    _add_readers(commands)
     _add_best_of(commands)
     return parser
 
@@ -81,7 +82,7 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="VARIANT",
         help="keep the ncu session that holds it too (repeatable)",
     )
-    record.set_defaults(name="record")
+    record.set_defaults(command="record")
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -97,7 +98,7 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="run the kernels whose true answers are known (`snakemake oracle`)",
     )
     doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
-    doctor.set_defaults(name="doctor")
+    doctor.set_defaults(command="doctor")
 
 
 def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -123,21 +124,25 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     compare.add_argument("--gpu", default="", help="the GPU's slug, where a folder holds several")
     compare.add_argument("--json", action="store_true", help="write JSON")
-    compare.set_defaults(name="compare")
+    compare.set_defaults(command="compare")
 
 
-def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser("explain", help="say why a variant is faster than its parent")
     explain.description = (
         "Writes Markdown: for each variant and its parent, what changed and how much of the cycles it accounts"
         " for; for each kernel, what bounds it. Only what the tables' counters support."
     )
-    explain.add_argument(
-        "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
+    explain.set_defaults(command="explain")
+    claims = commands.add_parser("claims", help="say which published claims the numbers confirm")
+    claims.description = (
+        "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
     )
-    explain.add_argument("--family", default="", help="default: every family in the tables")
-    explain.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
-    explain.set_defaults(name="explain")
+    claims.set_defaults(command="claims")
+    for reader in (explain, claims):
+        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")
+        reader.add_argument("--family", default="", help="default: every family in the tables")
+        reader.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
 
 
 def _share(text: str) -> float:
@@ -157,4 +162,4 @@ def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
     )
     best_of.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
-    best_of.set_defaults(name="best-of")
+    best_of.set_defaults(command="best-of")

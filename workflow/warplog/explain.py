@@ -15,7 +15,8 @@ from warplog import bounds, decomposition
 from warplog.bounds import Bound
 from warplog.decomposition import Step
 from warplog.errors import WarplogError
-from warplog.figure_data import MAX_TABLE_BYTES, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import MAX_TABLE_BYTES
 from warplog.step_sentences import NAMES, number, sentence
 
 __all__ = ["Bound", "Step", "bounds_of", "families", "markdown", "sentence", "steps"]

@@ -47,6 +47,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
     ),
     "tables": ("tables.py", "table_*.py", "energy.py"),
     "oracle": ("oracle.py", "occupancy.py", "quantities.py", "table_*.py", "metrics/*.py"),
+    "claims": ("claim.py", "claim_formula.py", "claims.py", "formula.py", "quantities.py", "parsers/sass.py"),
     "plot": ("figure_*.py",),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
     "track": ("track.py", "mlflow_*.py"),

@@ -34,7 +34,7 @@ def experiment_note(
             lines += ["", "More variants: see the table of runs."]
             break
         lines.append(rung)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_claims(data, _MOST_CHARACTERS - sum(map(len, lines)))]) + "\n"
 
 
 def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, Any]) -> str:
@@ -96,6 +96,23 @@ def _rung(run: Run, idea: str, numbers: Sequence[str]) -> str:
     cells = [name, _plain(idea), *(_number(run.headline(number)) for number in numbers), share]
     cells = [f"{cell}{_PADDING}" for cell in [*cells, run.status.replace("_", " ")]]
     return f"| {' | '.join([*cells, run.tags['origin']])} |"
+
+
+def _claims(data: FigureTables, room: int) -> list[str]:
+    """The verdicts on the family's claims, refuted ones first, in at most about `room` characters."""
+    rows = sorted(data.claims.to_dict("records"), key=lambda row: str(row["verdict"]) != "refuted")
+    lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
+    for row in rows:
+        measured = (
+            f"{_number(row['measured'])} {_plain(str(row['unit']))}"
+            if not math.isnan(row["measured"])
+            else "–"
+        )
+        cells = [str(row["id"]), _plain(str(row["claim"])), str(row["verdict"]).replace("_", " "), measured]
+        lines.append(f"| {' | '.join(f'{c}{_PADDING}' for c in [*cells, _plain(str(row['condition']))])} |")
+        if sum(map(len, lines)) > room - 500:
+            return [*lines, "", "More claims: `tables/claims.csv` of the baseline's run."]
+    return lines
 
 
 def _gap(run: Run, name: str) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from warplog import figure_data, metrics
+from warplog.claims import counts
 from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
 from warplog.mlflow_points import Point, Row, case_steps, counted, known, main_rows, measured
@@ -91,10 +92,35 @@ def load(tables: Path, family: str, campaign: Mapping[str, Any]) -> FigureTables
 def runs(
     data: FigureTables, campaign: Mapping[str, Any], colours: Mapping[str, str] = MappingProxyType({})
 ) -> list[Run]:
-    """One run per variant, in ladder order; `colours` are hexadecimal, by variant."""
+    """One run per variant, in ladder order; `colours` are hexadecimal, by variant.
+
+    The home run has the verdicts on the family's claims as tags.
+    """
     rows = {name: getattr(data, name).to_dict("records") for name in ("measurements", "metrics", "variants")}
     found = [_run(data, variant, rows, campaign) for variant in rows["variants"]]
-    return [dataclasses.replace(run, looks={**run.looks, **_colour(colours, run.variant)}) for run in found]
+    keeper, verdicts = home(found), _verdicts(data)
+    return [
+        dataclasses.replace(
+            run,
+            looks={**run.looks, **_colour(colours, run.variant)},
+            tags={**run.tags, **(verdicts if run is keeper else {})},
+        )
+        for run in found
+    ]
+
+
+def home(runs: Sequence[Run]) -> Run:
+    """The run that keeps what is of the whole family: the baseline's, or the first one without a baseline."""
+    return next((run for run in runs if run.is_baseline), runs[0])
+
+
+def _verdicts(data: FigureTables) -> dict[str, str]:
+    """How many claims of the family have which verdict, and the verdict on each."""
+    if data.claims.empty:
+        return {}
+    verdicts = {str(row["id"]): str(row["verdict"]) for row in data.claims.to_dict("records")}
+    counted = {f"claims_{verdict}": str(n) for verdict, n in counts(verdicts.values()).items()}
+    return counted | {f"claim.{name}": verdict for name, verdict in verdicts.items()}
 
 
 def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:

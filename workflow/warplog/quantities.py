@@ -5,12 +5,14 @@ Claims and probes of the oracle are judged by these; a number that is not there 
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
-from warplog.figure_data import read_table
+from warplog.figure_files import read_table
+from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
 if TYPE_CHECKING:
@@ -23,11 +25,15 @@ _NAME = re.compile(r"(\w+)\s*[<(]")
 
 @dataclass(frozen=True)
 class Found:
-    """A number in its unit; where it is NaN, `reason` says why ("" otherwise)."""
+    """A number in its unit; where it is NaN, `reason` says why ("" otherwise).
+
+    `remark` is what the tables remark on the good row of the variant at the case.
+    """
 
     value: float
     unit: str
     reason: str = ""
+    remark: str = ""
 
 
 class Quantities:
@@ -59,14 +65,25 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
+        return replace(self._number(family, variant, case, name, row), remark=str(row["reason"]))
+
+    def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):
                 raise WarplogError(f"measurements: {name!r} is text, not a number; name a number")
-            value = float(row[name])
+            value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
             return Found(value, column.unit, reason)
         return self._metric(family, variant, case, name)
+
+    def opcodes(self, family: str, variant: str, prefix: str) -> Found:
+        """Instructions in the machine code of all the variant's kernels that are `prefix` or one of its forms."""
+        mine = {k[3]: rows for k, rows in self._metrics.items() if k[:3] == (family, variant, "")}
+        if "sass_instructions" not in mine:
+            return Found(math.nan, "", f"{variant} has no machine code that was read")
+        counts = {name.removeprefix("sass_"): int(rows["value"].sum()) for name, rows in mine.items()}
+        return Found(float(matching(counts, prefix)), "instructions")
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)

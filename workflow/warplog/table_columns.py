@@ -18,6 +18,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the cold time"),
     "hot_us": Column("float", "us", "median time of a launch in a CUDA graph of back-to-back launches"),
     "hot_rel_spread": Column("float", "", "relative spread of the hot time"),
+    "first_launch_us": Column("float", "us", "host time of the case's first launch, until it has ended"),
     "empty_us": Column("float", "us", "the empty interval that was subtracted"),
     "sm_mhz": Column("float", "MHz", "median SM clock during the cold samples"),
     "power_w": Column("float", "W", "median board power while the case was timed"),
@@ -220,17 +221,4 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "variants": VARIANTS,
     "gpus": GPUS,
     "power_trace": POWER_TRACE,
-}
-ORACLE: Mapping[str, Column] = {
-    "probe": Column("str", "", "what is known of the kernel"),
-    **KEY,
-    "quantity": Column("str", "", "what was measured; less that of another case where ` - case` follows"),
-    "expected": Column("str", "", "the true value in `unit`, or a name"),
-    "measured": Column("str", "", "the measured value in `unit`, or a name"),
-    "deviation": Column("float", "", "measured less expected, in `unit`; none between names"),
-    "tolerance": Column("str", "", "the largest deviation that is right; `exact`: none"),
-    "unit": Column("str", "", "unit of the values"),
-    "verdict": Column("str", "", "right, wrong or not_measured"),
-    "reason": Column("str", "", "why there is no value; a remark where there is one"),
-    **ORIGIN,
 }

@@ -136,6 +136,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     ]
     return {
         **{k: cold[k] for k in kept},
+        "first_launch_us": found.get("first_launch_us"),
         "hot_us": hot["median_us"],
         "hot_rel_spread": hot["rel_spread"],
         **of_run(found, family.value(family.flops, problem)),

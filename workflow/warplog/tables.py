@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from warplog.errors import WarplogError
 from warplog.records import write_text
 from warplog.table_column import Column
-from warplog.table_columns import ORACLE, TABLES, TUNE
+from warplog.table_columns import TABLES, TUNE
+from warplog.table_judged import CLAIMS, ORACLE
 from warplog.table_rows import Row
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     for name, columns in TABLES.items():
         write_table(rows[name], columns, folder / name)
     lines = [("table", "column", "type", "unit", "meaning")]
-    described = {**TABLES, "tune": TUNE, "oracle": ORACLE}
+    described = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]

@@ -137,6 +137,8 @@ class _Job:
             files = self.attachments.artefacts.get((family, run.variant), ())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 stage(Path(folder), files, data, run.variant)
+                if run is mlflow_runs.home(runs) and len(data.claims):
+                    data.claims.to_csv(Path(folder) / "tables" / "claims.csv", index=False)
                 former = old.pop(run.key, [])
                 logged[run.variant] = self.store.upsert(
                     experiment.experiment_id, run, note, Path(folder), former
@@ -171,10 +173,9 @@ class _Job:
         return key
 
     def _put_figures(self, family: str, runs: Sequence[Run], logged: Mapping[str, Logged]) -> None:
-        """Figures show the whole family: they lie with the baseline, or with the first run without one."""
-        home = next((run for run in runs if run.is_baseline), runs[0])
+        """Figures show the whole family: they lie with its home run."""
         figures = [path for path in self.attachments.figures.get(family, ()) if path.is_file()]
-        self.store.put_figures(logged[home.variant].run_id, figures)
+        self.store.put_figures(logged[mlflow_runs.home(runs).variant].run_id, figures)
 
 
 def stage(folder: Path, files: Sequence[Path], data: FigureTables, variant: str) -> None:

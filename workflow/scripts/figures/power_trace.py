@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text
+from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_note, legend_above, number
 from warplog.figure_style import Look, new_figure, styled
 

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text, words
+from warplog.figure_data import FigureTables, gap_text, words
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     LINE_IN,

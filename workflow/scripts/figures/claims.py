@@ -1,0 +1,100 @@
+"""What do this campaign's numbers say of what was published about these kernels?"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from warplog.figure_data import FigureTables, words
+from warplog.figure_files import ORIGIN_COLUMNS
+from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
+from warplog.figure_style import Look, new_figure, styled
+
+TITLE = "Claims and verdicts"
+NOTE = (
+    "a claim is confirmed where the measured number fulfils the condition, and refuted where it does not; "
+    "under it, what was published and why it is not measurable; formulas and sources: table claims"
+)
+LOOKS = {  # verdict: mark, colour, band behind the row
+    "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
+    "refuted": ("✗", "#a8321a", "#fbeae5"),
+    "not_measurable": ("–", MUTED, "white"),
+}
+COLUMNS = {"id": 0.05, "claim": 0.5, "verdict": 4.0, "measured": 5.16, "condition": 6.2}  # starts, in inches
+WIDTHS_IN = {"id": 0.42, "measured": 1.0, "condition": 0.88}
+CLAIM_IN, PAD_IN, HEADER_IN = 3.4, 0.07, 0.22
+NOTHING = "no claims are written for this family"
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per claim of the family, as in the table `claims`; one without an id where it has none."""
+    kept = ["family", "id", "claim", "published", "verdict", "measured", "unit", "condition", "reason"]
+    if tables.claims.empty:
+        origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
+        nothing = {"family": tables.family, "claim": NOTHING, **origin}
+        return pd.DataFrame([nothing], columns=[*kept, *ORIGIN_COLUMNS])
+    return tables.claims.reindex(columns=[*kept, *ORIGIN_COLUMNS])
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """A table: each claim with what was published, its verdict, the measured number and the condition."""
+    claims = data[data["id"].notna()]
+    counts = [f"{(claims['verdict'] == v).sum()} {words(v)}" for v in LOOKS] if len(claims) else [NOTHING]
+    rows = [(row, _lines(row)) for row in claims.to_dict("records")]
+    height = HEADER_IN + sum(_height(lines) for _, lines in rows)
+    figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
+    axes = figure.add_subplot()
+    axes.set(xlim=(0, WIDTH_IN - 0.1), ylim=(height, 0))
+    axes.set_axis_off()
+    for name, start in COLUMNS.items():
+        axes.text(start, HEADER_IN - 0.06, "confirmed if" if name == "condition" else name, color=MUTED)
+    top = HEADER_IN
+    for row, lines in rows:
+        _draw_row(axes, row, lines, top)
+        top += _height(lines)
+    return figure
+
+
+def _lines(row: Mapping[Hashable, Any]) -> list[tuple[str, str]]:
+    """The claim's lines with their colours: the sentence, then what was published, then the reason."""
+    published = f"published: {row['published']}" if row["published"] else ""
+    parts = [(row["claim"], INK), (published, MUTED), (row["reason"], MUTED)]
+    return [(line, colour) for text, colour in parts if text for line in wrap(_plain(text), CLAIM_IN)]
+
+
+def _plain(text: object) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+
+
+def _height(lines: list[tuple[str, str]]) -> float:
+    return LINE_IN * len(lines) + PAD_IN
+
+
+def _draw_row(axes: Axes, row: Mapping[Hashable, Any], lines: list[tuple[str, str]], top: float) -> None:
+    mark, colour, band = LOOKS[row["verdict"]]
+    bottom = top + _height(lines)
+    axes.axhspan(top, bottom, color=band, lw=0)
+    axes.axhline(bottom, color=FAINT, lw=0.5)
+    first = top + PAD_IN / 2 + LINE_IN * 0.78  # baseline of the first line
+    for number_of, (line, shade) in enumerate(lines):
+        axes.text(COLUMNS["claim"], first + LINE_IN * number_of, fit(line, CLAIM_IN), color=shade)
+    cells = {
+        "id": row["id"],
+        "measured": measured(row["measured"], row["unit"]),
+        "condition": row["condition"],
+    }
+    for name, text in cells.items():
+        axes.text(COLUMNS[name], first, fit(_plain(text), WIDTHS_IN[name]))
+    axes.text(COLUMNS["verdict"], first, f"{mark} {words(row['verdict'])}", color=colour, weight="bold")
+
+
+def measured(value: float, unit: str) -> str:
+    """The number with its unit, in the width of its column; "" where there is none."""
+    if pd.isna(value):
+        return ""
+    text = f"{value:.3g}" if abs(value) >= 1e6 else number(value)
+    whole = f"{text} {unit}".strip()
+    return whole if text_width_in(whole) <= WIDTHS_IN["measured"] else text
