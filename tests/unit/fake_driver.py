@@ -14,6 +14,8 @@ H200 = {
     ("GetClockInfo", "sm"): 1755,
     ("GetClockInfo", "mem"): 3201,
     "GetMemoryBusWidth": 6144,
+    "GetMaxPcieLinkGeneration": 5,
+    "GetMaxPcieLinkWidth": 16,
     "GetEnforcedPowerLimit": 700_000,
     "GetPowerUsage": 400_000,
     "GetTemperature": 41,

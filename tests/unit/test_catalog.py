@@ -44,6 +44,12 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("- {name: right,", "- {name: left, idea: y}\n  - {name: right,", "left.cu, which is missing"),
         ("dtype: float32, reduction_length", "dtype: float3, reduction_length", "tolerance.dtype"),
         ("odd: {N: 127}", "../odd: {N: 127}", "check_cases"),
+        ("- {name: right,", "- {name: right, memory: {z: pinned},", "variants.memory: 'z' is not there"),
+        ("- {name: right,", "- {name: right, memory: {N: pinned},", "variants.memory: 'N' is not there"),
+        ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
+        ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
+        ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
+        ("baseline: right", "measuring: {profilers: [gdb]}", "'gdb' is not one of"),
         ("family: scale", "family: scales", "must lie in a folder of that name"),
         ("title: scaling", "title: [", "is not valid YAML"),
     ],
@@ -70,6 +76,19 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
         with pytest.raises(WarplogError) as error:
             catalog.load([tmp_path])
         assert words in str(error.value)
+
+
+def test_a_family_says_how_it_is_measured_and_where_arrays_live(tmp_path: Path) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    plain = catalog.load_family(path)
+    assert plain.measuring == contract.Measuring()
+    assert (plain.measuring.timing, plain.measuring.hot_seconds) == ("stream", None)
+    changed = YAML.replace("baseline: right", "measuring: {timing: host, hot_seconds: 2, profilers: [nsys]}")
+    path.write_text(changed.replace("{name: right,", "{name: right, memory: {y: pageable},"))
+    family = catalog.load_family(path)
+    assert family.measuring == contract.Measuring("host", 2, ["nsys"])
+    assert family.variants[0].memory == {"y": "pageable"}
 
 
 def test_two_families_of_one_name_are_refused(tmp_path: Path) -> None:

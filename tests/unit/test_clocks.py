@@ -1,6 +1,7 @@
 """The state of a GPU while it measures, against a stand-in for the driver's library: no GPU is needed."""
 
 import threading
+import time
 from functools import partial
 from types import SimpleNamespace
 
@@ -64,3 +65,38 @@ def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     assert (result["power_w"], result["power_kind"], result["temperature_c"]) == (400.0, "average", 41)
     assert result["state_samples"] >= 5
     assert driver.users == 0
+
+
+def test_a_trace_holds_the_looks_between_two_moments(install):
+    looked = threading.Event()
+
+    class Reasons(Queue):
+        def pop(self, _index=0):
+            if len(self) == 1:
+                looked.set()
+                return self[0]
+            return super().pop(0)
+
+    energies = Queue([1_000_000 + 2000 * i for i in range(100_000)])
+    install(
+        H200
+        | {"GetTotalEnergyConsumption": energies, "GetCurrentClocksEventReasons": Reasons([4] * 30 + [0x24])}
+    )
+    begin = time.monotonic()
+    with Sampler("GPU-aaaa", interval_s=0.0) as sampler:
+        assert looked.wait(30)
+    trace = sampler.trace(begin, time.monotonic())
+    assert trace["time_s"][0] >= 0
+    assert trace["time_s"] == sorted(trace["time_s"])
+    assert trace["energy_j"][:3] == [1000.0, 1002.0, 1004.0]
+    assert (trace["sm_mhz"][0], trace["power_w"][0], trace["temperature_c"][0]) == (1755, 400.0, 41)
+    assert trace["throttle_reasons"][0] == "sw_power_cap"
+    assert trace["throttle_reasons"][-1] == "sw_power_cap,sw_thermal_slowdown"
+    middle = begin + (trace["time_s"][5] + trace["time_s"][6]) / 2
+    assert len(sampler.trace(begin, middle)["time_s"]) == 6
+    assert sampler.trace(begin - 2, begin - 1)["time_s"] == []
+
+
+def test_a_gpu_without_an_energy_counter_has_none(install):
+    install(H200)
+    assert clock_state().energy_j is None

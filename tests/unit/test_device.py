@@ -39,6 +39,8 @@ def test_a_gpu_is_described_and_the_driver_let_go(install):
         pci_bus_id="00000000:01:00.0",
         max_memory_mhz=3201,
         memory_bus_bits=6144,
+        pcie_generation=5,
+        pcie_lanes=16,
     )
     assert why_not() == ""
     assert gpu.environment["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
@@ -153,6 +155,16 @@ def test_mig_without_an_instance_is_told(install):
 )
 def test_slugs_are_safe_names(name, slug):
     assert slug_of(name) == slug
+
+
+def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install):
+    install(H200)
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(63.0, abs=0.1)
+    older = H200 | {"GetMaxPcieLinkGeneration": 3, "GetMaxPcieLinkWidth": 8}
+    install(older)
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(7.88, abs=0.01)
+    install({k: v for k, v in H200.items() if "Pcie" not in k})
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak is None
 
 
 def test_peaks_come_from_the_table_or_from_the_clocks(install):

@@ -115,6 +115,60 @@ def test_a_variant_of_copies_alone_has_a_time(tmp_path):
     assert [e["kind"] for e in evidence.timeline] == ["api", "memcpy"]
 
 
+def pipeline(path, streams):
+    """Two launches of a copy in, a kernel and a copy out, in two pieces: one after the other, or overlapping."""
+    nsys = Nsys(path)
+    nsys.range("case:64", 0, 900_000)
+    for launch in range(2):
+        at, begin = 10_000 * (launch + 1), 100_000 * (launch + 1)
+        nsys.range(f"launch:{launch}", at, at + 5_000)
+        for piece in range(2):
+            called = at + 100 * (piece + 1)
+            first = begin + piece * (10_000 if streams == 2 else 30_000)
+            nsys.copy(called, first, 10_000, kind=1, moved=4096)
+            nsys.kernel("work", called + 10, first + 10_000, 10_000)
+            nsys.copy(called + 20, first + 20_000, 10_000, kind=2, moved=4096)
+    return nsys.write()
+
+
+@pytest.mark.parametrize(
+    ("streams", "wall", "busy", "hidden", "longest"),
+    [(1, 60.0, 60.0, 0.0, 100 / 3), (2, 40.0, 40.0, 50.0, 50.0)],
+)
+def test_a_launch_that_copies_tells_what_hid_the_copies(tmp_path, streams, wall, busy, hidden, longest):
+    report = pipeline(tmp_path / "v.sqlite", streams)
+    lost = record("ncu", "skipped", "n/a: what this family measures is no kernel")
+    evidence = extract((None, report), lost, record("nsys", counts={"64": 2}), ("64",))
+    found = {r["metric"]: (r["value"], r["kernel"], r["unit"]) for r in evidence.rows if r["tool"] == "nsys"}
+    assert found["wall_us"] == (wall, "", "us")
+    assert found["nsys_duration_us"][0] == busy, "what runs at the same time counts once"
+    assert found["copy_hidden_pct"] == (pytest.approx(hidden), "", "%")
+    assert found["longest_engine_pct"][0] == pytest.approx(longest)
+    assert [found[n][0] for n in ("kernel_us", "to_device_us", "to_host_us")] == [20.0, 20.0, 20.0]
+    assert [e["launch"] for e in evidence.timeline if e["kind"] == "kernel"] == [0, 0, 1, 1]
+
+
+def test_a_timeline_keeps_whole_launches_and_at_least_the_first(tmp_path):
+    nsys = Nsys(tmp_path / "v.sqlite")
+    nsys.range("case:64", 0, 900_000)
+    for launch, events in enumerate((300, 250, 600)):
+        at = 10_000 * (launch + 1)
+        nsys.range(f"launch:{launch}", at, at + 9_000)
+        for i in range(events):
+            nsys.kernel("work", at + 10 * i, 100_000 * (launch + 1) + 20 * i, 10)
+    lost = record("ncu", "skipped", "n/a")
+    evidence = extract((None, nsys.write()), lost, record("nsys", counts={"64": 3}), ("64",))
+    kept = [e["launch"] for e in evidence.timeline if e["kind"] == "kernel"]
+    assert kept == [0] * 300, "each kernel comes with its call, so that a second launch would be too much"
+    assert of(evidence, "nsys_duration_us")[0]["value"] == pytest.approx(3.0), "the median is still of all"
+
+
+def test_kernels_without_copies_have_no_rows_of_copies(reports):
+    rows = [r["metric"] for r in extract(reports).rows if r["case"] == "128"]
+    assert "nsys_duration_us" in rows
+    assert not {"wall_us", "copy_hidden_pct", "copy_us"} & set(rows)
+
+
 def test_the_timeline_starts_at_the_first_event_of_a_case_and_leaves_the_warm_up_out(reports):
     events = extract(reports).timeline
     assert events[0]["start_us"] == 0

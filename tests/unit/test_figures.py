@@ -24,12 +24,16 @@ pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "workflow/scripts/plot_figure.py"
 FIGURES = [
-    "bank_conflicts", "ladder", "occupancy", "roofline", "throughput_vs_size", "timeline", "warp_stalls",
+    "bank_conflicts", "ladder", "occupancy", "overlap", "power_trace", "quantization", "roofline",
+    "throughput_vs_size", "timeline", "warp_stalls",
 ]  # fmt: skip
 UNITS = {
     "bank_conflicts": ("10⁹ wavefronts", None),
     "ladder": ("% of cublas", None),
     "occupancy": ("% of the warps", None),
+    "overlap": ("(ms)", None),
+    "power_trace": ("(s)", None),
+    "quantization": ("elements", "TFLOP/s"),
     "roofline": ("FLOP per byte", "GFLOP/s"),
     "throughput_vs_size": ("elements", "GFLOP/s"),
     "timeline": ("(ms)", None),

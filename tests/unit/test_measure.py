@@ -10,7 +10,7 @@ import pytest
 from host_family import make_job
 from warplog import measure
 from warplog.errors import WarplogError
-from warplog.jobs import Job
+from warplog.jobs import Job, family_task
 from warplog.records import read_json, write_json
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
@@ -22,6 +22,15 @@ def test_right_function_passes_all_cases(tmp_path: Path) -> None:
     assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
     assert all(c["rounds"] == 2 and c["max_error_over_tolerance"] <= 1 for c in record["cases"])
     assert not (tmp_path / "work").exists(), "working files stay behind"
+
+
+def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
+    job = make_job(tmp_path, RIGHT)
+    placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
+    assert measure.check_variant(placed)["status"] == "ok"
+    assert placed.task("check", ("odd",), {}).memory == {"": {"x": "pinned", "y": "pageable"}}
+    both = family_task([(job, ("odd",)), (placed, ("even",))], "check", {})
+    assert both.memory["right"] == {"x": "pinned", "y": "pageable"}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from warplog.parsers import ncu_rep
 
 CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch", "build"}
+GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch", "build", "overlap"}
 
 
 def values(counters, capability=(9, 0)):

@@ -42,6 +42,18 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     assert made.of("sgemm").captured_cases()["naive"] == ["1024"]
 
 
+def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
+    figures = place / "workflow" / "scripts" / "figures"
+    figures.mkdir(parents=True)
+    for name in ("ladder", "overlap"):
+        (figures / f"{name}.py").touch()
+    made = plan.make_plan({**LIVE, "families": "sgemm,overlap", "variants": "naive,three_streams"})
+    drawn = [Path(f).relative_to("results/figures").as_posix() for f in made.figures()]
+    assert sorted(drawn) == ["overlap/ladder.png", "overlap/overlap.png", "sgemm/ladder.png"]
+    alone = plan.make_plan({**LIVE, "families": "sgemm"})
+    assert "results/figures/sgemm/overlap.png" not in alone.figures(), "also where that family is not run"
+
+
 def test_families_of_ones_own_are_found(place: Path) -> None:
     make_family(place / "mine")
     made = plan.make_plan({**LIVE, "kernel_folders": ["mine"]})

@@ -1,5 +1,9 @@
 """Guarded arrays hold what was stored, tell what was written around them, and round bfloat16 as hardware does."""
 
+import ctypes
+from types import SimpleNamespace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -49,3 +53,71 @@ def test_damage_is_found_on_either_side(offset: int, words: str) -> None:
     assert array.damage() == ""
     array._raw[GUARD_BYTES + offset] = 0
     assert array.damage() == words
+
+
+class OnDevice(np.ndarray):
+    """An array as if it lay on a GPU."""
+
+
+class Distant:
+    """Values on a GPU that, as CuPy's, come to the host by `get` and by no other way."""
+
+    def __init__(self, values):
+        self.values = np.array(values, dtype=np.float32)
+
+    def get(self):
+        return self.values
+
+
+class FakePinned:
+    """CuPy's page-locked memory, with what was asked of it."""
+
+    asked: ClassVar[list] = []
+
+    def __init__(self, size, flags):
+        FakePinned.asked.append((size, flags))
+        self.buffer = bytearray(size)
+
+
+@pytest.fixture
+def device():
+    """numpy in the place of cupy: what it makes is on the device."""
+    FakePinned.asked.clear()
+    cuda = SimpleNamespace(PinnedMemory=FakePinned, PinnedMemoryPointer=lambda memory, offset: memory.buffer)
+    names = {n: getattr(np, n) for n in dir(np) if n[0] != "_"}
+    made = {"empty": lambda *a, **k: np.empty(*a, **k).view(OnDevice)}
+    return SimpleNamespace(**names | made | {"asarray": lambda a: np.asarray(a).view(OnDevice), "cuda": cuda})
+
+
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_an_array_in_host_memory_takes_and_gives_arrays_of_the_device(device, memory, dtype):
+    array = GuardedArray(device, (2, 3), dtype, memory)
+    values = np.arange(6).reshape(2, 3)
+    array.store(Distant(values))
+    assert type(array._raw) is np.ndarray
+    assert array.holds(Distant(values))
+    assert not array.holds(Distant(values + 1))
+    assert isinstance(array.load(), OnDevice)
+    assert array.load().tolist() == values.tolist()
+    assert bool(FakePinned.asked) == (memory == "pinned")
+
+
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+def test_host_arrays_are_guarded_and_poisoned_too(device, memory):
+    array = GuardedArray(device, (4,), "float32", memory)
+    assert array.damage() == ""
+    array.poison()
+    assert array.never_written() == 4
+    body = (ctypes.c_ubyte * 20).from_address(array.pointer())
+    body[16] = 0  # as a launcher would write past the end
+    assert array.damage() == "1 bytes after its end"
+    body[0:16] = bytes(16)
+    assert array.never_written() == 0
+
+
+def test_device_arrays_stay_on_the_device(device):
+    array = GuardedArray(device, (4,), "float32")
+    array.store(np.ones(4, dtype=np.float32).view(OnDevice))
+    assert isinstance(array._raw, OnDevice)
+    assert FakePinned.asked == []

@@ -1,6 +1,7 @@
 """The stage sanitize, with a pretended driver and compute-sanitizer around a launcher that really runs."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from warplog.toolchain import Tool
 
 # Device memory is host memory.
 DRIVER = """
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 typedef unsigned long long Ptr;
@@ -24,6 +26,12 @@ int cuGetErrorString(int code, const char** text) { *text = "unspecified launch 
 int cuMemAlloc_v2(Ptr* p, size_t n) { *p = (Ptr)malloc(n); memset((void*)*p, 0x5a, n); return 0; }
 int cuMemcpyHtoD_v2(Ptr p, const void* from, size_t n) { memcpy((void*)p, from, n); return 0; }
 int cuMemFree_v2(Ptr p) { free((void*)p); return 0; }
+int cuMemHostRegister_v2(void* p, size_t n, unsigned flags) {
+    char words[64];
+    sprintf(words, "%p %zu %u", p, n, flags);
+    return setenv("PINNED", words, 1);
+}
+int cuMemHostUnregister(void* p) { return unsetenv("PINNED"); }
 """
 # Options come first, as six words; then the worker's command.
 TOOL = """#!/bin/sh
@@ -79,6 +87,23 @@ def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
     assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
     assert not job.scratch.exists()
+
+
+def test_arrays_in_host_memory_stay_there_and_are_pinned_while_the_launcher_runs(job_of, tool):
+    body = f"""
+        char words[64];
+        sprintf(words, "%p %zu 2", (void*)a->x, 4 * (size_t)a->N);
+        if (!getenv("PINNED") || strcmp(words, getenv("PINNED"))) return 5;
+        if (((unsigned char*)a->y)[0] != 0xFF) return 6;  // the poison of host memory, not the driver's 0x5a
+        {COPY}"""
+    job = job_of("")
+    source = job.build_folder / "launcher.c"
+    text = source.read_text().replace("{  return", f"{{ {body} return")
+    source.write_text("#include <stdio.h>\n#include <string.h>\n" + text)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", job.build_folder / "kernel.so", source], check=True)
+    memory = {"x": "pinned", "y": "pageable"}
+    record = sanitize.sanitize_variant(replace(job, variant=replace(job.variant, memory=memory)), tool)
+    assert (record["status"], record["reason"]) == ("ok", "")
 
 
 def test_large_cases_are_left_out(job_of, tool):

@@ -1,9 +1,15 @@
 """When the timing core stops sampling, what it discards, and how long the hot graph is."""
 
+import ctypes
 import itertools
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
-from warplog.gpu.timer import ColdSample, StopRule, cold_batch, hot_plan, sample_until, unthrottled
+import pytest
+
+from warplog.gpu.timer import ColdSample, StopRule, Timer, cold_batch, hot_plan, sample_until, unthrottled
 
 RULE = StopRule(min_samples=10, max_samples=100, max_seconds=60, rel_spread=0.005)
 
@@ -52,3 +58,47 @@ def test_hot_graph_fills_the_wanted_time_and_is_bounded() -> None:
 def test_batches_are_short_for_slow_kernels() -> None:
     assert cold_batch(2.2e6) == 1
     assert cold_batch(10.0) == 20
+
+
+# The calls of the timing core without a GPU: each notes its name and what decides the way of timing.
+CORE = """
+#include <stdio.h>
+#include <string.h>
+typedef struct { float event_us, sm_mhz; int blocked; } Sample;
+static char said[4096];
+static void say(const char* what, int a, int b) { sprintf(said + strlen(said), "%s %d %d;", what, a, b); }
+const char* warplog_timer_said(void) { return said; }
+int warplog_timer_create(void** out) { *out = said; return 0; }
+int warplog_timer_cold(void* t, void* f, void* a, int n, Sample* out, int block) {
+    if (f) say("cold", block, n);
+    for (int i = 0; i < n; ++i) { Sample s = {block ? 2 : 5, 1980, block}; out[i] = s; }
+    return 0;
+}
+int warplog_timer_hot(void* t, void* f, void* a, int launches, int n, float* out) { say("hot", launches, n); return 0; }
+int warplog_timer_batches(void* t, void* f, void* a, int launches, int n, float* out) {
+    say("batches", launches, n);
+    return 0;
+}
+const char* warplog_timer_error(int code) { return "error"; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("blocking", "said", "empty_us"),
+    [(True, "cold 1 7;hot 3 4;", 2.0), (False, "cold 0 7;batches 3 4;", 5.0)],
+)
+def test_launchers_that_wait_are_neither_blocked_nor_captured(
+    tmp_path: Path, blocking: bool, said: str, empty_us: float
+) -> None:
+    (tmp_path / "core.c").write_text(CORE)
+    library = tmp_path / "timer.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "core.c"], check=True)
+    timer = Timer(library, blocking)
+    assert timer.empty_us == empty_us, "the empty interval is measured the same way"
+    launcher = SimpleNamespace(function=ctypes.CDLL(None).abs)
+    arguments = ctypes.c_int(0)
+    assert {s.blocked for s in timer.cold(launcher, arguments, 7)} == {blocking}
+    timer.hot(launcher, arguments, 3, 4)
+    tell = ctypes.CDLL(str(library)).warplog_timer_said
+    tell.restype = ctypes.c_char_p
+    assert tell().decode() == said

@@ -45,7 +45,13 @@ class _Capture:
         self.status, self.reason = _may_capture(job, profiler, check)
         if self.status == "ok" and not self.fitting:
             self.status, self.reason = "unsupported", job.misfit(self.cases[0]) if cases else "no case of it"
-        asked = (self.status, self.reason, profiler.tool.version, profiler.wrapper[:-1])
+        asked = (
+            self.status,
+            self.reason,
+            profiler.tool.version,
+            profiler.wrapper[:-1],
+            dict(job.variant.memory),
+        )
         self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, asked)
 
     @property
@@ -146,6 +152,8 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
     refusal = refuse_unproven(check, job.build)
     if refusal is not None:
         return refusal
+    if profiler.name not in job.family.measuring.profilers:
+        return "skipped", "n/a: what this family measures is no kernel"
     if not job.settings[profiler.name]:
         return "skipped", f"config: profile.{profiler.name} is off"
     if profiler.tool.path is None:

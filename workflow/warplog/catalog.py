@@ -3,7 +3,7 @@
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from warplog import formula
 from warplog.catalog_check import check_family
 from warplog.claim import Claim, make_claim
-from warplog.contract import Argument, Case, Probe, Published, Requires, make_probes, matching
+from warplog.contract import Argument, Case, Measuring, Probe, Published, Requires, make_probes, matching
 from warplog.errors import WarplogError
 from warplog.schema import read_yaml, suggest
 from warplog.tuning_space import Space, space_of
@@ -25,6 +25,7 @@ class Variant:
 
     A draft is left out of campaigns unless it is named. `library` says that it calls one, `tune` what is
     searched for each GPU, `remark` what is to be said of the parameters then (see warplog.tuned).
+    `memory` tells which arrays live in host memory, pinned (and mapped for kernels) or pageable.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Variant:
     tune: Space | None = None
     remark: str = ""
     published: tuple[Published, ...] = ()
+    memory: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> list[Path]:
         """What the source includes from its folder and from include/ beside the family, directly or not."""
@@ -71,6 +73,7 @@ class Family:
     bytes_moved: str
     size: str
     size_label: str
+    limit: str
     cases: Mapping[str, Case]
     check_cases: Mapping[str, Case]
     profile_cases: tuple[str, ...]
@@ -80,6 +83,8 @@ class Family:
     variants: tuple[Variant, ...]
     claims: tuple[Claim, ...] = ()
     probes: tuple[Probe, ...] = ()
+    measuring: Measuring = field(default_factory=Measuring)
+    figures: tuple[str, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -174,6 +179,7 @@ def load_family(path: Path) -> Family:
         bytes_moved=str(work["bytes"]),
         size=str(work["size"]),
         size_label=work["size_label"],
+        limit=work.get("limit", "dram"),
         cases=_cases(data["cases"], defaults),
         check_cases=_cases(data["check_cases"], defaults),
         profile_cases=matching(data["profile_cases"], names),
@@ -185,6 +191,8 @@ def load_family(path: Path) -> Family:
             make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
         ),
         probes=make_probes(data.get("probes", ()), names),
+        measuring=Measuring(**data.get("measuring", {})),
+        figures=tuple(data.get("figures", ())),
     )
     check_family(family)
     return family
@@ -210,4 +218,5 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         library=data.get("library", False),
         tune=space_of(data, str(folder / "family.yaml")),
         published=tuple(Published(**figure) for figure in data.get("published", ())),
+        memory=data.get("memory", {}),
     )

@@ -1,4 +1,4 @@
-"""What a schema cannot say of a family.yaml: names that must exist, formulas that evaluate, files inside the folder."""
+"""What the schema of a family.yaml cannot say."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,33 @@ if TYPE_CHECKING:
 
 
 def check_family(family: "Family") -> None:
-    """Raises WarplogError with the first thing that is not right; the text names file, key and remedy."""
+    """Raises WarplogError where a name is not there, a formula does not evaluate, a file lies elsewhere."""
     if family.folder.name != family.name:
         raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
+    _check_names(family)
+    for variant in family.variants:
+        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
+            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
+        if not variant.file.is_file():
+            raise WarplogError(
+                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
+            )
+    names = [v.name for v in family.variants]
+    check_claims(family.claims, family.name, names, family.cases, str(family.file))
+    for case in (*family.cases.values(), *family.check_cases.values()):
+        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
+            family.value(text, case)
+        for argument in family.arguments:
+            family.shape(argument, case)
+            if argument.kind == "scalar" and argument.name not in case.values:
+                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")
+
+
+def _check_names(family: "Family") -> None:
+    """Every name that is used must be there."""
     names = [v.name for v in family.variants]
     printed = [figure.case for v in family.variants for figure in v.published if figure.case]
+    arrays = [a.name for a in family.arguments if a.kind != "scalar"]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
@@ -32,22 +54,8 @@ def check_family(family: "Family") -> None:
             list(family.cases),
         ),
         ("variants.published.case", printed, list(family.cases)),
+        ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
     ):
         for name in wanted:
             if name not in known:
                 raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")
-    for variant in family.variants:
-        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
-            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
-        if not variant.file.is_file():
-            raise WarplogError(
-                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
-            )
-    check_claims(family.claims, family.name, names, family.cases, str(family.file))
-    for case in (*family.cases.values(), *family.check_cases.values()):
-        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
-            family.value(text, case)
-        for argument in family.arguments:
-            family.shape(argument, case)
-            if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")

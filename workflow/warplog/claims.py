@@ -11,7 +11,7 @@ from warplog.catalog import Family
 from warplog.claim import Claim
 from warplog.claim_formula import GPU_NAMES, SASS, Term
 from warplog.errors import WarplogError
-from warplog.figure_data import ORIGIN_COLUMNS, read_table
+from warplog.figure_files import ORIGIN_COLUMNS, read_table
 from warplog.quantities import Found, Quantities
 
 CONFIRMED, REFUTED, NOT_MEASURABLE = VERDICTS = ("confirmed", "refuted", "not_measurable")

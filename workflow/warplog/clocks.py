@@ -2,6 +2,7 @@
 
 import statistics
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class ClockState:
     """One look at a GPU; None for what it does not tell.
 
     power_kind: "instant", "average" (over about a second, as older drivers tell it), or "".
+    energy_j: what the board has used since the driver was loaded.
     """
 
     sm_mhz: int | None
@@ -39,6 +41,7 @@ class ClockState:
     temperature_c: int | None
     throttle_reasons: tuple[str, ...]
     idle: bool
+    energy_j: float | None = None
 
 
 def clock_state(uuid: str | None = None) -> ClockState | None:
@@ -56,6 +59,7 @@ def read(card: Card) -> ClockState:
     if reasons is None:
         reasons = card.ask("GetCurrentClocksThrottleReasons") or 0
     power_w, kind = _power(card)
+    energy_mj = card.ask("GetTotalEnergyConsumption")
     return ClockState(
         sm_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_SM")),
         memory_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_MEM")),
@@ -64,6 +68,7 @@ def read(card: Card) -> ClockState:
         temperature_c=card.ask("GetTemperature", card.constant("NVML_TEMPERATURE_GPU")),
         throttle_reasons=tuple(name for bit, name in THROTTLE_REASONS.items() if reasons & bit),
         idle=bool(reasons & _IDLE),
+        energy_j=None if energy_mj is None else energy_mj * _MILLI,
     )
 
 
@@ -85,7 +90,7 @@ class Sampler:
     def __init__(self, uuid: str | None = None, interval_s: float = 0.015) -> None:
         """uuid: the GPU to watch, by default the visible one."""
         self._uuid, self._interval_s = uuid, interval_s
-        self._states: list[ClockState] = []
+        self._states: list[tuple[float, ClockState]] = []  # with the host's monotonic clock
         self._stop = threading.Event()
         self._open = ExitStack()
         self._thread: threading.Thread | None = None
@@ -110,9 +115,19 @@ class Sampler:
         self._open.close()
 
     def _watch(self, card: Card) -> None:
-        self._states.append(read(card))
+        self._states.append((time.monotonic(), read(card)))
         while not self._stop.wait(self._interval_s):
-            self._states.append(read(card))
+            self._states.append((time.monotonic(), read(card)))
+
+    def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
+        """The looks between two moments of the monotonic clock, for a record: time_s counts from the first."""
+        seen = [(t - begin_s, state) for t, state in list(self._states) if begin_s <= t <= end_s]
+        told = ("sm_mhz", "power_w", "temperature_c", "energy_j")
+        return {
+            "time_s": [t for t, _ in seen],
+            **{name: [getattr(state, name) for _, state in seen] for name in told},
+            "throttle_reasons": [",".join(state.throttle_reasons) for _, state in seen],
+        }
 
     def result(self) -> dict[str, Any]:
         """What was seen, for a record; None where nothing was told.
@@ -121,7 +136,7 @@ class Sampler:
         power_kind; throttle_reasons: every one that was seen; state_samples: the number of looks.
         Looks at an idle GPU are left out, unless there are no others.
         """
-        states = list(self._states)
+        states = [state for _, state in list(self._states)]
         busy = [state for state in states if not state.idle] or states
         clocks = _told(state.sm_mhz for state in busy)
         powers = _told(state.power_w for state in busy)

@@ -1,6 +1,6 @@
 """The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -22,6 +22,23 @@ class Case:
 
     name: str
     values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How a family is measured, where not as a kernel between arrays in device memory is.
+
+    Attributes:
+        timing: "stream": launches queue up behind a block and hot ones are a graph, so that only GPU time counts;
+            "host": neither, for launchers that wait for the stream; the host's part of a launch counts too.
+        hot_seconds: least length of the hot run, whose clock and power are kept over time; None: the campaign's
+            length, and no more than medians.
+        profilers: those that see something of a launch.
+    """
+
+    timing: str = "stream"
+    hot_seconds: float | None = None
+    profilers: Sequence[str] = ("ncu", "nsys")
 
 
 @dataclass(frozen=True)

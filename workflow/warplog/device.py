@@ -28,13 +28,16 @@ __all__ = [
 _FP32_LANES = {(7, 5): 64, (8, 0): 64}
 _MOST_FP32_LANES = 128
 _LONGEST_SLUG = 48
+# Gbit/s of a PCIe lane in one direction by generation, line code subtracted (PCI Express base specification).
+_PCIE_LANE_GBIT = {1: 2.0, 2: 4.0, 3: 8 * 128 / 130, 4: 16 * 128 / 130, 5: 32 * 128 / 130, 6: 64 * 242 / 256}
 
 
 @dataclass(frozen=True)
 class Gpu:
     """A GPU, or the MIG instance of it that CUDA uses; 0 and None stand for what the driver does not tell.
 
-    max_sm_mhz and max_memory_mhz: the highest clocks; memory_bus_bits: width of the device-memory bus.
+    max_sm_mhz and max_memory_mhz: the highest clocks; memory_bus_bits: width of the device-memory bus;
+    pcie_generation and pcie_lanes: the best link that GPU and machine have in common.
     """
 
     slug: str
@@ -51,6 +54,8 @@ class Gpu:
     pci_bus_id: str
     max_memory_mhz: int = 0
     memory_bus_bits: int = 0
+    pcie_generation: int = 0
+    pcie_lanes: int = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -77,6 +82,7 @@ class Peaks:
     dram_gbytes_per_s_peak: float | None
     l2_mib: float | None
     source: str
+    pcie_gbytes_per_s_peak: float | None = None
 
 
 def detect() -> Gpu | None:
@@ -112,7 +118,7 @@ def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
 
     FP32: SMs x lanes x 2 (multiply and add) x highest SM clock. Device memory: 2 (both clock edges) x highest
     memory clock x bus width, as NVML counts the clock; checked against the data sheets of T4, A100 and
-    RTX 4090. A MIG instance is a part of its GPU, so no entry holds for it.
+    RTX 4090. A MIG instance is a part of its GPU, so no entry holds for it. PCIe: the link's, in one direction.
     """
     entry = table.get(gpu.slug, {})
     lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
@@ -127,6 +133,7 @@ def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
         fp32_tflops_peak=entry.get("fp32_tflops_peak", tflops),
         bf16_tflops_peak=entry.get("bf16_tflops_peak"),
         dram_gbytes_per_s_peak=entry.get("dram_gbytes_per_s_peak", gbytes),
+        pcie_gbytes_per_s_peak=_PCIE_LANE_GBIT.get(gpu.pcie_generation, 0.0) * gpu.pcie_lanes / 8 or None,
         l2_mib=entry.get("l2_mib"),
         source="; ".join(sources),
     )
@@ -186,6 +193,8 @@ def _describe(card: Card) -> Gpu:
         pci_bus_id=bus_id.decode() if isinstance(bus_id, bytes) else str(bus_id),
         max_memory_mhz=card.ask("GetMaxClockInfo", card.constant("NVML_CLOCK_MEM")) or 0,
         memory_bus_bits=card.ask("GetMemoryBusWidth") or 0,
+        pcie_generation=card.ask("GetMaxPcieLinkGeneration") or 0,
+        pcie_lanes=card.ask("GetMaxPcieLinkWidth") or 0,
     )
 
 

@@ -15,7 +15,8 @@ from warplog import bounds, decomposition, tabular
 from warplog.bounds import Bound
 from warplog.decomposition import Step
 from warplog.errors import WarplogError
-from warplog.figure_data import MAX_TABLE_BYTES, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import MAX_TABLE_BYTES
 from warplog.step_sentences import sentence
 from warplog.step_tables import bound_table, factor_table, state_table
 from warplog.tabular import plain

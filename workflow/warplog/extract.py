@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, TypeVar
 
-from warplog import hot_lines, sessions
+from warplog import hot_lines, launch_times, sessions
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, Evaluated, absent, evaluate
 from warplog.nsys_events import CASE, LAUNCH, launched_kernels, named, timeline_rows
@@ -20,8 +19,6 @@ from warplog.parsers.nsys_sqlite import NsysEvent
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_file, worst, write_json
 
 Row = dict[str, Any]
-_NSYS = "nsys_duration_us"
-_NSYS_KERNEL = "nsys_kernel_duration_us"
 _Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent)
 
 
@@ -85,8 +82,8 @@ def extract_variant(
     """Metric rows and hot source lines of all `cases`, and the timeline of nsys.
 
     ncu gives every metric of every kernel launch of a case; `launch` counts them from 0. nsys gives the time
-    of one launch of the variant (kernel "": its kernels, copies and memsets, summed) and of each of its
-    kernels or copies, medians over back-to-back launches.
+    of one launch of the variant (kernel "") and of each of its kernels or copies, medians over back-to-back
+    launches, and what hid its copies (see launch_times).
     Where a capture's record is not "ok", all of its metrics appear without a value, with that status.
 
     Raises:
@@ -95,7 +92,7 @@ def extract_variant(
     rows, lines = _ncu_rows(ncu_report, ncu_record, cases, sources)
     refused, captured = _split(cases if nsys_cases is None else nsys_cases, nsys_record)
     for case, (status, reason) in refused.items():
-        value = Evaluated(_NSYS, None, METRICS[_NSYS].unit, status, reason)
+        value = Evaluated(launch_times.WHOLE, None, METRICS[launch_times.WHOLE].unit, status, reason)
         rows.append(_row(case, "", 0, value, nsys_record))
     if not captured:
         return Evidence(tuple(rows), (), tuple(lines))
@@ -151,19 +148,14 @@ def _ncu_rows(
 
 
 def _nsys_rows(case: str, events: Sequence[NsysEvent], version: str) -> list[Row]:
-    """Medians over the launches; what runs several times in a launch counts with the sum."""
-    launches: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    launches: dict[str | None, list[NsysEvent]] = defaultdict(list)
     for event in events:
-        launches[str(named(event.ranges, LAUNCH))][event.name] += event.duration_ns * 1e-3
+        launches[named(event.ranges, LAUNCH)].append(event)
     source = {"tool": "nsys", "tool_version": version}
-    whole = median(sum(times.values()) for times in launches.values())
-    rows = [_row(case, "", 0, Evaluated(_NSYS, whole, METRICS[_NSYS].unit, "ok", ""), source)]
-    for number, name in enumerate(dict.fromkeys(event.name for event in events)):
-        own = median(times[name] for times in launches.values() if name in times)
-        rows.append(
-            _row(case, name, number, Evaluated(_NSYS_KERNEL, own, METRICS[_NSYS].unit, "ok", ""), source)
-        )
-    return rows
+    return [
+        _row(case, kernel, number, Evaluated(metric, value, METRICS[metric].unit, "ok", ""), source)
+        for kernel, number, metric, value in launch_times.of_case(list(launches.values()))
+    ]
 
 
 def _row(case: str, kernel: str, launch: int, value: Evaluated, source: Mapping[str, Any]) -> Row:

@@ -64,13 +64,13 @@ class FamilyPlan:
         return {"family_file": str(self.family.file), "variants": names, "gpu": self.gpu}
 
     def check_contract(self) -> str:
-        """Hash of what checking depends on: cases, tolerance and policy."""
-        family = self.family
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
+        """Hash of what checking depends on: cases, tolerance, policy, and where arrays live."""
+        family, memory = self.family, [dict(v.memory) for v in self.variants]
+        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"], memory)
 
     def time_contract(self) -> str:
         """Hash of what timing depends on: cases and policy."""
-        return sha256_of(_values(self.family.cases), self.settings["time"])
+        return sha256_of(_values(self.family.cases), self.settings["time"], self.family.measuring)
 
     def captured_cases(self) -> dict[str, list[str]]:
         """The cases that ncu captures, by variant."""

@@ -9,18 +9,10 @@ import numpy as np
 import pandas as pd
 
 from warplog.errors import WarplogError
+from warplog.figure_files import NEEDED, ORIGIN_COLUMNS, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-MAX_TABLE_BYTES = 512 * 1024**2
-ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
-NEEDED = {
-    "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
-    "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
-    "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
-    "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
-    "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
-    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
-}
+LATER = ("power_trace", "claims")  # tables without them are drawn without them
 
 
 @dataclass(frozen=True)
@@ -43,6 +35,7 @@ class FigureTables:
     timeline: pd.DataFrame
     variants: pd.DataFrame
     gpus: pd.DataFrame
+    power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
 
     @property
@@ -127,15 +120,23 @@ class FigureTables:
     def quantity(self) -> Quantity:
         """The unit that fits the family: GB/s left of the roofline's ridge, else GFLOP/s; time where neither.
 
-        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`; the intensity is the algorithm's.
+        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`, of device memory or of the bus (column
+        `limit` of `variants`); the intensity is the algorithm's.
         """
         rows = self.measurements[self.measurements["status"] == "ok"]
         rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
         flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
-        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak("dram_gbytes_per_s_peak")
+        limit = str(self.variants["limit"].iloc[0]) if "limit" in self.variants else "dram"
+        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
         below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
         if moved > 0 and (below_ridge or not flops > 0):
-            return Quantity("gbytes_per_s", "throughput", "GB/s", peak_bytes, "DRAM peak")
+            return Quantity(
+                "gbytes_per_s",
+                "throughput",
+                "GB/s",
+                peak_bytes,
+                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
+            )
         if flops > 0:
             tops = self.ceilings(float(rows["gflops"].max()))
             label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
@@ -193,8 +194,8 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
         WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
             them; they hold several GPUs and `gpu` names none of them.
     """
-    judged = ["claims"] if any((folder / f"claims.{s}").is_file() for s in ("parquet", "csv")) else []
-    tables = {name: read_table(folder, name) for name in (*TABLES, *judged)}
+    there = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
+    tables = {name: read_table(folder, name) for name in there}
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
@@ -209,35 +210,3 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
     if mine["variants"].empty:
         raise WarplogError(f"{folder}/variants: {gpu}: no variant of {family}; rebuild the tables")
     return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})
-
-
-def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """One of TABLES in `folder`; raises WarplogError where it is missing, too large or not what it should be."""
-    parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
-    path = parquet if parquet.is_file() else csv
-    if not path.is_file():
-        raise WarplogError(f"{parquet}: no such table; run the rule that builds results/tables")
-    if path.stat().st_size > MAX_TABLE_BYTES:
-        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {MAX_TABLE_BYTES} at most")
-    try:
-        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
-    except (ValueError, OSError) as error:
-        why = str(error).splitlines()[0]
-        raise WarplogError(f"{path}: not a readable table ({why}); rebuild it") from error
-    for column in table.select_dtypes("Int64"):
-        table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
-    missing = [column for column in NEEDED[name] if column not in table]
-    if missing:
-        raise WarplogError(f"{path}: lacks the column {missing[0]!r}; rebuild the tables")
-    return table
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
-    texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
-    texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
-    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]
-    table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
-    for column in set(texts) & set(table.columns):
-        table[column] = table[column].fillna("")
-    return table

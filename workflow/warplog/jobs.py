@@ -59,6 +59,7 @@ class Job:
             "folder": self.scratch,
             "settings": settings,
             "environment": self.gpu.environment,
+            "memory": {"": self.variant.memory},
         }
         return Task(**{**fields, **more})
 
@@ -132,12 +133,11 @@ def family_task(
 ) -> Task:
     """One task for several variants of a family; its cases are named `<variant>:<case>`."""
     first = parts[0][0]
-    libraries = {
-        f"{job.variant.name}:{c}": job.build_folder / "kernel.so" for job, cases in parts for c in cases
-    }
+    libraries = {f"{j.variant.name}:{c}": j.build_folder / "kernel.so" for j, cases in parts for c in cases}
     hashes = {job.variant.name: job.build["library_sha256"] for job, _ in parts}
+    more |= {"memory": {job.variant.name: job.variant.memory for job, _ in parts}, "libraries": libraries}
     scratch = first.scratch.with_name(f".{mode}.work")
-    task = first.task(mode, tuple(libraries), settings, libraries=libraries, folder=scratch, **more)
+    task = first.task(mode, tuple(libraries), settings, folder=scratch, **more)
     return replace(task, library_sha256=sha256_of(hashes))
 
 

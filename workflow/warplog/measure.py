@@ -22,7 +22,10 @@ class Measurement:
     ) -> None:
         self.job, self.stage, self.cases, self.refusal = job, stage, tuple(cases), refusal
         self.more = more
-        self.inputs_sha256 = sha256_of(stage, job.inputs_sha256, job.build, self.cases, refusal, more)
+        contract = (dict(job.variant.memory), job.family.measuring)
+        self.inputs_sha256 = sha256_of(
+            stage, job.inputs_sha256, job.build, self.cases, refusal, more, contract
+        )
 
     @property
     def runnable(self) -> tuple[str, ...]:

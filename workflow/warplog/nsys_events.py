@@ -1,5 +1,6 @@
 """What nsys saw, event by event: the timeline, and the kernels that a launch of a variant is made of."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from warplog.parsers.nsys_sqlite import NsysEvent, NsysKernel, NsysReport
 
 Row = dict[str, Any]
 CASE, LAUNCH = "case:", "launch:"
+_MOST_EVENTS = 1000  # of a case that a timeline keeps; a launch may be hundreds of copies and kernels
 
 
 def named(ranges: Iterable[str], prefix: str) -> str | None:
@@ -29,7 +31,7 @@ def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
         if (case := named(event.ranges, CASE)) in cases
     ]
     first = min((start for start, *_ in events), default=0)
-    return [
+    rows = [
         {
             "case": case,
             "name": event.short_name if isinstance(event, NsysKernel) else event.name,
@@ -37,9 +39,27 @@ def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
             "start_us": (start - first) * 1e-3,
             "duration_us": event.duration_ns * 1e-3,
             "stream": None if kind == "api" else event.stream,
+            "launch": _number(named(event.ranges, LAUNCH)),
         }
         for start, case, kind, event in sorted(events, key=lambda item: item[0])
     ]
+    return _of_first_launches(rows)
+
+
+def _of_first_launches(rows: Sequence[Row]) -> list[Row]:
+    """Of each case the rows of its first launches: at least one, then up to 1000 events."""
+    sizes = Counter((row["case"], row["launch"]) for row in rows)
+    taken: Counter[str] = Counter()
+    kept = set()
+    for (case, launch), size in sizes.items():
+        if taken[case] == 0 or taken[case] + size <= _MOST_EVENTS:
+            kept.add((case, launch))
+        taken[case] += size
+    return [row for row in rows if (row["case"], row["launch"]) in kept]
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def launched_kernels(case: str, events: Sequence[NsysEvent]) -> list[Row]:

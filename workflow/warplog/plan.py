@@ -15,10 +15,8 @@ from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
 from warplog.family_plan import FamilyPlan
 from warplog.records import sha256_file, sha256_of
-from warplog.selection import choose_cases, choose_families, choose_variants, typed
-
-FIGURES = Path("workflow/scripts/figures")
-TABLES = ("measurements", "metrics", "timeline", "lines", "library_kernels", "variants", "gpus", "published")
+from warplog.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
+from warplog.table_columns import TABLES
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Plan:
         live: whether measuring runs here; else `root` is the recorded campaign.
         root: results, or results/recorded/<name>: where check, time and extract records are read from.
         message: one line for the user: which GPU, live or recorded.
+        drawn: (family, figure) of all that is drawn.
     """
 
     settings: Mapping[str, Any]
@@ -43,6 +42,7 @@ class Plan:
     live: bool
     root: Path
     message: str
+    drawn: tuple[tuple[str, str], ...]
 
     def oracle(self) -> "Plan":
         """The same for the variants whose true answers are known (families with `probes`) instead."""
@@ -115,7 +115,7 @@ class Plan:
 
     def tables(self) -> tuple[str, ...]:
         """Names of the tables."""
-        return TABLES
+        return tuple(TABLES)
 
     def table_contract(self) -> str:
         """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
@@ -135,8 +135,7 @@ class Plan:
 
     def figures(self) -> list[str]:
         """The figures (PNG) of all families."""
-        names = sorted(p.stem for p in FIGURES.glob("[a-z]*.py"))
-        return [f"results/figures/{family}/{name}.png" for family in self.chosen for name in names]
+        return [f"results/figures/{family}/{name}.png" for family, name in self.drawn]
 
     def family_figures(self, wildcards: Any) -> list[str]:
         """The figures (PNG) of one family."""
@@ -196,6 +195,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     families = catalog.load([project / "kernels", *(Path(p) for p in settings["kernel_folders"])])
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
     cases = choose_cases(settings["cases"], families, chosen)
+    drawn = choose_figures(chosen, families)
     found = None if settings["mode"] == "recorded" else device.detect()
     live = settings["mode"] == "live" or found is not None
     root = layout.RESULTS
@@ -214,4 +214,4 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    return Plan(settings, families, chosen, cases, gpu, arch, live, root, message)
+    return Plan(settings, families, chosen, cases, gpu, arch, live, root, message, drawn)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
-from warplog.figure_data import read_table
+from warplog.figure_files import read_table
 from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
@@ -44,8 +44,8 @@ class Quantities:
             (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
             for row in measurements.to_dict("records")
         }
-        # nsys has durations only; where both tools looked at a launch, ncu's rows are meant.
-        metrics = metrics[metrics["tool"] != "nsys"]
+        # nsys numbers a launch's kernels in its own way: of it, only what holds for whole launches is meant.
+        metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
         self._metrics = {tuple(map(str, key)): rows for key, rows in groups}
         self._captured = {key[:3] for key in self._metrics if key[2]}

@@ -1,6 +1,7 @@
 """What of the catalogue the configuration chooses: families, variants, cases."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -8,6 +9,8 @@ import yaml
 from warplog.catalog import Family, Variant
 from warplog.errors import WarplogError
 from warplog.schema import suggest
+
+FIGURES = Path("workflow/scripts/figures")
 
 
 def typed(value: Any) -> Any:
@@ -76,3 +79,10 @@ def choose_cases(
 def captured(family: Family, cases: Collection[str]) -> list[str]:
     """The cases that profilers capture where these are timed: of them, and those that are never timed."""
     return [c for c in family.profile_cases if c in cases or c not in family.cases]
+
+
+def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> tuple[tuple[str, str], ...]:
+    """(family, figure) for each chosen family; one that a family names is drawn for such families only."""
+    figures = sorted(path.stem for path in FIGURES.glob("[a-z]*.py"))
+    special = {figure for family in families.values() for figure in family.figures}
+    return tuple((f, n) for f in chosen for n in figures if n not in special or n in families[f].figures)

@@ -29,6 +29,7 @@ class Task:
         cases: names of the family's cases; with `libraries` `<group>:<case>` (a variant's), or a setting's name.
         libraries: the library of each case, where one task is for several; `library_sha256` is of all of them.
         deadline: no case begins after this moment of time.monotonic(), the same clock in all processes.
+        memory: for each group of cases ("" without groups) the arrays in host memory, by the argument's name.
     """
 
     mode: str
@@ -42,6 +43,7 @@ class Task:
     timer: Path | None = None
     wrapper: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    memory: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"": {}})
     libraries: Mapping[str, Path] = field(default_factory=dict)
     deadline: float | None = None
 
@@ -234,6 +236,7 @@ def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
         "cases": cases,
         "journal": str(journal.path),
         "settings": dict(task.settings),
+        "memory": {group: dict(arrays) for group, arrays in task.memory.items()},
     }
 
 

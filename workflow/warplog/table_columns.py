@@ -1,40 +1,13 @@
 """The columns of the tables: type, unit and meaning of each. results/tables/columns.csv is written from here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column; `kind` is str, int, float or bool; `unit` is '' for names and ratios."""
-
-    kind: str
-    unit: str
-    meaning: str
-
-
-KEY: Mapping[str, Column] = {
-    "family": Column("str", "", "family of kernels"),
-    "variant": Column("str", "", "variant of the family"),
-    "case": Column("str", "", "problem; empty where the value holds for all of them"),
-}
-ORIGIN: Mapping[str, Column] = {
-    "gpu": Column("str", "", "slug of the GPU"),
-    "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
-    "origin": Column(
-        "str", "", "live: measured by this installation; recorded: taken from a recorded campaign"
-    ),
-    "campaign": Column("str", "", "name of the campaign"),
-}
-_STATUS: Mapping[str, Column] = {
-    "status": Column("str", "", "ok, or what went wrong (compile_error, wrong, crashed, timeout, …)"),
-    "reason": Column("str", "", "why the status is not ok; a remark where it is"),
-}
+from warplog.table_column import KEY, ORIGIN, STATUS, Column
 
 MEASUREMENTS: Mapping[str, Column] = {
     **KEY,
     "size": Column("int", "", "the family's size formula for this case: the x axis"),
-    **_STATUS,
+    **STATUS,
     "median_us": Column("float", "us", "median cold time: clean L2, empty interval subtracted"),
     "q1_us": Column("float", "us", "first quartile of the cold time"),
     "q3_us": Column("float", "us", "third quartile of the cold time"),
@@ -51,6 +24,14 @@ MEASUREMENTS: Mapping[str, Column] = {
     "power_w": Column("float", "W", "median board power while the case was timed"),
     "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed"),
     "throttle_reasons": Column("str", "", "throttle reasons seen while the case was timed"),
+    "hot_power_w": Column(
+        "float", "W", "mean board power over a long hot run, from its energy counter if any"
+    ),
+    "hot_sm_mhz": Column("float", "MHz", "mean SM clock over a long hot run"),
+    "energy_j": Column("float", "J", "board energy of one launch of a long hot run"),
+    "gflop_per_j": Column("float", "GFLOP/J", "the algorithm's FLOPs over energy_j"),
+    "pj_per_flop": Column("float", "pJ/FLOP", "energy_j over the algorithm's FLOPs"),
+    "tflops_per_ghz": Column("float", "TFLOP/s/GHz", "FLOP rate of a long hot run over its mean SM clock"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the median cold time"),
     "gbytes_per_s": Column("float", "GB/s", "compulsory traffic over the median cold time"),
     "ratio_to_baseline": Column(
@@ -63,7 +44,10 @@ MEASUREMENTS: Mapping[str, Column] = {
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold, summed over the launch's kernels"),
     "nsys_us": Column("float", "us", "nsys' median duration of back-to-back launches, kernels summed"),
     "agreement": Column(
-        "str", "", "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers"
+        "str",
+        "",
+        "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers; empty"
+        " where neither profiler measured the like: no capture, or times with the host's part",
     ),
     **ORIGIN,
     "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
@@ -78,7 +62,7 @@ METRICS: Mapping[str, Column] = {
     "metric": Column("str", "", "name in the metric registry"),
     "value": Column("float", "", "value in `unit`; missing where status is not ok"),
     "unit": Column("str", "", "unit of the value"),
-    **_STATUS,
+    **STATUS,
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
     **ORIGIN,
@@ -90,6 +74,18 @@ TIMELINE: Mapping[str, Column] = {
     "stream": Column("int", "", "CUDA stream"),
     "start_us": Column("float", "us", "start, from the first event of the capture"),
     "duration_us": Column("float", "us", "duration"),
+    "launch": Column("int", "", "number of the launch within the case, from 0; missing where not recorded"),
+    **ORIGIN,
+}
+POWER_TRACE: Mapping[str, Column] = {
+    **KEY,
+    "time_s": Column("float", "s", "time since the first launch of the hot run"),
+    "sm_mhz": Column("float", "MHz", "SM clock at that time"),
+    "power_w": Column("float", "W", "board power at that time"),
+    "temperature_c": Column("float", "degC", "GPU temperature at that time"),
+    "energy_j": Column("float", "J", "the board's energy counter at that time"),
+    "throttle_reasons": Column("str", "", "throttle reasons at that time"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the time of a launch at that time"),
     **ORIGIN,
 }
 LINES: Mapping[str, Column] = {
@@ -142,10 +138,11 @@ VARIANTS: Mapping[str, Column] = {
     "profile_cases": Column("str", "", "captured cases, comma separated"),
     "size_label": Column("str", "", "label of the x axis"),
     "title": Column("str", "", "title of the family"),
+    "limit": Column("str", "", "what bounds its bytes: dram, or pcie where they cross the bus"),
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
     "parameters": Column("str", "", "tile sizes and the like, as JSON"),
-    **_STATUS,
+    **STATUS,
     "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
     "static_shared_bytes": Column("int", "B", "most static shared memory of its kernels (ptxas)"),
     "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
@@ -161,6 +158,7 @@ GPUS: Mapping[str, Column] = {
     "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
     "bf16_tflops_peak": Column("float", "TFLOP/s", "bfloat16 peak of the tensor cores, without sparsity"),
     "dram_gbytes_per_s_peak": Column("float", "GB/s", "device-memory peak"),
+    "pcie_gbytes_per_s_peak": Column("float", "GB/s", "one direction of the link between host and GPU"),
     "l2_mib": Column("float", "MiB", "L2 cache"),
     "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
     "source": Column("str", "", "where the peaks come from"),
@@ -237,4 +235,5 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "variants": VARIANTS,
     "gpus": GPUS,
     "published": PUBLISHED,
+    "power_trace": POWER_TRACE,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from warplog.table_columns import KEY, ORIGIN, Column
+from warplog.table_column import KEY, ORIGIN, Column
 
 CLAIMS: Mapping[str, Column] = {
     "family": KEY["family"],

@@ -9,6 +9,7 @@ from warplog import published
 from warplog.build import source_fingerprint
 from warplog.catalog import Family, Variant
 from warplog.device import Gpu, Peaks
+from warplog.energy import of_run, trace_rows
 from warplog.records import Record
 from warplog.table_columns import TABLES
 from warplog.table_library import library_kernels
@@ -36,6 +37,7 @@ def make_rows(
             if variant.library:
                 key = {"family": name, "variant": variant.name, **source.labels()}
                 rows["library_kernels"] += ({**key, **row} for row in library_kernels(records.extract))
+            rows["power_trace"] += _traces(family, variant, cases[name], records, source)
             rows["timeline"] += (
                 {"family": name, "variant": variant.name, **event, **source.labels()}
                 for event in records.extract["timeline"]
@@ -139,6 +141,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "first_launch_us": found.get("first_launch_us"),
         "hot_us": hot["median_us"],
         "hot_rel_spread": hot["rel_spread"],
+        **of_run(found, family.value(family.flops, problem)),
         "power_w": found.get("power_w"),
         "temperature_c": found.get("temperature_c"),
         "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
@@ -147,8 +150,20 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
-        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, max(kernels, parts)),
+        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, max(kernels, parts))
+        if family.measuring.timing == "stream"
+        else "",
     }
+
+
+def _traces(
+    family: Family, variant: Variant, cases: tuple[str, ...], records: VariantRecords, source: Source
+) -> Iterator[Row]:
+    for found in records.time["cases"]:
+        if found["case"] in cases:
+            key = {"family": family.name, "variant": variant.name, "case": found["case"]}
+            flops = family.value(family.flops, family.cases[found["case"]])
+            yield from ({**key, **row, **source.labels()} for row in trace_rows(found, flops))
 
 
 def _duration(rows: list[Row], case: str, metric: str, tool: str) -> tuple[float | None, int]:
@@ -211,6 +226,7 @@ def _variant_row(
         "profile_cases": ",".join(family.profile_cases),
         "size_label": family.size_label,
         "title": family.title,
+        "limit": family.limit,
         "flops": family.value(family.flops, headline),
         "bytes": family.value(family.bytes_moved, headline),
         "parameters": json.dumps(dict(variant.parameters)),

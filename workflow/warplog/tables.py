@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
 from warplog.records import write_text
-from warplog.table_columns import TABLES, TUNE, Column
+from warplog.table_column import Column
+from warplog.table_columns import TABLES, TUNE
 from warplog.table_judged import CLAIMS, ORACLE
 from warplog.table_rows import Row
 

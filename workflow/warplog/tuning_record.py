@@ -9,7 +9,8 @@ from typing import Any
 from warplog import occupancy, tuned
 from warplog.errors import WarplogError
 from warplog.records import Record, write_json, write_text
-from warplog.table_columns import TUNE, Column
+from warplog.table_column import Column
+from warplog.table_columns import TUNE
 from warplog.tables import as_frame
 from warplog.tuning import CHECK_ROUNDS, LOOK_TIME, Search
 from warplog.tuning_finding import Finding

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
 

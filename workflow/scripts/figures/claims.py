@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, words
+from warplog.figure_data import FigureTables, words
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
 from warplog.figure_style import Look, new_figure, styled
 

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text
+from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     ON_PAPER,

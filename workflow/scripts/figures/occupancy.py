@@ -8,7 +8,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, text_column
 from warplog.figure_style import Look, new_figure, styled
 from warplog.metrics import occupancy_limiter

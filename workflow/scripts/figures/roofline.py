@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     LINE_IN,

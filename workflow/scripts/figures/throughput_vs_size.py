@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text, words
+from warplog.figure_data import FigureTables, gap_text, words
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     LINE_IN,
@@ -133,7 +134,7 @@ def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None
 def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     sizes = sorted(float(s) for s in data["size"].unique() if s > 0) or [1.0]
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sizes[:: max(1, len(sizes) // 9)]))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
@@ -147,6 +148,16 @@ def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: number(rate)))
     axes.grid(axis="y")
     sns.despine(ax=axes)
+
+
+def _apart(sizes: list[float]) -> list[float]:
+    """Those of the ascending sizes that can be written beside each other: a ninth of the axis apart."""
+    step = (sizes[-1] / sizes[0]) ** (1 / 9)
+    kept = sizes[:1]
+    for size in sizes[1:]:
+        if size >= kept[-1] * step * 0.999:
+            kept.append(size)
+    return kept
 
 
 def _short(size: float) -> str:

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables, gap_text
+from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
 

@@ -9,7 +9,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.figure_data import ORIGIN_COLUMNS, FigureTables
+from warplog.figure_data import FigureTables
+from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     FONT_PT,
     INK,

@@ -128,6 +128,15 @@ class DriverBackend:
         """Gives memory back; a lost context has none, so errors are of no interest."""
         self._driver.cuMemFree_v2(_Pointer(address))
 
+    def pin(self, host_address: int, size: int) -> None:
+        """Locks host memory into place and maps it for kernels under its own address."""
+        flags = 2  # CU_MEMHOSTREGISTER_DEVICEMAP
+        self._call("cuMemHostRegister_v2", ctypes.c_void_p(host_address), ctypes.c_size_t(size), flags)
+
+    def unpin(self, host_address: int) -> None:
+        """Undoes `pin`; errors are of no interest, as in `free`."""
+        self._driver.cuMemHostUnregister(ctypes.c_void_p(host_address))
+
     def _call(self, name: str, *arguments: Any) -> None:
         code = getattr(self._driver, name)(*arguments)
         if code:

@@ -1,4 +1,4 @@
-"""One problem in device memory: guarded arrays, packed launcher arguments, and the verdict on an answer."""
+"""One problem: guarded arrays in device or host memory, packed launcher arguments, and the verdict on an answer."""
 
 import ctypes
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from warplog.contract import Argument, Case
 # arithmetic produces (that is 0x7FFF..), so it also marks elements that were never written.
 GUARD_BYTES = 64 << 10
 GUARD_VALUE = 0xFF
+_PINNED_FLAGS = 2  # cudaHostAllocMapped: a kernel may use the address too
 
 SCALARS: Mapping[str, Any] = {
     "float32": ctypes.c_float,
@@ -43,14 +44,18 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 
 
 class GuardedArray:
-    """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16)."""
+    """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16).
 
-    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str) -> None:
-        self._xp = xp
+    Values go in and out as arrays of `xp`, wherever the array lies: device, pinned or pageable memory.
+    """
+
+    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device") -> None:
+        self._caller = xp
+        self._xp = xp if memory == "device" else np
         self._is_bfloat16 = dtype == "bfloat16"
-        self.dtype = xp.dtype("uint16" if self._is_bfloat16 else dtype)
+        self.dtype = np.dtype("uint16" if self._is_bfloat16 else dtype)
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
-        self._raw = xp.empty(self.nbytes + 2 * GUARD_BYTES, dtype=xp.uint8)
+        self._raw = _allocate(xp, self.nbytes + 2 * GUARD_BYTES, memory)
         self._raw[:] = GUARD_VALUE
         self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self.nbytes]
         self._values = self._body.view(self.dtype).reshape(shape)
@@ -66,10 +71,11 @@ class GuardedArray:
 
     def load(self) -> Any:
         """The array's values as float64."""
-        xp = self._xp
+        xp = self._caller
+        values = xp.asarray(self._values)
         if self._is_bfloat16:
-            return (self._values.astype(xp.uint32) << 16).view(xp.float32).astype(xp.float64)
-        return self._values.astype(xp.float64)
+            return (values.astype(xp.uint32) << 16).view(xp.float32).astype(xp.float64)
+        return values.astype(xp.float64)
 
     def holds(self, values: Any) -> bool:
         """Whether the array has exactly the bits that `store` of these values gives."""
@@ -78,6 +84,8 @@ class GuardedArray:
         return bool((self._body == wanted).all())
 
     def _encoded(self, values: Any) -> Any:
+        if self._xp is np and hasattr(values, "get"):
+            values = values.get()  # from the device to the host
         if not self._is_bfloat16:
             return values
         bits = self._xp.ascontiguousarray(values, dtype=self._xp.float32).view(self._xp.uint32)
@@ -106,16 +114,33 @@ class GuardedArray:
         return ""
 
 
-class Problem:
-    """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed."""
+def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
+    """`count` bytes in that memory; where `xp` is numpy there is no device, and all memory is the host's."""
+    if memory == "device":
+        return xp.empty(count, dtype=xp.uint8)
+    if memory == "pageable" or not hasattr(xp, "cuda"):
+        return np.empty(count, dtype=np.uint8)
+    # Not from CuPy's pool, which keeps what was given back: a case may want gigabytes.
+    pinned = xp.cuda.PinnedMemory(count, _PINNED_FLAGS)
+    return np.frombuffer(xp.cuda.PinnedMemoryPointer(pinned, 0), dtype=np.uint8, count=count)
 
-    def __init__(self, xp: ModuleType, family: Family, case: Case) -> None:
+
+class Problem:
+    """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed.
+
+    `memory` names the arrays that live in host memory, pinned or pageable.
+    """
+
+    def __init__(
+        self, xp: ModuleType, family: Family, case: Case, memory: Mapping[str, str] | None = None
+    ) -> None:
         self._xp = xp
         self.family = family
         self.case = case
+        self.memory = memory or {}
         self._reference = family.reference()
         self.arrays = {
-            a.name: GuardedArray(xp, family.shape(a, case), a.dtype)
+            a.name: GuardedArray(xp, family.shape(a, case), a.dtype, self.memory.get(a.name, "device"))
             for a in family.arguments
             if a.kind != "scalar"
         }

@@ -1,5 +1,6 @@
 """Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
 
+import time
 from typing import Any
 
 from warplog.device import Sampler
@@ -25,25 +26,29 @@ def time_case(
         LaunchFailed: the launcher or the device reports an error.
     """
     rule = StopRule(*(settings[k] for k in ("min_samples", "max_samples", "max_seconds", "rel_spread")))
+    traced_s = problem.family.measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
+    batch = cold_batch(warm.fastest_us)
     with Sampler() as sampler:
-        batch = cold_batch(warm.fastest_us)
         samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
-        launches, replays = hot_plan(estimate_us, settings["hot_seconds"])
+        launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
         hot = timer.hot(launcher, problem.arguments, launches, replays)
+        ended_s = time.monotonic()
     if wrong := _recheck(backend, launcher, problem):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
+    began_s = ended_s - sum(hot) * launches * 1e-6
     return {
         "status": "ok",
-        "reason": _remark(samples, rule, default_mhz),
+        "reason": _remark(samples, rule, default_mhz, timer.blocking),
         "warmup_launches": warm.launches,
         "first_launch_us": warm.first_us,
         "cold": _cold(samples, timer.empty_us, default_mhz),
         "hot": {**summarise(hot).as_record(hot), "launches": launches * replays},
         **sampler.result(),
+        **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
     }
 
 
@@ -68,12 +73,14 @@ def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dic
     }
 
 
-def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float) -> str:
+def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float, blocking: bool) -> str:
     remarks = []
     if len(samples) < rule.min_samples:
         remarks.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
     if discarded := unthrottled(samples, default_mhz)[1]:
         remarks.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
-    if waiting := sum(not s.blocked for s in samples):
+    if not blocking:
+        remarks.append("with the host's part of each launch")
+    elif waiting := sum(not s.blocked for s in samples):
         remarks.append(f"{waiting} samples not blocked: the launcher synchronises")
     return "; ".join(remarks)

@@ -9,6 +9,9 @@
 //   block                             a spin on a host flag, so that everything below is queued before it starts
 //   stamp, event, kernel, event, stamp   the stamps give the SM clock during the sample
 // The host then opens the flag. The same sequence without the kernel gives the empty interval, which timer.py subtracts.
+//
+// A launcher that waits for its stream would wait for the flag. For such ones there is a way without block and graph:
+// the stream is empty when the first event is recorded, and what the host does for the launch counts too.
 
 #include <cuda_runtime.h>
 
@@ -121,7 +124,7 @@ float mean_sm_mhz(Timer& t) {
 struct ColdSample {
     float event_us;  // between the two events, the empty interval included
     float sm_mhz;    // mean SM clock between the stamps; 0 = unknown
-    int blocked;     // 0 = the block gave up waiting, so that host time may be inside event_us
+    int blocked;     // 0 = not blocked, or the block gave up waiting: host time may be inside event_us
 };
 
 extern "C" int warplog_timer_destroy(Timer* t) {
@@ -187,8 +190,9 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
     return cudaSuccess;
 }
 
-// `launch` may be null: then the empty interval is measured.
-extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* arguments, int samples, ColdSample* out) {
+// `launch` may be null: then the empty interval is measured. Without `block` the launch begins on an idle stream.
+extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* arguments, int samples, ColdSample* out,
+                                  int block) {
     const size_t stamp_bytes = kSmIdLimit * sizeof(Stamp);
     for (int i = 0; i < samples; ++i) {
         TRY(cudaMemsetAsync(t->stamps_before, 0, stamp_bytes, t->stream));
@@ -196,9 +200,10 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         TRY(flush_l2_clean(*t));
         t->flags[0] = 0;
         t->flags[1] = 0;
-        block_stream<<<1, 1, 0, t->stream>>>(t->device_flags, t->device_flags + 1);
+        if (block) block_stream<<<1, 1, 0, t->stream>>>(t->device_flags, t->device_flags + 1);
         TRY(cudaGetLastError());
         TRY(stamp(*t, t->stamps_before));
+        if (!block) TRY(cudaStreamSynchronize(t->stream));
         TRY(cudaEventRecord(t->begin, t->stream));
         const int failed = launch != nullptr ? launch(arguments, t->stream) : 0;
         const cudaError_t recorded = cudaEventRecord(t->end, t->stream);
@@ -212,7 +217,7 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
         TRY(cudaMemcpy(t->before.data(), t->stamps_before, stamp_bytes, cudaMemcpyDeviceToHost));
         TRY(cudaMemcpy(t->after.data(), t->stamps_after, stamp_bytes, cudaMemcpyDeviceToHost));
-        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), t->flags[1] == 0};
+        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), block && t->flags[1] == 0};
     }
     return cudaSuccess;
 }
@@ -240,6 +245,21 @@ extern "C" int warplog_timer_hot(Timer* t, Launcher launch, const void* argument
     }
     TRY(cudaGraphExecDestroy(executable));
     return cudaGraphDestroy(graph);
+}
+
+// The same without a graph: `batches` times `launches` back to back, for launchers that cannot be captured.
+extern "C" int warplog_timer_batches(Timer* t, Launcher launch, const void* arguments, int launches, int batches,
+                                     float* out_us) {
+    for (int i = 0; i < batches; ++i) {
+        TRY(cudaEventRecord(t->begin, t->stream));
+        for (int j = 0; j < launches; ++j) TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
+        TRY(cudaEventRecord(t->end, t->stream));
+        TRY(cudaStreamSynchronize(t->stream));
+        float milliseconds = 0;
+        TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
+        out_us[i] = 1e3f * milliseconds / float(launches);
+    }
+    return cudaSuccess;
 }
 
 extern "C" const char* warplog_timer_error(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }

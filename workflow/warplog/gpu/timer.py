@@ -93,11 +93,15 @@ def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list
 class Timer:
     """The native timing core in this process's CUDA context.
 
+    Not `blocking`, it serves launchers that wait for their stream: neither is the stream blocked nor is there a
+    graph, and the host's part of a launch counts.
+
     Raises:
         WarplogError: the library cannot be loaded or the device refuses its buffers.
     """
 
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library: Path, blocking: bool = True) -> None:
+        self.blocking = blocking
         try:
             self._library = ctypes.CDLL(str(library.resolve()))
         except OSError as error:
@@ -131,13 +135,15 @@ class Timer:
         """Cold samples; of the empty interval where there is no launcher."""
         out = (_Sample * count)()
         function = launcher.function if launcher else None
-        self._call("cold", self._handle, function, ctypes.byref(arguments) if launcher else None, count, out)
+        packed = ctypes.byref(arguments) if launcher else None
+        self._call("cold", self._handle, function, packed, count, out, int(self.blocking))
         return [ColdSample(s.event_us, s.sm_mhz, bool(s.blocked)) for s in out]
 
     def hot(self, launcher: Launcher, arguments: Any, launches: int, replays: int) -> list[float]:
-        """Microseconds per launch of `replays` replays of a graph of `launches` launches."""
+        """Microseconds per launch of `replays` replays of a graph (or batches) of `launches` launches."""
         out = (ctypes.c_float * replays)()
-        self._call("hot", self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
+        how = "hot" if self.blocking else "batches"
+        self._call(how, self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
         return [float(v) for v in out]
 
     def _measure_empty(self) -> float:

@@ -1,5 +1,6 @@
 """Checks and then times one compiled setting after the other, on problems that are made once."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,26 @@ from warplog.gpu.timer import Timer
 
 
 class Tuner:
-    """The problems that all settings are given; `settings` are those of the task (see warplog.tuning)."""
+    """The problems that all settings are given; `settings` are those of the task (see warplog.tuning).
 
-    def __init__(self, backend: Backend, timer: Timer, family: Family, settings: dict[str, Any]) -> None:
+    `memory` names the arrays that live in host memory.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        timer: Timer,
+        family: Family,
+        settings: dict[str, Any],
+        memory: Mapping[str, str],
+    ) -> None:
+        def problems(cases: list[str]) -> list[Problem]:
+            return [Problem(backend.xp, family, family.case(name), memory) for name in cases]
+
         self._backend = backend
         self._timer = timer
         self._settings = settings
-        self._checked = [Problem(backend.xp, family, family.case(name)) for name in settings["check_cases"]]
-        self._timed = [Problem(backend.xp, family, family.case(name)) for name in settings["cases"]]
+        self._checked, self._timed = problems(settings["check_cases"]), problems(settings["cases"])
 
     def run(self, library: Path) -> dict[str, Any]:
         """Status, reason and, where all check cases passed, the times of each timed case.

@@ -65,11 +65,11 @@ class _Runner:
         if task["timer"]:
             from warplog.gpu.timer import Timer
 
-            self._timer = Timer(Path(task["timer"]))
+            self._timer = Timer(Path(task["timer"]), family.measuring.timing == "stream")
         if task["mode"] == "tune":
             from warplog.gpu.tune_setting import Tuner
 
-            self._tuner = Tuner(backend, self._timer, family, task["settings"])
+            self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
         self._launchers: dict[str, Launcher] = {}
 
     def facts(self) -> dict[str, Any]:
@@ -109,7 +109,8 @@ class _Runner:
     def _run(self, name: str) -> dict[str, Any]:
         settings, backend = self._task["settings"], self._backend
         launcher = self._launcher(name)
-        problem = Problem(backend.xp, self._family, self._family.case(name.rpartition(":")[2]))
+        variant, _, case = name.rpartition(":")
+        problem = Problem(backend.xp, self._family, self._family.case(case), self._task["memory"][variant])
         if self._task["mode"] == "check":
             from warplog.gpu.check_case import check_case
 

@@ -33,7 +33,7 @@ _TIME = (
     Metric("duration_us", "us", "lower", "time", ("gpu__time_duration.sum",), f.times(1e-3),
            "time of one launch under ncu, caches flushed before it"),
     Metric("nsys_duration_us", "us", "lower", "time", (), None,
-           "GPU time of one launch under nsys, all its kernels and copies, median of back-to-back launches"),
+           "time in which any kernel or copy of one launch ran under nsys, median of back-to-back launches"),
     Metric("nsys_kernel_duration_us", "us", "lower", "time", (), None,
            "time of one of the launch's kernels under nsys, median of back-to-back launches"),
     Metric("nsys_launches", "launch", None, "time", (), None, "launches of the kernel that nsys saw"),
@@ -42,6 +42,18 @@ _TIME = (
     Metric("sm_mhz_in_ncu", "MHz", None, "time",
            ("smsp__cycles_elapsed.avg.per_second|gpc__cycles_elapsed.avg.per_second",), f.times(1e-6),
            "SM clock while ncu measured: times compare only at equal clocks"),
+)
+_OVERLAP = (
+    Metric("wall_us", "us", "lower", "overlap", (), None,
+           "first start to last end of a launch that copies, under nsys"),
+    Metric("kernel_us", "us", None, "overlap", (), None, "of that, time in which a kernel ran"),
+    Metric("to_device_us", "us", None, "overlap", (), None, "time in which a copy to the device ran"),
+    Metric("to_host_us", "us", None, "overlap", (), None, "time in which a copy to the host ran"),
+    Metric("copy_us", "us", None, "overlap", (), None, "time in which any copy ran"),
+    Metric("copy_hidden_pct", "%", "higher", "overlap", (), None,
+           "share of the copies' time in which a kernel or a copy in the other direction ran too"),
+    Metric("longest_engine_pct", "%", "higher", "overlap", (), None,
+           "the busiest of kernels, copies to the device and to the host, in percent of wall_us"),
 )
 _LAUNCH = (
     Metric("grid_blocks", "block", None, "launch", ("launch__grid_size",), f.same, "blocks in the grid"),
@@ -202,5 +214,8 @@ _BUILD = (
 # fmt: on
 
 METRICS = MappingProxyType(
-    {m.name: m for m in (*_TIME, *_LAUNCH, *_OCCUPANCY, *_STALL, *_SHARED, *_MEMORY, *_COMPUTE, *_BUILD)}
+    {
+        m.name: m
+        for m in (*_TIME, *_OVERLAP, *_LAUNCH, *_OCCUPANCY, *_STALL, *_SHARED, *_MEMORY, *_COMPUTE, *_BUILD)
+    }
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
-from warplog.figure_data import MAX_TABLE_BYTES
+from warplog.figure_files import MAX_TABLE_BYTES
 from warplog.step_sentences import number as rounded
 from warplog.step_sentences import share_text
 from warplog.tabular import Table

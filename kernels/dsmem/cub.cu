@@ -1,0 +1,27 @@
+// cub: the baseline, cub::DeviceHistogram::HistogramEven.
+//
+// Idea         NVIDIA's own histogram of bins of equal width. More bins than it keeps in shared memory are counted in
+//              global memory, runs of equal keys together.
+// Expected     Near global_atomics with uniform keys, faster with skewed ones.
+// Cost         Temporary storage, allocated at the first launch and kept; a division or a comparison to find the bin.
+// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
+//              time.
+// Source       nvidia.github.io/cccl/unstable/cub (DeviceHistogram); D. Merrill.
+
+#include <cuda_runtime.h>
+
+#include <cub/device/device_histogram.cuh>
+
+#include "bins.cuh"
+#include "workspace.cuh"
+
+extern "C" int library_version() { return CUB_VERSION; }
+
+extern "C" int launch(const int* keys, unsigned* counts, int n, cudaStream_t stream) {
+    size_t bytes = 0;
+    void* memory = nullptr;
+    cudaError_t error = cub::DeviceHistogram::HistogramEven(memory, bytes, keys, counts, BINS + 1, 0, BINS, n, stream);
+    if (error == cudaSuccess) error = workspace(bytes, &memory);
+    if (error != cudaSuccess) return error;
+    return cub::DeviceHistogram::HistogramEven(memory, bytes, keys, counts, BINS + 1, 0, BINS, n, stream);
+}

@@ -1,0 +1,26 @@
+// global_atomics: every key is an atomic addition to the one histogram in global memory.
+//
+// Idea         65536 counts are 256 KiB, more than a block's shared memory holds on any GPU so far, so they lie where all
+//              blocks reach them: in L2, which carries the additions out.
+// Expected     L2's rate of atomics, a sector of 32 bytes for each key; slower still where keys are alike.
+// Cost         A launch that clears the counts before.
+// Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
+// Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.
+
+#include <cuda_runtime.h>
+
+#include "bins.cuh"
+
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+
+__global__ void __launch_bounds__(BLOCK)
+    dsmem_global_atomics(const int* __restrict__ keys, unsigned* counts, unsigned n) {
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) atomicAdd(&counts[keys[i]], 1u);
+}
+
+extern "C" int launch(const int* keys, unsigned* counts, int n, cudaStream_t stream) {
+    clear<<<BINS / CLEAR_THREADS, CLEAR_THREADS, 0, stream>>>(counts);
+    dsmem_global_atomics<<<(n - 1) / BLOCK + 1, BLOCK, 0, stream>>>(keys, counts, n);
+    return cudaGetLastError();
+}

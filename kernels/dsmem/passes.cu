@@ -1,0 +1,48 @@
+// passes: a block counts only the bins of its part in shared memory, so that each part goes over all keys.
+//
+// Idea         What does not fit a block's shared memory at once is counted in PARTS passes, side by side: the blocks of
+//              part p leave out all keys but those of its BINS / PARTS bins. Atomics stay within the SM, and only the
+//              sums of each block go to global memory.
+// Expected     PARTS times the reading of keys, most of it from L2 where they fit; shared atomics for 1 / PARTS of them.
+// Cost         Each key is loaded and looked at PARTS times.
+// Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
+// Source       V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007 (bins in parts).
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "bins.cuh"
+
+constexpr int PART = BINS / PARTS;
+
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(PARTS * PART == BINS && PART * 4 <= 48 * 1024, "whole parts, which fit static shared memory");
+
+__global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ keys, unsigned* counts, unsigned n) {
+    __shared__ unsigned mine[PART];
+    for (int bin = threadIdx.x; bin < PART; bin += BLOCK) mine[bin] = 0;
+    __syncthreads();
+    const unsigned first = blockIdx.y * PART, step = gridDim.x * BLOCK;
+#pragma unroll 4
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) {
+        const unsigned bin = keys[i] - first;  // beyond PART for a key of another part, also below it
+        if (bin < PART) atomicAdd(&mine[bin], 1u);
+    }
+    __syncthreads();
+    for (int bin = threadIdx.x; bin < PART; bin += BLOCK)
+        if (mine[bin] > 0) atomicAdd(&counts[first + bin], mine[bin]);
+}
+
+extern "C" int launch(const int* keys, unsigned* counts, int n, cudaStream_t stream) {
+    int device = 0, sms = 0, per_sm = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, dsmem_passes, BLOCK, 0);
+    if (error != cudaSuccess) return error;
+    const int blocks = std::min((n - 1) / BLOCK + 1, std::max(1, sms * per_sm / PARTS));
+    clear<<<BINS / CLEAR_THREADS, CLEAR_THREADS, 0, stream>>>(counts);
+    dsmem_passes<<<dim3(blocks, PARTS), BLOCK, 0, stream>>>(keys, counts, n);
+    return cudaGetLastError();
+}

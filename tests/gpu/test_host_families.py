@@ -1,0 +1,130 @@
+"""Experiments that are not one kernel, on a real GPU: host memory, copies behind kernels, long runs, clusters."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog import build, capture, device, extract, measure, toolchain
+from warplog.catalog import load_family
+from warplog.defaults import DEFAULTS
+from warplog.energy import of_run
+from warplog.jobs import Job
+from warplog.records import Record, read_json
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+FAMILIES = ("transfer", "overlap", "power", "quantization", "dsmem")
+VARIANTS = [(f, v.name) for f in FAMILIES for v in load_family(KERNELS / f / "family.yaml").variants]
+QUICK = {**DEFAULTS["time"], "max_samples": 12, "max_seconds": 0.4, "hot_seconds": 0.05}
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the timing core."""
+    toolchain.ensure("cuda")
+    toolchain.ensure("gpu")
+    place = tmp_path_factory.mktemp("host_families")
+    build.build_timer(toolchain.find("nvcc"), device.detect().arch, place / "timer.so")
+    return place
+
+
+def job(folder: Path, family: str, variant: str, stage: str, settings: dict[str, object]) -> Job:
+    """A job of the variant, which is built where it is not yet."""
+    contract, gpu = load_family(KERNELS / family / "family.yaml"), device.detect()
+    place = folder / family / variant
+    if not (place / "record.json").is_file():
+        tools = (toolchain.find("nvcc"), toolchain.find("cuobjdump"))
+        build.build_variant(contract, contract.variant(variant), gpu.arch, *tools, place)
+    return Job(
+        family=contract,
+        variant=contract.variant(variant),
+        gpu=gpu,
+        build_folder=place,
+        record=folder / f"{family}.{variant}.{stage}.json",
+        scratch=folder / "work",
+        settings=settings,
+        tools={},
+        commit="",
+        content_sha256="",
+    )
+
+
+def checked(folder: Path, family: str, variant: str) -> Path:
+    """The record of a passed check."""
+    made = job(folder, family, variant, "check", {"rounds": 1, "timeout_s": 60})
+    if not made.record.is_file():
+        measure.check_variant(made)
+    record = read_json(made.record, "record")
+    if record["status"] in ("unsupported", "skipped"):
+        pytest.skip(record["reason"])
+    assert (record["status"], record["reason"]) == ("ok", "")
+    return made.record
+
+
+def timed(folder: Path, family: str, variant: str, case: str) -> Record:
+    check = checked(folder, family, variant)
+    made = job(folder, family, variant, "time", QUICK)
+    record = measure.time_variant(made, check, folder / "timer.so", (case,))
+    assert (record["status"], record["reason"]) == ("ok", "")
+    return record["cases"][0]
+
+
+@pytest.mark.parametrize(("family", "variant"), VARIANTS)
+def test_every_variant_is_right(folder: Path, family: str, variant: str) -> None:
+    checked(folder, family, variant)
+
+
+def test_pinned_copies_are_faster_than_pageable_ones_and_rows_say_how_they_were_timed(folder: Path) -> None:
+    pinned, pageable = (timed(folder, "transfer", f"to_device_{m}", "16Mi") for m in ("pinned", "pageable"))
+    assert pinned["cold"]["median_us"] < pageable["cold"]["median_us"]
+    assert "host's part" in pinned["reason"]
+    assert pinned["cold"]["not_blocked"] == pinned["cold"]["samples"]
+    assert pinned["seconds"] < 30, "a copy of pageable memory must not wait for a blocked stream"
+    assert pinned["hot"]["median_us"] == pytest.approx(pinned["cold"]["median_us"], rel=0.3)
+
+
+def test_streams_of_a_launcher_are_timed_behind_the_block_and_in_a_graph(folder: Path) -> None:
+    one, three = (timed(folder, "overlap", v, "16Mi") for v in ("sequential", "three_streams"))
+    assert one["cold"]["not_blocked"] == three["cold"]["not_blocked"] == 0
+    assert three["cold"]["median_us"] < 0.8 * one["cold"]["median_us"]
+    assert three["hot"]["median_us"] < 0.8 * one["hot"]["median_us"]
+
+
+def test_nsys_shows_what_hid_the_copies(folder: Path) -> None:
+    nsys = toolchain.find("nsys")
+    if nsys.path is None:
+        pytest.skip(f"no nsys: {nsys.remedy}")
+    hidden = {}
+    for variant in ("sequential", "three_streams"):
+        check = checked(folder, "overlap", variant)
+        made = job(folder, "overlap", variant, "nsys", DEFAULTS["profile"])
+        capture.capture_nsys([made], [check], nsys, [("64Mi",)])
+        record = read_json(made.record, "record")
+        assert record["status"] == "ok", record["reason"]
+        report = made.record.parent / record["report"]
+        lost = {"tool": "ncu", "status": "skipped", "reason": "n/a", "tool_version": "", "cases": []}
+        rows = extract.extract_variant(None, report, lost, record, ("64Mi",)).rows
+        found = {r["metric"]: r["value"] for r in rows if r["tool"] == "nsys" and r["kernel"] == ""}
+        hidden[variant] = found["copy_hidden_pct"]
+        assert found["wall_us"] >= max(found[n] for n in ("kernel_us", "to_device_us", "to_host_us"))
+    assert hidden["sequential"] < 1
+    assert hidden["three_streams"] > 50
+
+
+def test_a_long_hot_run_keeps_clock_power_and_energy(folder: Path) -> None:
+    found = timed(folder, "power", "tensor_cores", "8192-random")
+    trace = found["trace"]
+    assert trace["time_s"][-1] - trace["time_s"][0] > 1
+    assert len(trace["time_s"]) > 30
+    told = of_run(found, 2 * 8192.0**3)
+    assert told["hot_power_w"] > 0
+    assert told["hot_power_w"] == pytest.approx(found["power_w"], rel=0.5)
+    assert 0.01 < told["pj_per_flop"] < 1000
+
+
+def test_a_block_more_than_a_wave_costs_a_wave(folder: Path) -> None:
+    if device.detect().sms != 132:
+        pytest.skip("the family's cases stand at the waves of 132 SMs")
+    full, more = (timed(folder, "quantization", "tile_128", case) for case in ("16896", "16897"))
+    assert more["cold"]["median_us"] > 1.6 * full["cold"]["median_us"]

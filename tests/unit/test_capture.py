@@ -1,0 +1,37 @@
+"""What is not captured, and what the record says of it, without any profiler."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from host_family import make_job
+from warplog import capture, measure
+from warplog.contract import Measuring
+from warplog.records import read_json
+from warplog.toolchain import Tool
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+SETTINGS = {"ncu": True, "nsys": True, "metrics": "lean", "launches": 3, "timeout_s": 20}
+
+
+@pytest.mark.parametrize(
+    ("profilers", "status", "words"),
+    [
+        (["nsys"], "skipped", "n/a: what this family measures is no kernel"),
+        (["ncu", "nsys"], "missing", "not found"),
+    ],
+)
+def test_ncu_has_nothing_to_see_where_the_family_says_so(
+    tmp_path: Path, profilers: list[str], status: str, words: str
+) -> None:
+    checked = make_job(tmp_path, RIGHT)
+    measure.check_variant(checked)
+    family = replace(checked.family, measuring=Measuring(profilers=profilers))
+    job = replace(checked, family=family, record=tmp_path / "ncu.json", settings=SETTINGS)
+    missing = Tool("ncu", None, None, "install it")
+    capture.capture_ncu([job], [checked.record], missing, [("64",)])
+    record = read_json(job.record, "record")
+    assert (record["status"], record["cases"][0]["status"]) == (status, status)
+    assert words in record["reason"]
+    assert record["report"] == ""

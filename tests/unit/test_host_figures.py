@@ -1,0 +1,188 @@
+"""The figures of single families: copies behind kernels, power over time, tiles and waves."""
+
+import importlib.util
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figure_tables import ORIGIN, _measured, _row, _tables, _variant, vector_add
+from warplog import figure_style
+from warplog.catalog import load_family
+from warplog.intervals import of_launch
+
+ROOT = Path(__file__).parents[2]
+ENGINES = ("Host-to-Device", "kernel", "Device-to-Host")
+STREAMS = {"sequential": (1, 1), "three_streams": (3, 24)}
+SMS = 132
+
+
+def module(name):
+    path = ROOT / "workflow/scripts/figures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def drawn(name, tables):
+    made = module(name)
+    figure = made.draw(made.data(tables), figure_style.look(tables))
+    figure.draw_without_rendering()
+    return figure
+
+
+def words(figure):
+    found = [text.get_text() for axes in figure.axes for text in axes.texts]
+    return found + [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+@pytest.fixture(scope="module")
+def pipelines():
+    """Three launches of each variant, engines of 5 ms; the second launch is the longest, the third the median."""
+    rows, counters, events, variants = [], [], [], []
+    for order, (name, (streams, pieces)) in enumerate(STREAMS.items()):
+        variants.append(_variant("overlap", name, order, "", not order, "64Mi", "64Mi", 2))
+        for launch, slower in enumerate((1.0, 1.2, 1.1)):
+            free, engine = [0.0] * streams, dict.fromkeys(ENGINES, 0.0)
+            spans = {name: [] for name in ENGINES}
+            for piece in range(pieces):
+                for what in ENGINES:
+                    start = max(free[piece % streams], engine[what])
+                    free[piece % streams] = engine[what] = end = start + 5000.0 * slower / pieces
+                    spans[what].append((start, end))
+                    kind = "kernel" if what == "kernel" else "memcpy"
+                    events.append({"family": "overlap", "variant": name, "case": "64Mi", "kind": kind,
+                                   "name": "work" if what == "kernel" else what, "stream": piece % streams,
+                                   "start_us": start + 1e5 * launch, "duration_us": end - start,
+                                   "launch": launch, **ORIGIN})  # fmt: skip
+        found = of_launch(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
+        key = {"family": "overlap", "variant": name, "case": "64Mi"}
+        counters += [
+            key | _row("", 0, metric, value, False) | {"tool": "nsys"} for metric, value in found.items()
+        ]
+        rows.append(
+            _measured("overlap", name, "64Mi", 2**26, 1e11, 2**29, 1e11 / found["wall_us"] / 1e3, "ok")
+        )
+    return replace(_tables(rows, counters, [], variants, "sequential"), timeline=pd.DataFrame(events))
+
+
+def test_overlap_shows_the_launch_of_median_wall_time_by_engine(pipelines):
+    rows = module("overlap").data(pipelines)
+    one = rows[rows["variant"] == "sequential"]
+    assert list(one["engine"]) == list(ENGINES)
+    assert list(one["start_us"]) == pytest.approx([0, 5500, 11000])
+    three = rows[rows["variant"] == "three_streams"]
+    assert three.groupby("engine").size().to_dict() == dict.fromkeys(ENGINES, 24)
+    assert one["longest_engine_pct"].iloc[0] == pytest.approx(100 / 3)
+    assert three["longest_engine_pct"].iloc[0] == pytest.approx(100 * 24 / 26)
+    assert {"16.5 ms", "33.3 %", "92.3 %"} <= set(words(drawn("overlap", pipelines)))
+
+
+def test_copies_across_the_bus_are_measured_by_its_peak():
+    tables = vector_add()
+    gpus = tables.gpus.assign(pcie_gbytes_per_s_peak=63.0)
+    slow = tables.measurements.assign(gbytes_per_s=50.0, gflops=0.0)
+    over = replace(tables, gpus=gpus, measurements=slow, variants=tables.variants.assign(limit="pcie"))
+    quantity = over.quantity()
+    assert (quantity.column, quantity.peak, quantity.peak_label) == ("gbytes_per_s", 63.0, "PCIe peak")
+    assert replace(over, variants=tables.variants).quantity().peak_label == "DRAM peak"
+
+
+def test_overlap_lanes_do_not_share_a_place(pipelines):
+    bars = [p for p in drawn("overlap", pipelines).axes[0].patches if p.get_height() < 0.5]
+    places = {round(p.get_y(), 3) for p in bars}
+    assert len(bars) == 3 + 72
+    assert len(places) == 2 * len(ENGINES)
+
+
+def test_overlap_without_numbered_launches_takes_all_events(pipelines):
+    older = replace(pipelines, timeline=pipelines.timeline.drop(columns="launch"))
+    assert len(module("overlap").data(older)) == 3 * (3 + 72)
+
+
+@pytest.fixture(scope="module")
+def traces():
+    """cublas has two cases traced: random data at the power limit, zeros far below; `plain` has none."""
+    rows, trace, variants = [], [], []
+    for order, name in enumerate(("plain", "cublas")):
+        variants.append(_variant("power", name, order, "", name == "cublas", "8192-random", "8192-random", 2))
+        for case, watts, mhz in (("8192-random", 700.0, 1500.0), ("8192-zeros", 350.0, 1980.0)):
+            rows.append(
+                _measured("power", name, case, 8192, 2 * 8192**3, 6 * 8192**2, 700e3 * mhz / 1980, "ok")
+            )
+            rows[-1]["pj_per_flop"] = watts / (700 * mhz / 1980) if name == "cublas" else np.nan
+            if name == "cublas":
+                trace += [{"family": "power", "variant": name, "case": case, "time_s": i * 0.02, "sm_mhz": mhz,
+                           "power_w": watts, "temperature_c": 50.0, "energy_j": watts * i * 0.02,
+                           "throttle_reasons": "", "gflops": 7e5 * mhz / 1980, **ORIGIN}
+                          for i in range(100)]  # fmt: skip
+    return replace(_tables(rows, [], [], variants, "cublas"), power_trace=pd.DataFrame(trace))
+
+
+def test_power_trace_draws_a_line_per_case_and_the_energy_below(traces):
+    figure = drawn("power_trace", traces)
+    clock, power, speed, energy = figure.axes
+    assert [line.get_ydata()[0] for line in power.lines] == [700, 350]
+    assert [line.get_ydata()[0] for line in clock.lines] == [1500, 1980]
+    assert speed.lines[1].get_ydata()[0] == pytest.approx(700)
+    assert [bar.get_height() for bar in energy.patches] == pytest.approx([700 / (700 * 1500 / 1980), 0.5])
+    assert {"8192-random", "8192-zeros", "1.32", "0.500"} <= set(words(figure))
+
+
+def test_power_trace_names_variants_without_one(traces):
+    rows = module("power_trace").data(traces)
+    assert list(rows.loc[rows["variant"] == "plain", "gap"]) == ["no trace was kept"]
+    assert "plain: no trace was kept" in drawn("power_trace", traces).get_supxlabel().replace("\n", " ")
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """The family's own cases, timed as if tiles and waves were all there is: 100 us a wave."""
+    family = load_family(ROOT / "kernels/quantization/family.yaml")
+    rows, counters, variants = [], [], []
+    for order, v in enumerate(family.variants):
+        text = {"parameters": json.dumps(dict(v.parameters)), "size_label": family.size_label}
+        named = _variant("quantization", v.name, order, "", v.name == family.baseline, "16896", "16896", 3)
+        variants.append(named | text)
+        tile, per_sm = v.parameters["BM"], v.parameters["BLOCKS_PER_SM"]
+        for case in family.cases.values():
+            m, n = int(case.values["M"]), int(case.values["N"])
+            blocks = np.ceil(m / tile) * np.ceil(n / v.parameters["BN"])
+            us = 100.0 * np.ceil(blocks / (SMS * per_sm))
+            flops = family.value(family.flops, case)
+            rows.append(_measured("quantization", v.name, case.name, m, flops, 4 * m, flops / us / 1e3, "ok"))
+        key = {"family": "quantization", "variant": v.name, "case": "16896"}
+        grid = np.ceil(16896 / tile) * 128 / v.parameters["BN"]
+        told = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}
+        told |= {"occupancy_limit_shared_memory_blocks": per_sm}
+        counters += [key | _row("gemm", 0, metric, value, False) for metric, value in told.items()]
+    return _tables(rows, counters, [], variants, "tile_128")
+
+
+def test_waves_predict_what_only_waves_make(steps):
+    rows = module("quantization").data(steps)
+    assert "33x33" not in set(rows["case"]), "another kind of case"
+    assert rows["predicted_us"].to_numpy() == pytest.approx(rows["median_us"].to_numpy())
+    by_case = rows[rows["variant"] == "tile_128"].set_index("case")
+    assert by_case.loc["16896", "waves"] == 1
+    assert by_case.loc["16897", "blocks"] == 133
+    assert by_case.loc["16897", "median_us"] == 2 * by_case.loc["16896", "median_us"]
+    assert rows.loc[rows["variant"] == "tile_32", "blocks_per_sm"].iloc[0] == 1
+    two = rows[rows["variant"] == "tile_128_two_blocks"].set_index("case")
+    assert two.loc["33792", "waves"] == 1
+    small = rows[rows["variant"] == "tile_32"].set_index("case")
+    assert small.loc["129", "blocks"] == 5 * 4, (
+        "four columns of tiles, as the counters of a captured case say"
+    )
+
+
+def test_quantization_tells_blocks_and_needs_no_counters(steps):
+    assert "tile_128, 1 block an SM" in words(drawn("quantization", steps))
+    uncounted = replace(steps, metrics=steps.metrics.iloc[:0])
+    rows = module("quantization").data(uncounted)
+    assert rows["predicted_us"].isna().all()
+    assert "tile_128" in words(drawn("quantization", uncounted))

@@ -1,0 +1,54 @@
+"""Interval arithmetic against counting ticks, and what it says of launches whose overlap is known."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from warplog.intervals import busy, common, of_launch, union
+
+
+def ticks(intervals):
+    """The ticks of 0..200 that an interval covers."""
+    return {t for start, end in intervals for t in range(start, end)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_intervals_agree_with_counted_ticks(seed):
+    rng = np.random.default_rng(seed)
+    some, others = (
+        [(int(s), int(s + d)) for s, d in zip(rng.integers(0, 150, n), rng.integers(0, 40, n), strict=True)]
+        for n in rng.integers(0, 12, 2)
+    )
+    assert busy(some) == len(ticks(some))
+    assert common(some, others) == common(others, some) == len(ticks(some) & ticks(others))
+    joined = union(some)
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(joined))
+
+
+def test_engines_that_take_turns_hide_nothing():
+    found = of_launch(kernels=[(10, 22)], to_device=[(0, 10)], to_host=[(22, 30)])
+    assert found["wall_us"] == 30
+    assert (found["kernel_us"], found["to_device_us"], found["to_host_us"]) == (12, 10, 8)
+    assert found["copy_us"] == 18
+    assert found["copy_hidden_pct"] == 0
+    assert found["longest_engine_pct"] == pytest.approx(40)
+
+
+def test_a_full_pipeline_is_as_long_as_its_longest_engine_and_two_pieces():
+    pieces = range(10)
+    to_device = [(10 * i, 10 * i + 10) for i in pieces]
+    kernels = [(10 * i + 10, 10 * i + 20) for i in pieces]
+    to_host = [(10 * i + 20, 10 * i + 30) for i in pieces]
+    found = of_launch(kernels, to_device, to_host)
+    assert found["wall_us"] == 120
+    assert found["longest_engine_pct"] == pytest.approx(100 * 100 / 120)
+    assert found["copy_hidden_pct"] == pytest.approx(90), "the first piece in and the last one out are bare"
+    assert found["copy_us"] == 120
+
+
+def test_copies_in_both_directions_hide_each_other():
+    found = of_launch([], [(0, 10)], [(4, 14)])
+    assert found["copy_us"] == 14
+    assert found["copy_hidden_pct"] == pytest.approx(60)
+    assert found["kernel_us"] == 0

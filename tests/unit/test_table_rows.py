@@ -1,0 +1,74 @@
+"""What a long hot run and a host-timed family leave in the tables."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host_family import make_family
+from test_energy import found
+from warplog import device, table_rows
+from warplog.contract import Measuring
+from warplog.device import Gpu
+from warplog.table_columns import TABLES
+from warplog.table_records import Source, VariantRecords
+from warplog.tables import as_frame
+
+GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
+CAMPAIGN = {"gpu_name": "NVIDIA H200", "campaign": "test"}
+
+
+@pytest.fixture
+def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The tables of the host family, timed once with a trace and once without, nsys beside."""
+    family = make_family(tmp_path)
+    times = dict.fromkeys(("q1_us", "q3_us", "min_us", "max_us", "mean_us", "median_us"), 1400.0)
+    cold = {**times, "samples": 12, "rel_spread": 0.01, "empty_us": 1.0, "sm_mhz": 1900.0}
+    traced = found(lambda t: 600.0 * t)
+    traced["hot"]["rel_spread"] = 0.01
+    cases: list[dict[str, Any]] = [
+        {"case": "64", "status": "ok", "reason": "", "cold": cold, **traced},
+        {"case": "1000", "status": "ok", "reason": "", "cold": cold, "hot": traced["hot"]},
+    ]
+    nsys = {"case": "64", "kernel": "", "launch": 0, "metric": "nsys_duration_us", "value": 700.0, "unit": "us",
+            "status": "ok", "reason": "", "tool": "nsys", "tool_version": "1"}  # fmt: skip
+    ok = {"status": "ok", "reason": ""}
+    records = VariantRecords(
+        build=ok, check={**ok, "cases": []}, time={**ok, "cases": cases},
+        extract={**ok, "rows": [nsys], "timeline": [], "lines": []},
+    )  # fmt: skip
+    monkeypatch.setattr(table_rows, "read_records", lambda *_: records)
+
+    def make(measuring: Measuring) -> dict[str, list[dict[str, Any]]]:
+        changed = replace(family, measuring=measuring, flops="4000000000")
+        source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
+        peaks = device.peaks(GPU, {})
+        chosen = {"scale": changed.variants}
+        return table_rows.make_rows(source, {"scale": changed}, {"scale": ("64", "1000")}, chosen, GPU, peaks)
+
+    return make
+
+
+def test_a_trace_is_a_table_and_its_energy_stands_beside_the_times(rows_of) -> None:
+    rows = rows_of(Measuring(hot_seconds=2))
+    first, second = rows["measurements"]
+    assert first["hot_power_w"] == pytest.approx(600)
+    assert first["energy_j"] == pytest.approx(600 * 1333e-6)
+    assert first["pj_per_flop"] == pytest.approx(600 * 1333e-6 / 4e9 * 1e12)
+    assert "energy_j" not in second
+    trace = rows["power_trace"]
+    assert {(r["family"], r["variant"], r["case"], r["gpu"]) for r in trace} == {
+        ("scale", "right", "64", "h200")
+    }
+    assert len(trace) == 100
+    frame = as_frame(trace, TABLES["power_trace"], "power_trace")
+    assert frame["gflops"].iloc[0] == pytest.approx(4 / 1333e-6)
+    assert len(as_frame(rows["measurements"], TABLES["measurements"], "measurements")) == 2
+
+
+@pytest.mark.parametrize(
+    ("timing", "expected"), [("stream", "disagree: hot 1333 us, nsys 700 us"), ("host", "")]
+)
+def test_times_with_the_hosts_part_are_not_compared_with_a_profilers(rows_of, timing, expected) -> None:
+    assert rows_of(Measuring(timing=timing))["measurements"][0]["agreement"] == expected

@@ -1,0 +1,84 @@
+"""How a case is timed: how long the hot run lasts, what is kept of it, and what the row says of its way."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fake_driver
+from fake_driver import H200
+from host_family import make_job
+from warplog.contract import Measuring
+from warplog.defaults import DEFAULTS
+from warplog.gpu.backend import Launcher, NumpyBackend
+from warplog.gpu.problem import Problem
+from warplog.gpu.time_case import time_case
+from warplog.gpu.timer import ColdSample, WarmUp
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+LAUNCH_US = 1000.0
+
+
+class FakeTimer:
+    """A kernel of one millisecond; the hot run sleeps a little, so that the sampler sees something."""
+
+    empty_us = 1.0
+
+    def __init__(self, blocking: bool) -> None:
+        self.blocking = blocking
+        self.hot_plan = (0, 0)
+
+    def warm_up(self, *_: object) -> WarmUp:
+        return WarmUp(3, 5000.0, LAUNCH_US)
+
+    def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
+        return [ColdSample(LAUNCH_US + 1, 1900.0, self.blocking)] * count
+
+    def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
+        time.sleep(0.1)
+        self.hot_plan = (launches, replays)
+        return [LAUNCH_US] * replays
+
+
+@pytest.fixture
+def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Times the host family with its contract changed; returns the result and the timer."""
+    fake_driver.install(monkeypatch, H200 | {"GetTotalEnergyConsumption": 5_000_000})
+
+    def run(measuring: Measuring, blocking: bool = True) -> tuple[dict[str, object], FakeTimer]:
+        job = make_job(tmp_path, RIGHT)
+        backend, timer = NumpyBackend(), FakeTimer(blocking)
+        family = replace(job.family, measuring=measuring)
+        problem = Problem(backend.xp, family, family.case("64"))
+        launcher = Launcher(job.build_folder / "kernel.so", backend)
+        return time_case(backend, launcher, timer, problem, dict(DEFAULTS["time"]), 1980), timer
+
+    return run
+
+
+def test_a_usual_case_keeps_no_trace_and_the_campaign_sets_the_length(timed) -> None:
+    result, timer = timed(Measuring())
+    launches, replays = timer.hot_plan
+    assert 0.2 <= launches * replays * LAUNCH_US * 1e-6 < 0.3
+    assert "trace" not in result
+    assert result["reason"] == ""
+
+
+def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:
+    result, timer = timed(Measuring(hot_seconds=1.5))
+    launches, replays = timer.hot_plan
+    assert launches * replays * LAUNCH_US * 1e-6 >= 1.5
+    trace = result["trace"]
+    assert len(trace["time_s"]) >= 3
+    assert trace["time_s"] == sorted(trace["time_s"])
+    assert 0 <= trace["time_s"][0] <= trace["time_s"][-1] <= launches * replays * LAUNCH_US * 1e-6
+    assert set(trace["energy_j"]) == {5000.0}
+    assert set(trace["sm_mhz"]) == {1755}
+    assert {len(column) for column in trace.values()} == {len(trace["time_s"])}
+
+
+def test_the_row_says_that_the_hosts_part_counts(timed) -> None:
+    result, _ = timed(Measuring(timing="host"), blocking=False)
+    assert result["reason"] == "with the host's part of each launch"
+    assert result["cold"]["not_blocked"] == result["cold"]["samples"]

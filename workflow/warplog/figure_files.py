@@ -1,0 +1,51 @@
+"""Tables as files: Parquet or CSV, bounded in size, with the columns that readers need."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from warplog.errors import WarplogError
+
+MAX_TABLE_BYTES = 512 * 1024**2
+ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
+NEEDED = {
+    "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
+    "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
+    "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
+    "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
+    "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
+    "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
+    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+}
+
+
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """One of TABLES in `folder`; raises WarplogError where it is missing, too large or not what it should be."""
+    parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
+    path = parquet if parquet.is_file() else csv
+    if not path.is_file():
+        raise WarplogError(f"{parquet}: no such table; run the rule that builds results/tables")
+    if path.stat().st_size > MAX_TABLE_BYTES:
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {MAX_TABLE_BYTES} at most")
+    try:
+        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
+    except (ValueError, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise WarplogError(f"{path}: not a readable table ({why}); rebuild it") from error
+    for column in table.select_dtypes("Int64"):
+        table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
+    missing = [column for column in NEEDED[name] if column not in table]
+    if missing:
+        raise WarplogError(f"{path}: lacks the column {missing[0]!r}; rebuild the tables")
+    return table
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
+    texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
+    texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
+    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]
+    table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    for column in set(texts) & set(table.columns):
+        table[column] = table[column].fillna("")
+    return table
