@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <mutex>
-#include <string>
 
 // Internal to each shared object that includes this: were it shared, two baselines loaded into one process would have
 // one handle, with the math mode of whichever came first.
@@ -47,14 +46,13 @@ struct Library {
     cudaError_t error = NOT_FOUND;
 };
 
-// `stem` is libcublas.so or libcublasLt.so.
-inline void* open_library(const char* stem) {
-    const std::string names[] = {std::string(stem) + ".13", std::string(stem) + ".12", stem};
-    for (const std::string& name : names)  // a copy in this process comes first: two in one would be two versions
-        if (void* found = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD)) return found;
-    for (const std::string& name : names)
-        if (void* found = dlopen(name.c_str(), RTLD_LAZY)) return found;
-    std::fprintf(stderr, "cublas: no %s.13 or .12 found: install cuBLAS, or import cupy.cublas first\n", stem);
+inline void* open_library() {
+    constexpr const char* names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
+    for (const char* name : names)  // a copy in this process comes first: two in one process would be two versions
+        if (void* found = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return found;
+    for (const char* name : names)
+        if (void* found = dlopen(name, RTLD_LAZY)) return found;
+    std::fprintf(stderr, "cublas: no libcublas.so.13 or .12 found: install cuBLAS, or import cupy.cublas first\n");
     return nullptr;
 }
 
@@ -67,7 +65,7 @@ bool look_up(void* object, const char* symbol, Function& function) {
 
 inline Library load() {
     Library library;
-    void* object = open_library("libcublas.so");
+    void* object = open_library();
     if (!object) return library;
     const bool complete = look_up(object, "cublasCreate_v2", library.create) &&
                           look_up(object, "cublasSetMathMode", library.set_math_mode) &&

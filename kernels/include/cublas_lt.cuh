@@ -53,7 +53,7 @@ struct Library {
 
 inline Library load() {
     Library library;
-    void* object = cublas::open_library("libcublasLt.so");
+    void* object = cublas::open_library();  // dlsym looks into what cuBLAS itself is linked with, too: its cublasLt
     if (!object) return library;
     const bool complete = cublas::look_up(object, "cublasLtCreate", library.create) &&
                           cublas::look_up(object, "cublasLtMatmulDescCreate", library.create_operation) &&
