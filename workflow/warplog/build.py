@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from warplog import addresses
 from warplog.catalog import Family, Variant
 from warplog.contract import Argument
 from warplog.errors import WarplogError
@@ -60,7 +61,8 @@ def build_variant(
 
 def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
     library, log = folder / "kernel.so", folder / "compile.log"
-    done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
+    with addresses.fixed():
+        done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
     if "No space left on device" in done.output_tail:
         raise WarplogError(f"{folder}: the disk is full; free space and run again")
     if not done.ok:

@@ -8,7 +8,7 @@ RESULTS = Path("results")
 RECORDED = RESULTS / "recorded"
 # Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
 _CODE: Mapping[str, tuple[str, ...]] = {
-    "build": ("build.py", "parsers/ptxas.py", "parsers/sass.py"),
+    "build": ("build.py", "addresses.py", "parsers/ptxas.py", "parsers/sass.py"),
     "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
     "sanitize": ("sanitize.py", "gpu/sanitize_case.py", "gpu/backend.py", "parsers/sanitizer.py"),
     "time": (

@@ -1,0 +1,34 @@
+"""Programs are started at fixed addresses inside, and as ever afterwards."""
+
+import subprocess
+
+import pytest
+
+from warplog import addresses
+
+
+def personality() -> int:
+    return int(subprocess.run(["cat", "/proc/self/personality"], capture_output=True, check=True).stdout, 16)
+
+
+def test_inside_addresses_are_fixed_and_afterwards_as_before() -> None:
+    before = personality()
+    with addresses.fixed() as done:
+        if not done:
+            pytest.skip("this container forbids personality(2)")
+        assert personality() == before | 0x0040000
+    assert personality() == before
+
+
+def test_an_error_inside_puts_them_back() -> None:
+    before = personality()
+    with pytest.raises(KeyError), addresses.fixed():
+        raise KeyError
+    assert personality() == before
+
+
+def test_where_it_is_forbidden_programs_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses.ctypes, "CDLL", lambda _: type("C", (), {"personality": lambda *_: -1})())
+    with addresses.fixed() as done:
+        assert done is False
+        assert personality() >= 0
