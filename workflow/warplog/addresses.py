@@ -1,7 +1,8 @@
 """Programs that run at the same addresses each time: ptxas 13 orders some kernels by addresses.
 
 Seen with CUDA 13.0: one source, compiled eight times in one folder, gave three different loops, and one with fixed
-addresses. Two builds of one source would differ in speed for no reason that its author could see.
+addresses. Two builds of one source would differ in speed for no reason that its author could see. In another folder
+the code may still differ: names of internal symbols hold a hash of the path, and ptxas orders by names, too.
 """
 
 import ctypes
