@@ -178,3 +178,25 @@ def test_stop_ends_the_program_before_its_time(tmp_path):
     assert done.timed_out
     assert done.seconds < 300
     assert done.output_tail == "enough\n"
+
+
+def test_an_interruption_while_a_program_starts_waits_until_it_has_an_owner(monkeypatch, tmp_path):
+    pid = tmp_path / "pid"
+    start = process._start
+
+    def interrupted_start(*arguments):
+        child = start(*arguments)
+        pid.write_text(str(child.pid))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        return child
+
+    monkeypatch.setattr(process, "_start", interrupted_start)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(python("import time; time.sleep(600)"), timeout_s=LONG)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_until(lambda: not is_running(int(pid.read_text())))

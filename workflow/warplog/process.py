@@ -6,14 +6,13 @@ import re
 import select
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
+from warplog.interruption import Deferred, termination_raises
 from warplog.transcript import Transcript
 
 _POLL_S = 0.05
@@ -123,7 +122,7 @@ def run(
         OSError: the log cannot be written.
     """
     start = time.monotonic()
-    with Transcript(log) as output, _termination_raises():
+    with Transcript(log) as output, termination_raises(), Deferred() as deferred:
         try:
             child = _start(command, env, cwd)
         except OSError as error:
@@ -132,6 +131,7 @@ def run(
             return Completed(code, "", False, time.monotonic() - start, output.tail())
         timed_out = False
         try:
+            deferred.release()
             timed_out = not _follow(child, output, start + timeout_s, stop)
         finally:
             _end(child, output, gently=timed_out)
@@ -222,23 +222,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return ""
-
-
-@contextmanager
-def _termination_raises() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, so that the program is not left running."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, _frame: object) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    mine = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in mine:
-        signal.signal(number, leave)
-    try:
-        yield
-    finally:
-        for number in mine:
-            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,53 @@
+"""Put on PYTHONPATH as sitecustomize: a machine whose GPU is the host, for runs of the live workflow without one.
+
+Kernels are C functions over `struct A* a`, compiled with cc; the timing core is a stand-in with the host's clock.
+"""
+
+import subprocess
+from dataclasses import replace
+
+from unit.host_family import HEADER, STRUCT, make_timer
+
+from warplog import build, device, jobs, toolchain
+from warplog.records import sha256_file, write_json
+
+GPU = device.Gpu(
+    "host", "pretended GPU", "none-at-all", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, ""
+)
+
+
+def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
+    """build.build_variant for C functions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source, library = folder / "launcher.c", folder / "kernel.so"
+    body = variant.file.read_text()
+    source.write_text(
+        f"{HEADER}{STRUCT}int warplog_launch(const struct A* a, void* stream) {{ {body} return 0; }}\n"
+    )
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    for name in ("kernel.sass", "compile.log"):
+        (folder / name).write_text("")
+    record = {
+        **{"schema": 1, "stage": "build", "family": family.name, "variant": variant.name, "arch": arch},
+        **{"status": "ok", "reason": "", "origin": "live", "parameters": {}, "command": [], "seconds": 0.0},
+        "source_sha256": build.source_fingerprint(variant),
+        "library_sha256": sha256_file(library),
+        "tools": {"nvcc": "", "cuobjdump": ""},
+        "kernels": [],
+    }
+    write_json(folder / "record.json", record, "record")
+    return record
+
+
+def build_timer(nvcc, arch, output):
+    """build.build_timer with the stand-in."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    make_timer(output.parent).rename(output)
+
+
+_make_jobs = jobs.make_jobs
+jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
+device.detect = lambda: GPU
+toolchain.ensure = lambda *_: None
+build.build_variant = build_variant
+build.build_timer = build_timer

@@ -1,0 +1,116 @@
+"""The live workflow from launcher to worklog, with real scripts and workers, on a machine whose GPU is the host."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from unit.host_family import REFERENCE, YAML
+
+PROJECT = Path(__file__).parents[2]
+CONFIG = (
+    *("kernel_folders=[host]", "families=scale", "campaign=host"),
+    'profile={"ncu": false, "nsys": false}',
+    'time={"max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
+)
+BODY = 'FILE* f = fopen("{log}", "a"); fputs("{name}\\n", f); fclose(f); {work}'
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "deadly": "abort();"}
+
+
+def snakemake(place: Path, *arguments: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
+    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests'}"
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments]
+    done = subprocess.run(
+        [*command, "--config", *CONFIG], cwd=place, capture_output=True, text=True, check=False,
+        timeout=200, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    return done.stdout + done.stderr
+
+
+def write(place: Path, name: str, work: str) -> None:
+    text = BODY.format(log=place / "launched", name=name, work=work)
+    (place / "host" / "scale" / f"{name}.cu").write_text(text)
+
+
+def launched(place: Path) -> set[str]:
+    """Who was launched since the last question."""
+    log = place / "launched"
+    names = set(log.read_text().split()) if log.is_file() else set()
+    log.unlink(missing_ok=True)
+    return names
+
+
+def measured(place: Path) -> pd.DataFrame:
+    return pd.read_parquet(place / "results" / "tables" / "measurements.parquet")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one family of C functions, after the main command."""
+    place = tmp_path_factory.mktemp("host")
+    for name in ("workflow", "kernels", "config", "profiles"):
+        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "Snakefile", place)
+    (place / "site").mkdir()
+    shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
+    family = place / "host" / "scale"
+    family.mkdir(parents=True)
+    entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(VARIANTS)[1:])
+    (family / "family.yaml").write_text(YAML.rstrip() + "\n" + entries)
+    (family / "reference.py").write_text(REFERENCE)
+    for name, work in VARIANTS.items():
+        write(place, name, work)
+    (place / "said").write_text(snakemake(place))
+    return place
+
+
+def test_right_kernels_have_times_and_bad_ones_a_status(place: Path) -> None:
+    table = measured(place).set_index(["variant", "case"])
+    assert set(table["origin"]) == {"live"}
+    for name, status in (("right", "ok"), ("slow", "ok"), ("bad", "wrong"), ("deadly", "crashed")):
+        assert set(table.loc[name, "status"]) == {status}, name
+    assert (table.loc[["right", "slow"], "median_us"] > 0).all()
+    assert table.loc[["bad", "deadly"], "median_us"].isna().all()
+    said = (place / "said").read_text()
+    assert "live on pretended GPU" in said
+    assert "check   scale/right  odd  ok" in said
+
+
+def test_page_figures_and_runs_come_out(place: Path) -> None:
+    results = place / "results"
+    for name in ("worklog/scale.html", "figures/scale/ladder.png", "tables/claims.csv", "mlflow.db"):
+        assert (results / name).stat().st_size > 0
+    record = json.loads((results / "profile" / "host" / "scale" / "right.ncu.json").read_text())
+    assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
+
+
+def test_second_run_does_nothing(place: Path) -> None:
+    assert "Nothing to be done" in snakemake(place)
+
+
+def test_an_edited_kernel_is_measured_again_and_no_other(place: Path) -> None:
+    launched(place)
+    checks = place / "results" / "check" / "host" / "scale"
+    kept = (checks / "slow.json").read_bytes()
+    write(place, "bad", RIGHT)
+    snakemake(place, "tables")
+    assert launched(place) == {"bad"}
+    assert (checks / "slow.json").read_bytes() == kept
+    assert set(measured(place).set_index("variant").loc["bad", "status"]) == {"ok"}
+    assert "Nothing to be done" in snakemake(place, "tables")
+
+
+def test_a_lost_record_is_made_again_alone(place: Path) -> None:
+    launched(place)
+    record = place / "results" / "time" / "host" / "scale" / "right.json"
+    record.unlink()
+    snakemake(place, str(record.relative_to(place)))
+    assert launched(place) == {"right"}
+    assert record.is_file()
