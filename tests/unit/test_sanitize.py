@@ -46,6 +46,7 @@ RACE = """\
 =========     and Read access at scale(float *)+0xc0 in scale.cu:30 [32 hazards]
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
+RACE_LINE = "========= Error: Race reported between Write access at k(float *)+0xb0 in k.cu:8\\\\n"
 COPY = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
 
@@ -57,9 +58,9 @@ def job_of(tmp_path, monkeypatch):
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
-    def make(body):
-        job = make_job(tmp_path, body)
-        return type(job)(**{**vars(job), "backend": "driver", "settings": settings()})
+    def make(body, folder=tmp_path):
+        job = make_job(folder, body)
+        return type(job)(**{**vars(job), "backend": "cupy", "settings": settings()})
 
     return make
 
@@ -70,6 +71,14 @@ def tool(tmp_path):
     path.write_text(TOOL.format(folder=tmp_path))
     path.chmod(0o755)
     return Tool("compute-sanitizer", path, "2025.3.1", "")
+
+
+def named(job, name, folder):
+    """The job under another variant's name, with its inputs known."""
+    variant = replace(job.family.variants[0], name=name)
+    record = folder / "records" / f"{name}.json"
+    scratch = record.with_name(f".{name}.work")
+    return replace(job, variant=variant, record=record, scratch=scratch, inputs_sha256="known")
 
 
 def settings(**changes):
@@ -209,3 +218,60 @@ def test_a_record_cannot_call_a_tool_clean_that_counted_errors(job_of, tool):
 
 def test_nothing_recorded_is_said():
     assert "needs a GPU" in sanitize.summary([])
+
+
+COUNTED = 'FILE* f = fopen("{log}", "a"); fprintf(f, "{name} %d\\n", (int)getpid()); fclose(f); '
+
+
+def family(job_of, folder, bodies):
+    """Jobs of several variants that note their name and process at each launch."""
+    jobs = []
+    for name, body in bodies.items():
+        place = folder / name
+        place.mkdir(exist_ok=True)
+        job = job_of(COUNTED.format(log=folder / "launched", name=name) + body, place)
+        jobs.append(named(job, name, folder))
+    return jobs
+
+
+def launches(folder):
+    """Names and processes since the last question."""
+    log = folder / "launched"
+    lines = log.read_text().split("\n")[:-1] if log.is_file() else []
+    log.unlink(missing_ok=True)
+    return {line.split()[0] for line in lines}, {line.split()[1] for line in lines}
+
+
+def test_clean_variants_share_a_process_for_each_tool(job_of, tool, tmp_path):
+    jobs = family(job_of, tmp_path, {"one": COPY, "two": COPY})
+    sanitize.sanitize_family(jobs, tool)
+    names, processes = launches(tmp_path)
+    assert (names, len(processes)) == ({"one", "two"}, len(sanitize.TOOLS))
+    assert [read_json(job.record, "record")["status"] for job in jobs] == ["ok", "ok"]
+
+
+def test_a_finding_is_laid_at_the_door_of_its_variant(job_of, tool, tmp_path):
+    # The pretended racecheck complains where the kernel said so.
+    said = f'FILE* g = fopen("{tmp_path}/racecheck.txt", "w"); fputs("{RACE_LINE}", g); fclose(g); '
+    hush = f'remove("{tmp_path}/racecheck.txt"); '
+    jobs = family(job_of, tmp_path, {"good": hush + COPY, "racy": said + COPY})
+    sanitize.sanitize_family(jobs, tool)
+    found = {job.variant.name: read_json(job.record, "record") for job in jobs}
+    assert {name: check(record, "racecheck")["status"] for name, record in found.items()} == {
+        "good": "ok",
+        "racy": "finding",
+    }
+
+
+def test_a_crash_of_one_leaves_the_others_clean(job_of, tool, tmp_path):
+    jobs = family(job_of, tmp_path, {"good": COPY, "deadly": "abort();"})
+    sanitize.sanitize_family(jobs, tool)
+    found = {job.variant.name: read_json(job.record, "record")["status"] for job in jobs}
+    assert found == {"good": "ok", "deadly": "crashed"}
+
+
+def test_what_is_of_the_same_inputs_is_not_looked_at_again(job_of, tool, tmp_path):
+    sanitize.sanitize_family(family(job_of, tmp_path, {"one": COPY, "two": COPY}), tool)
+    launches(tmp_path)
+    sanitize.sanitize_family(family(job_of, tmp_path, {"one": COPY, "two": COPY + "a->y[0] = 0;"}), tool)
+    assert launches(tmp_path)[0] == {"two"}

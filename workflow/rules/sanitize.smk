@@ -1,25 +1,29 @@
 # compute-sanitizer over every variant, on request: `snakemake sanitize`.
 
 
-rule sanitize_variant:
-    input:
-        build=plan.build_record,
-        library=plan.library,
-        campaign="results/campaign/{gpu}.json",
-        reference=plan.reference,
-        code=plan.code("sanitize"),
-    output:
-        "results/sanitize/{gpu}/{family}/{variant}.json",
-    log:
-        "results/logs/sanitize/{gpu}/{family}/{variant}.log",
-    resources:
-        gpu=1,
-    params:
-        family_file=plan.family_file,
-        contract=plan.check_contract,
-        settings=plan.settings["sanitize"],
-    script:
-        "../scripts/sanitize_variant.py"
+for family in plan.measured():
+
+    rule:
+        name:
+            f"sanitize_{family.name}"
+        input:
+            builds=family.builds(),
+            libraries=family.libraries(),
+            campaign=family.campaign(),
+            reference=family.reference(),
+            code=plan.code("sanitize"),
+        output:
+            update(family.records("sanitize")),
+        log:
+            family.log("sanitize"),
+        resources:
+            gpu=1,
+        params:
+            **family.job(),
+            contract=family.check_contract(),
+            settings=plan.settings["sanitize"],
+        script:
+            "../scripts/sanitize_family.py"
 
 
 rule list_findings:

@@ -1,18 +1,20 @@
-"""Stage sanitize: compute-sanitizer's four tools over a variant's small check cases; findings become rows."""
+"""Stage sanitize: compute-sanitizer's four tools over the small check cases of variants; findings become rows."""
 
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
-from warplog.jobs import Job, Refusal, refuse_build
+from warplog.jobs import Job, Refusal, family_task, refuse_build
 from warplog.parsers import sanitizer
-from warplog.records import SCHEMA_VERSION, Record, worst, write_json
-from warplog.supervise import discard, run_cases
+from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of, worst, write_json
+from warplog.supervise import Task, discard, run_cases
 from warplog.toolchain import Tool
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -21,19 +23,69 @@ _NOT_HERE = "Device not supported"
 _MOST_LOG_BYTES = 64 << 20
 
 
-def sanitize_variant(job: Job, tool: Tool) -> Record:
-    """One process per tool over all small cases; the record's status is that of the worst tool.
+class _Part:
+    """One variant: the small cases that it supports, and why it is not looked at."""
 
-    A variant need not have passed its check: a wrong kernel is what one looks for.
+    def __init__(self, job: Job, tool: Tool) -> None:
+        self.job = replace(job, backend="driver")  # CuPy's own kernels would be checked, too
+        small = tuple(c for c in job.family.check_cases if _is_small(job, c))
+        self.cases = job.fitting(small)
+        self.refusal = refuse_build(job.build) or _refuse(job, tool, small)
+        self.inputs_sha256 = sha256_of(
+            "sanitize", job.inputs_sha256, job.build, small, self.refusal, tool.version
+        )
+        self.checks: list[Record] = []
+
+
+def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
+    """The records of all variants; the status of one is that of its worst tool.
+
+    One process per tool has all variants. Where it finds anything, each variant gets a process of its own, so
+    that the finding has an owner. A variant need not have passed its check: a wrong kernel is what one looks
+    for. A record of the same inputs is left alone.
 
     Raises:
         WarplogError: the worker failed for a reason of its own.
     """
-    cases = tuple(c for c in job.family.check_cases if _is_small(job, c))
-    refusal = refuse_build(job.build) or _refuse(job, tool, cases)
-    checks = [_check(job, tool, name, job.fitting(cases), refusal) for name in job.settings["tools"]]
-    status = worst(check["status"] for check in checks)
-    bad = [check for check in checks if check["status"] == status != "ok"]
+    parts = [_Part(job, tool) for job in jobs]
+    for part in parts:
+        if part.job.is_fresh(part.inputs_sha256):
+            os.utime(part.job.record)
+    stale = [part for part in parts if not part.job.is_fresh(part.inputs_sha256)]
+    runnable = [part for part in stale if part.refusal is None]
+    for name in jobs[0].settings["tools"]:
+        begin = time.monotonic()
+        clean = len(runnable) > 1 and _all_clean(runnable, tool, name)
+        seconds = (time.monotonic() - begin) / max(len(runnable), 1)
+        for part in stale:
+            if clean and part.refusal is None:
+                part.checks.append(_entry(part.job, name, "ok", "", seconds, sanitizer.Report((), 0)))
+            else:
+                part.checks.append(_check(part, tool, name))
+    for part in stale:
+        _write(part, tool)
+
+
+def sanitize_variant(job: Job, tool: Tool) -> Record:
+    """sanitize_family for one variant; its record."""
+    sanitize_family([job], tool)
+    record: Record = read_json(job.record)
+    return record
+
+
+def _all_clean(parts: Sequence[_Part], tool: Tool, name: str) -> bool:
+    """Whether one process over all variants came to its end and found nothing."""
+    first = parts[0].job
+    pairs = [(part.job, part.cases) for part in parts]
+    task = family_task(pairs, "sanitize", {"tool": name}, wrapper=command(tool, name))
+    status, _, _ = _run(first, task)
+    return status == "ok"
+
+
+def _write(part: _Part, tool: Tool) -> None:
+    job = part.job
+    status = worst(check["status"] for check in part.checks)
+    bad = [check for check in part.checks if check["status"] == status != "ok"]
     record = {
         **job.head("sanitize", job.build, {}),
         "schema": SCHEMA_VERSION,
@@ -41,14 +93,11 @@ def sanitize_variant(job: Job, tool: Tool) -> Record:
         "reason": f"{bad[0]['tool']}: {bad[0]['reason']}" if bad else "",
         "tool_version": tool.version or "",
         "settings": dict(job.settings),
-        "cases": list(job.fitting(cases)),
-        "checks": checks,
+        "cases": list(part.cases),
+        "checks": part.checks,
+        "inputs_sha256": part.inputs_sha256,
     }
     write_json(job.record, record, "record")
-    for name in job.settings["tools"]:
-        discard(job.scratch / name)
-    discard(job.scratch)
-    return record
 
 
 def command(tool: Tool, name: str) -> tuple[str, ...]:
@@ -77,35 +126,44 @@ def _refuse(job: Job, tool: Tool, cases: tuple[str, ...]) -> Refusal | None:
     return None
 
 
-def _check(job: Job, tool: Tool, name: str, cases: tuple[str, ...], refusal: Refusal | None) -> Record:
+def _check(part: _Part, tool: Tool, name: str) -> Record:
+    """One tool over one variant, in a process of its own."""
     begin = time.monotonic()
-    status, reason = refusal or ("ok", "")
+    status, reason = part.refusal or ("ok", "")
     report = sanitizer.Report((), None)
-    if refusal is None:
-        status, reason, report = _run(job, tool, name, cases)
+    if part.refusal is None:
+        job = part.job
+        wrapper = command(tool, name)
+        task = job.task("sanitize", part.cases, {"tool": name}, wrapper=wrapper, folder=job.scratch)
+        status, reason, report = _run(job, task)
+    return _entry(part.job, name, status, reason, time.monotonic() - begin, report)
+
+
+def _entry(job: Job, name: str, status: str, reason: str, seconds: float, report: sanitizer.Report) -> Record:
     label = f"{job.family.name}/{job.variant.name}"
     print(f"  {name:9} {label}  {status}  {reason}".rstrip(), file=sys.stderr, flush=True)
     return {
         "tool": name,
         "status": status,
         "reason": reason,
-        "seconds": round(time.monotonic() - begin, 3),
+        "seconds": round(seconds, 3),
         "errors": report.errors,
         "findings": [vars(one) for one in report.findings],
     }
 
 
-def _run(job: Job, tool: Tool, name: str, cases: tuple[str, ...]) -> tuple[str, str, sanitizer.Report]:
-    task = job.task("sanitize", cases, {"tool": name}, wrapper=command(tool, name), folder=job.scratch / name)
+def _run(job: Job, task: Task) -> tuple[str, str, sanitizer.Report]:
     discard(task.folder)  # what a cut run printed is gone: it starts afresh
     results: list[Record] = []
     failure = ""
     with hold(job.gpu.uuid):
         try:
-            results, _ = run_cases(task, job.settings["timeout_s"], _quiet, ("crashed", "timeout"))
+            timeout_s = job.settings["timeout_s"]
+            results, _ = run_cases(task, timeout_s, _quiet, ("crashed", "timeout"), stop_all=True)
         except WarplogError as error:
             failure = str(error)
     text = _read(task.folder / "worker.log")
+    discard(task.folder)
     return *_judge(text, results, failure), sanitizer.parse(text)
 
 
