@@ -5,34 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from host_family import make_job
+from host_family import DRIVER, make_job
 from warplog import sanitize
 from warplog.errors import WarplogError
 from warplog.records import read_json
 from warplog.toolchain import Tool
 
-# Device memory is host memory.
-DRIVER = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-typedef unsigned long long Ptr;
-int cuInit(unsigned f) { return 0; }
-int cuDeviceGet(int* d, int i) { *d = 0; return 0; }
-int cuDevicePrimaryCtxRetain(void** c, int d) { *c = (void*)1; return 0; }
-int cuCtxSetCurrent(void* c) { return 0; }
-int cuCtxSynchronize(void) { return getenv("CUDA_PRETEND_FAILURE") ? 719 : 0; }
-int cuGetErrorString(int code, const char** text) { *text = "unspecified launch failure"; return 0; }
-int cuMemAlloc_v2(Ptr* p, size_t n) { *p = (Ptr)malloc(n); memset((void*)*p, 0x5a, n); return 0; }
-int cuMemcpyHtoD_v2(Ptr p, const void* from, size_t n) { memcpy((void*)p, from, n); return 0; }
-int cuMemFree_v2(Ptr p) { free((void*)p); return 0; }
-int cuMemHostRegister_v2(void* p, size_t n, unsigned flags) {
-    char words[64];
-    sprintf(words, "%p %zu %u", p, n, flags);
-    return setenv("PINNED", words, 1);
-}
-int cuMemHostUnregister(void* p) { return unsetenv("PINNED"); }
-"""
 # Options come first, as six words; then the worker's command.
 TOOL = """#!/bin/sh
 tool=$2; shift 6

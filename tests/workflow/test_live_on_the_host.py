@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from unit.host_family import REFERENCE, YAML
+from unit.host_family import DRIVER, REFERENCE, YAML
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
@@ -25,6 +25,8 @@ VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "
 def snakemake(place: Path, *arguments: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests'}"
+    environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
+    environment["LD_LIBRARY_PATH"] = str(place / "site")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments]
     done = subprocess.run(
         [*command, "--config", *CONFIG], cwd=place, capture_output=True, text=True, check=False,
@@ -32,6 +34,16 @@ def snakemake(place: Path, *arguments: str) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
+
+
+SANITIZER = """#!/bin/sh
+[ "$1" = --version ] && { echo "Version 2025.3.1"; exit; }
+shift 6
+echo "========= COMPUTE-SANITIZER"
+"$@"; status=$?
+echo "========= ERROR SUMMARY: 0 errors"
+exit $status
+"""
 
 
 def write(place: Path, name: str, work: str) -> None:
@@ -114,3 +126,17 @@ def test_a_lost_record_is_made_again_alone(place: Path) -> None:
     snakemake(place, str(record.relative_to(place)))
     assert launched(place) == {"right"}
     assert record.is_file()
+
+
+def test_every_variant_is_sanitized_and_a_crash_is_its_own(place: Path) -> None:
+    site = place / "site"
+    (site / "driver.c").write_text(DRIVER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", site / "libcuda.so.1", site / "driver.c"], check=True)
+    tool = site / "compute-sanitizer"
+    tool.write_text(SANITIZER)
+    tool.chmod(0o755)
+    said = snakemake(place, "sanitize")
+    assert "compute-sanitizer over 4 variants: 12 ok, 4 crashed" in said
+    table = pd.read_csv(place / "results" / "tables" / "sanitize.csv").set_index("variant")
+    assert set(table.loc["deadly", "status"]) == {"crashed"}
+    assert set(table.loc[["right", "slow", "bad"], "status"]) == {"ok"}
