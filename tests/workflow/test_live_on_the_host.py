@@ -140,3 +140,12 @@ def test_every_variant_is_sanitized_and_a_crash_is_its_own(place: Path) -> None:
     table = pd.read_csv(place / "results" / "tables" / "sanitize.csv").set_index("variant")
     assert set(table.loc["deadly", "status"]) == {"crashed"}
     assert set(table.loc[["right", "slow", "bad"], "status"]) == {"ok"}
+
+
+def test_the_same_code_is_timed_against_itself(place: Path) -> None:
+    launched(place)
+    assert "floor to use:" in snakemake(place, "aa")
+    assert launched(place) >= {"right", "slow"}
+    rounds = sorted((place / "results" / "aa").glob("round*/time/host/scale/right.json"))
+    assert [json.loads(path.read_text())["status"] for path in rounds] == ["ok"] * 3
+    assert "Nothing to be done" in snakemake(place, "aa")
