@@ -150,3 +150,19 @@ def test_nsys_captures_a_library_at_every_timed_case_and_ncu_does_not(place: Pat
     assert nsys["cublas"] == list(made.cases["sgemm"])
     assert nsys["naive"] == ncu["naive"] == ncu["cublas"]
     assert len(ncu["cublas"]) < len(nsys["cublas"])
+
+
+def test_contracts_of_a_family_do_not_depend_on_which_of_its_variants_are_chosen(place: Path) -> None:
+    everything, one = (
+        plan.make_plan(LIVE).of("sgemm"),
+        plan.make_plan({**LIVE, "variants": "naive"}).of("sgemm"),
+    )
+    assert len(one.variants) < len(everything.variants)
+    assert one.check_contract() == everything.check_contract()
+    assert one.time_contract() == everything.time_contract()
+
+
+def test_where_arrays_live_is_a_parameter_of_the_job(place: Path) -> None:
+    family = plan.make_plan({**LIVE, "families": "transfer"}).of("transfer")
+    memory = family.job()["memory"]
+    assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}

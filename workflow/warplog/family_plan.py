@@ -61,12 +61,13 @@ class FamilyPlan:
     def job(self) -> dict[str, Any]:
         """Parameters that name the job; family.yaml is none of its inputs, or each new variant would rerun all."""
         names = [v.name for v in self.variants]
-        return {"family_file": str(self.family.file), "variants": names, "gpu": self.gpu}
+        memory = {v.name: dict(v.memory) for v in self.variants if v.memory}
+        return {"family_file": str(self.family.file), "variants": names, "gpu": self.gpu, "memory": memory}
 
     def check_contract(self) -> str:
-        """Hash of what checking depends on: cases, tolerance, policy, and where arrays live."""
-        family, memory = self.family, [dict(v.memory) for v in self.variants]
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"], memory)
+        """Hash of what checking depends on for all variants: cases, tolerance and policy."""
+        family = self.family
+        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
 
     def time_contract(self) -> str:
         """Hash of what timing depends on: cases and policy."""
@@ -79,11 +80,8 @@ class FamilyPlan:
 
     def nsys_cases(self) -> dict[str, list[str]]:
         """The cases that nsys captures, by variant: of one that calls a library, every timed one."""
-        every = list(self.cases)
-        return {v.name: every if v.library else c for v, c in self._with(self.captured_cases())}
-
-    def _with(self, cases: Mapping[str, list[str]]) -> list[tuple[Variant, list[str]]]:
-        return [(v, cases[v.name]) for v in self.variants]
+        every, wanted = list(self.cases), captured(self.family, self.cases)
+        return {v.name: every if v.library else wanted for v in self.variants}
 
     def _build(self, variant: Variant) -> Path:
         return layout.build_folder(layout.RESULTS, self.arch, self.name, variant.name)

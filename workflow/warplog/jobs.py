@@ -207,7 +207,7 @@ def make_jobs(
             tools=named["tools"],
             commit=commit,
             content_sha256=content,
-            inputs_sha256=inputs_sha256,
+            inputs_sha256=inputs_sha256 and sha256_of(inputs_sha256, dict(family.variant(variant).memory)),
         )
         for variant, build, record in zip(variants, builds, records, strict=True)
     ]

@@ -100,11 +100,10 @@ class Plan:
 
     def tune_contract(self, wildcards: Any) -> str:
         """Hash of what a search depends on besides sources: the contract, the space and the timing policy."""
-        family = self.families[wildcards.family]
-        space = repr(family.variant(wildcards.variant).tune)
-        return sha256_of(
-            self.check_contract(wildcards), self.of(family.name).time_contract(), family.arguments, space
-        )
+        family = self.of(wildcards.family)
+        variant = family.family.variant(wildcards.variant)
+        contracts = family.check_contract(), family.time_contract()
+        return sha256_of(contracts, family.family.arguments, repr(variant.tune), dict(variant.memory))
 
     def _build(self, wildcards: Any) -> Path:
         return layout.build_folder(layout.RESULTS, self.arch, wildcards.family, wildcards.variant)
@@ -174,10 +173,6 @@ class Plan:
     def measured(self) -> list[FamilyPlan]:
         """The families that have measuring rules: all, so that a target may name any of their records."""
         return [self.of(family) for family in self.families]
-
-    def check_contract(self, wildcards: Any) -> str:
-        """Hash of what checking depends on."""
-        return self.of(wildcards.family).check_contract()
 
 
 def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:

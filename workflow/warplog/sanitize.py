@@ -47,11 +47,12 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
     Raises:
         WarplogError: the worker failed for a reason of its own.
     """
-    parts = [_Part(job, tool) for job in jobs]
-    for part in parts:
+    stale = []
+    for part in (_Part(job, tool) for job in jobs):
         if part.job.is_fresh(part.inputs_sha256):
             os.utime(part.job.record)
-    stale = [part for part in parts if not part.job.is_fresh(part.inputs_sha256)]
+        else:
+            stale.append(part)
     runnable = [part for part in stale if part.refusal is None]
     for name in jobs[0].settings["tools"]:
         begin = time.monotonic()
