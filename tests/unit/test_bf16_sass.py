@@ -2,12 +2,12 @@
 
 import ctypes
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from warplog import build, catalog, toolchain
+from sass_builds import builder
+from warplog import catalog
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -24,23 +24,7 @@ pytestmark = pytest.mark.nvcc
 
 @pytest.fixture(scope="module")
 def build_all(tmp_path_factory):
-    """build_all(arch): folder and record of every variant by name."""
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
-
-    def all_of(arch):
-        root = tmp_path_factory.mktemp(arch)
-
-        def one(variant):
-            folder = root / variant.name
-            return variant.name, (folder, build.build_variant(FAMILY, variant, arch, nvcc, cuobjdump, folder))
-
-        with ThreadPoolExecutor(2) as pool:
-            return dict(pool.map(one, FAMILY.variants))
-
-    return all_of
+    return builder(FAMILY, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

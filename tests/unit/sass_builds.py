@@ -1,0 +1,27 @@
+"""All variants of a family as nvcc makes them, for tests of their machine code."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from warplog import build, toolchain
+
+
+def builder(family, tmp_path_factory):
+    """build_all(arch): folder and record of every variant by name; the test is skipped without the tools."""
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    for tool in (nvcc, cuobjdump):
+        if not tool.ok:
+            pytest.skip(f"{tool.name}: {tool.remedy}")
+
+    def all_of(arch):
+        root = tmp_path_factory.mktemp(arch)
+
+        def one(variant):
+            folder = root / variant.name
+            return variant.name, (folder, build.build_variant(family, variant, arch, nvcc, cuobjdump, folder))
+
+        with ThreadPoolExecutor(2) as pool:
+            return dict(pool.map(one, family.variants))
+
+    return all_of
