@@ -23,9 +23,10 @@ from warplog import build, capture, device, extract, measure, process, provenanc
 from warplog.catalog import Family, Variant, load_family
 from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
-from warplog.jobs import Job, refuse_unproven
+from warplog.jobs import Job
 from warplog.plan import DEFAULTS
 from warplog.records import read_json, write_json, write_text
+from warplog.refusal import refuse_unproven
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -112,7 +113,9 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
     check = bench.job(variant, "check", DEFAULTS["check"])
     measure.check_variant(check)
     timer = bench.folder / "timer.so"
-    timed = measure.time_variant(bench.job(variant, "time", DEFAULTS["time"]), check.record, timer, cases)
+    timed = measure.time_variant(
+        bench.job(variant, "time", {**DEFAULTS["time"], "hot_cases": "all"}), check.record, timer, cases
+    )
     profiled = _profile(bench, variant, check.record, cases)
     nvbench = time_with_nvbench(bench, variant, check.record, cases)
     for case, entry in zip(cases, timed["cases"], strict=True):

@@ -14,7 +14,7 @@ from warplog.records import Record, read_json
 KERNELS = Path(__file__).parents[2] / "kernels"
 FAMILIES = ("transfer", "overlap", "power", "quantization", "dsmem")
 VARIANTS = [(f, v.name) for f in FAMILIES for v in load_family(KERNELS / f / "family.yaml").variants]
-QUICK = {**DEFAULTS["time"], "max_samples": 12, "max_seconds": 0.4, "hot_seconds": 0.05}
+QUICK = {**DEFAULTS["time"], "max_samples": 12, "max_seconds": 0.4, "hot_seconds": 0.05, "hot_cases": "all"}
 
 pytestmark = pytest.mark.gpu
 

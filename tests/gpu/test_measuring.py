@@ -54,7 +54,7 @@ def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
     cases, variants = ("1024", "2048"), ("warptile", "cublas")
     checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
     measure.check_family(checks)
-    times = [job(folder, v, "time", DEFAULTS["time"]) for v in variants]
+    times = [job(folder, v, "time", {**DEFAULTS["time"], "hot_cases": "all"}) for v in variants]
     measure.time_family(times, [c.record for c in checks], folder / "timer.so", cases)
     for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)

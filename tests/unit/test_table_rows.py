@@ -8,11 +8,12 @@ import pytest
 
 from host_family import make_family
 from test_energy import found
-from warplog import device, table_rows
+from warplog import device, table_rows, table_stages
 from warplog.contract import Measuring
 from warplog.device import Gpu
 from warplog.table_columns import TABLES
 from warplog.table_records import Source, VariantRecords
+from warplog.table_rows import agreement
 from warplog.tables import as_frame
 
 GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
@@ -28,14 +29,15 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     traced = found(lambda t: 600.0 * t)
     traced["hot"]["rel_spread"] = 0.01
     cases: list[dict[str, Any]] = [
-        {"case": "64", "status": "ok", "reason": "", "cold": cold, **traced},
-        {"case": "1000", "status": "ok", "reason": "", "cold": cold, "hot": traced["hot"]},
+        {"case": "64", "status": "ok", "reason": "", "seconds": 2.5, "cold": cold, **traced},
+        {"case": "1000", "status": "ok", "reason": "", "seconds": 0.25, "cold": cold},
     ]
     nsys = {"case": "64", "kernel": "", "launch": 0, "metric": "nsys_duration_us", "value": 700.0, "unit": "us",
             "status": "ok", "reason": "", "tool": "nsys", "tool_version": "1"}  # fmt: skip
     ok = {"status": "ok", "reason": ""}
     records = VariantRecords(
-        build=ok, check={**ok, "cases": []}, time={**ok, "cases": cases},
+        build={**ok, "seconds": 3.0}, check={**ok, "cases": []},
+        time={**ok, "cases": cases, "session": {"start_seconds": 0.5}},
         extract={**ok, "rows": [nsys], "timeline": [], "lines": []},
     )  # fmt: skip
     monkeypatch.setattr(table_rows, "read_records", lambda *_: records)
@@ -48,6 +50,19 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return table_rows.make_rows(source, {"scale": changed}, {"scale": ("64", "1000")}, chosen, GPU, peaks)
 
     return make
+
+
+def test_a_case_without_a_hot_time_has_a_row_that_nothing_hot_is_compared_in(rows_of) -> None:
+    _, second = rows_of(Measuring())["measurements"]
+    assert (second["median_us"], second["hot_us"], second["agreement"]) == (1400.0, None, "")
+    assert agreement(1400.0, None, 1400.0, 700.0) == "ok", "cold is still compared with ncu"
+
+
+def test_where_the_time_goes_is_a_table(rows_of) -> None:
+    rows = rows_of(Measuring())["stages"]
+    told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
+    assert told == [("build", None, 3.0, None), ("check", 0, 0, None), ("time", 2, 2.75, 0.5)]
+    assert table_stages.told(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
 
 
 def test_a_trace_is_a_table_and_its_energy_stands_beside_the_times(rows_of) -> None:

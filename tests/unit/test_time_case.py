@@ -46,13 +46,15 @@ def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Times the host family with its contract changed; returns the result and the timer."""
     fake_driver.install(monkeypatch, H200 | {"GetTotalEnergyConsumption": 5_000_000})
 
-    def run(measuring: Measuring, blocking: bool = True) -> tuple[dict[str, object], FakeTimer]:
+    def run(
+        measuring: Measuring, blocking: bool = True, case: str = "64", **settings: object
+    ) -> tuple[dict[str, object], FakeTimer]:
         job = make_job(tmp_path, RIGHT)
         backend, timer = NumpyBackend(), FakeTimer(blocking)
         family = replace(job.family, measuring=measuring)
-        problem = Problem(backend.xp, family, family.case("64"))
+        problem = Problem(backend.xp, family, family.case(case))
         launcher = Launcher(job.build_folder / "kernel.so", backend)
-        return time_case(backend, launcher, timer, problem, dict(DEFAULTS["time"]), 1980), timer
+        return time_case(backend, launcher, timer, problem, {**DEFAULTS["time"], **settings}, 1980), timer
 
     return run
 
@@ -63,6 +65,16 @@ def test_a_usual_case_keeps_no_trace_and_the_campaign_sets_the_length(timed) -> 
     assert 0.2 <= launches * replays * LAUNCH_US * 1e-6 < 0.3
     assert "trace" not in result
     assert result["reason"] == ""
+
+
+def test_cases_that_no_profiler_captures_have_a_hot_time_where_the_policy_says_so(timed) -> None:
+    plain, _ = timed(Measuring(), case="1000")
+    assert "hot" not in plain
+    assert plain["cold"]["samples"] >= 10
+    wanted, _ = timed(Measuring(), case="1000", hot_cases="all")
+    assert wanted["hot"]["median_us"] == LAUNCH_US
+    long, _ = timed(Measuring(hot_seconds=0.5), case="1000")
+    assert long["hot"]["median_us"] == LAUNCH_US
 
 
 def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:

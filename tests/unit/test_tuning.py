@@ -199,7 +199,7 @@ def test_another_campaign_takes_nothing_from_an_unfinished_search(tmp_path: Path
 def test_worker_begins_nothing_after_the_deadline(whole: tuple[Path, Search], tmp_path: Path) -> None:
     task = whole[1].task
     late = replace(task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
-    assert supervise.run_cases(late, 5, print) == ([], {})
+    assert supervise.run_cases(late, 5, print) == ([], {"start_seconds": 0.0})
 
 
 def test_all_wrong_leaves_no_winner_and_says_why(tmp_path: Path) -> None:
@@ -219,12 +219,12 @@ def test_worker_ends_between_two_settings_when_the_time_is_over(
     whole: tuple[Path, Search], tmp_path: Path
 ) -> None:
     task = replace(whole[1].task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
-    asked = supervise._task_json(task, supervise._Journal(task), ["A1_B2"])
+    asked = supervise._task_json(task, supervise._open(task), ["A1_B2"])
     write_json(tmp_path / "task.json", asked)
     command = [sys.executable, "-m", "warplog.gpu.worker", str(tmp_path / "task.json")]
     subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
-    assert [list(note) for note in notes] == [["fingerprint"], ["session"]]
+    assert [list(note) for note in notes] == [["fingerprint"], ["waiting"], ["waiting", "at"], ["session"]]
 
 
 def test_script_of_the_rule_searches_and_leaves_its_outputs(

@@ -1,4 +1,4 @@
-# On the GPU, one job at a time (resource gpu): the campaign's identity, correctness, time. A job has all variants of a
+# On the GPU, one job at a time (gpu_lock.py): the campaign's identity, correctness, time. A job has all variants of a
 # family, since starting a process costs more than measuring one; it leaves alone what is of the same inputs.
 
 

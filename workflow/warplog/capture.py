@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
-from warplog.jobs import Job, family_task, own_results, refuse_unproven
+from warplog.jobs import Job, family_task, own_results
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu_source import SAMPLING
 from warplog.process import explain_exit, minimal_env, run
 from warplog.records import Record, read_json, sha256_of, worst, write_json
+from warplog.refusal import refuse_unproven
 from warplog.supervise import discard, run_cases
 from warplog.toolchain import Tool
 
@@ -171,13 +171,12 @@ def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
     report = first.record.parent / f"session-{digest}{profiler.suffix}"
     try:
-        with hold(first.gpu.uuid):
-            say = first.progress(profiler.name, len(task.cases))
-            timeout_s = first.settings["timeout_s"]
-            found, session = run_cases(task, timeout_s, say, ("crashed", "timeout"), stop_all=True)
-            broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
-            if not broken:
-                shutil.move(profiler.finish(), report)
+        say = first.progress(profiler.name, len(task.cases))
+        timeout_s = first.settings["timeout_s"]
+        found, session = run_cases(task, timeout_s, say, ("crashed", "timeout"), stop_all=True)
+        broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
+        if not broken:
+            shutil.move(profiler.finish(), report)
     except (WarplogError, OSError) as error:
         status, reason = _diagnose(task.folder / "worker.log", str(error))
         _say(first, profiler, status, reason)
@@ -215,6 +214,7 @@ def _write(
         "status": status,
         "reason": reason,
         "report": report if status == "ok" else "",
+        "session": session or {},
         "cases": cases,
         "inputs_sha256": one.inputs_sha256,
     }

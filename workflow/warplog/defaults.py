@@ -27,6 +27,7 @@ DEFAULTS: Mapping[str, Any] = {
         "warmup_launches": 3,
         "warmup_ms": 25,
         "hot_seconds": 0.2,
+        "hot_cases": "captured",
         "timeout_s": 120,
     },
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},

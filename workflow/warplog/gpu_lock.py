@@ -9,11 +9,12 @@ from pathlib import Path
 
 from warplog.errors import WarplogError
 
+PATIENCE_S = 3600.0
 _FOR_ALL_USERS = 0o666
 
 
 @contextmanager
-def hold(uuid: str, timeout_s: float = 3600.0, folder: Path | None = None) -> Iterator[Path]:
+def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -> Iterator[Path]:
     """Holds the lock of one GPU while the block runs; yields the lock file.
 
     Waits where another process has it, and says so on stderr. The file lies in `folder` (the machine's

@@ -12,9 +12,8 @@ from warplog.catalog import Family, Variant, load_family
 from warplog.device import Gpu
 from warplog.errors import WarplogError
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of
+from warplog.refusal import Refusal
 from warplog.supervise import Task, group_of
-
-Refusal = tuple[str, str]  # status and reason why something is not measured
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,7 @@ class Job:
             "folder": self.scratch,
             "settings": settings,
             "environment": self.gpu.environment,
+            "gpu_lock": self.gpu.uuid,
             "memory": {"": self.variant.memory},
         }
         return Task(**{**fields, **more})
@@ -116,13 +116,14 @@ class Job:
 
     def _headline(self, mode: str, result: Record) -> str:
         if mode == "time":
-            cold, hot = result["cold"]["median_us"], result["hot"]["median_us"]
+            cold = result["cold"]["median_us"]
+            hot = f", {result['hot']['median_us']:.4g} us hot" if "hot" in result else ""
             case = self.family.cases[result["case"].rpartition(":")[2]]
             flops = self.family.value(self.family.flops, case)
             work, unit = (
                 (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
             )
-            return f"{cold:.4g} us cold, {hot:.4g} us hot, {work / max(cold, 1e-3) / 1e3:.5g} {unit}"
+            return f"{cold:.4g} us cold{hot}, {work / max(cold, 1e-3) / 1e3:.5g} {unit}"
         if mode == "check":
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
         return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
@@ -228,22 +229,3 @@ def this_gpu(slug: str) -> Gpu:
             f"this machine has {found.name} ({found.slug}), the campaign is for {slug}; see config: gpu"
         )
     return found
-
-
-def refuse_build(build: Record) -> Refusal | None:
-    """Why a build cannot be run; None where it can."""
-    if build["status"] == "ok":
-        return None
-    status = "unsupported" if build["status"] == "unsupported" else "skipped"
-    return status, f"its build says {build['status']}: {build['reason']}"
-
-
-def refuse_unproven(check: Record, build: Record) -> Refusal | None:
-    """Why a variant must not be timed or captured: its check did not pass, or was of another build."""
-    if check["status"] in ("unsupported", "skipped"):
-        return check["status"], check["reason"]
-    if check["status"] != "ok":
-        return "skipped", f"its check says {check['status']}: {check['reason']}"
-    if check["library_sha256"] != build.get("library_sha256"):
-        return "skipped", "its check belongs to another build; run the check again"
-    return refuse_build(build)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.gpu_lock import hold
-from warplog.jobs import Job, Refusal, family_task, own_results, refuse_build, refuse_unproven
+from warplog.jobs import Job, family_task, own_results
 from warplog.records import Record, read_json, sha256_of, worst, write_json
+from warplog.refusal import Refusal, refuse_build, refuse_unproven
 from warplog.supervise import discard, run_cases
 
 
@@ -112,9 +112,8 @@ def _measure(
     first = next(iter(running.values())).job
     stage = wanted[0].stage
     task = family_task([(one.job, one.runnable) for one in running.values()], stage, settings, timer=timer)
-    with hold(first.gpu.uuid):
-        say = first.progress(stage, len(task.cases))
-        results, session = run_cases(task, first.settings["timeout_s"], say, stop_at)
+    say = first.progress(stage, len(task.cases))
+    results, session = run_cases(task, first.settings["timeout_s"], say, stop_at)
     for name, one in running.items():
         one.write(own_results(name, results), session)
     discard(task.folder)

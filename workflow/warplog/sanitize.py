@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
-from warplog.jobs import Job, Refusal, family_task, refuse_build
+from warplog.jobs import Job, family_task
 from warplog.parsers import sanitizer
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of, worst, write_json
+from warplog.refusal import Refusal, refuse_build
 from warplog.supervise import Task, discard, run_cases
 from warplog.toolchain import Tool
 
@@ -157,12 +157,11 @@ def _run(job: Job, task: Task) -> tuple[str, str, sanitizer.Report]:
     discard(task.folder)  # what a cut run printed is gone: it starts afresh
     results: list[Record] = []
     failure = ""
-    with hold(job.gpu.uuid):
-        try:
-            timeout_s = job.settings["timeout_s"]
-            results, _ = run_cases(task, timeout_s, _quiet, ("crashed", "timeout"), stop_all=True)
-        except WarplogError as error:
-            failure = str(error)
+    try:
+        timeout_s = job.settings["timeout_s"]
+        results, _ = run_cases(task, timeout_s, _quiet, ("crashed", "timeout"), stop_all=True)
+    except WarplogError as error:
+        failure = str(error)
     text = _read(task.folder / "worker.log")
     discard(task.folder)
     return *_judge(text, results, failure), sanitizer.parse(text)

@@ -1,6 +1,5 @@
 """Runs a task's cases in worker processes: a crash costs one case, a hang its time limit, a kill nothing done."""
 
-import json
 import os
 import sys
 import time
@@ -11,10 +10,13 @@ from typing import Any
 
 from warplog.errors import WarplogError
 from warplog.gpu.worker import BROKEN
+from warplog.gpu_lock import PATIENCE_S
+from warplog.journal import Journal, note
 from warplog.process import Completed, explain_exit, minimal_env, run
 from warplog.records import Record, sha256_file, sha256_of, write_json
 
-_START_S = 120.0  # a worker's start: imports, CUDA context, module load
+_START_S = 120.0  # a worker's start: imports, or CUDA context and module load
+_WAIT_S = PATIENCE_S + 60.0  # the worker itself gives up before
 _LOG_TAIL = 400
 
 
@@ -29,6 +31,7 @@ class Task:
         cases: names of the family's cases; with `libraries` `<group>:<case>` (a variant's), or a setting's name.
         libraries: the library of each case, where one task is for several; `library_sha256` is of all of them.
         deadline: no case begins after this moment of time.monotonic(), the same clock in all processes.
+        gpu_lock: UUID of the GPU, which the worker has to itself while it works; it starts beside another's work.
         memory: for each group of cases ("" without groups) the arrays in host memory, by the argument's name.
     """
 
@@ -46,6 +49,7 @@ class Task:
     memory: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: {"": {}})
     libraries: Mapping[str, Path] = field(default_factory=dict)
     deadline: float | None = None
+    gpu_lock: str = ""
 
     def is_over(self) -> bool:
         """Whether no further case may begin."""
@@ -74,15 +78,21 @@ def run_cases(
     Raises:
         WarplogError: the worker failed for a reason that is not the kernel's.
     """
-    task.folder.mkdir(parents=True, exist_ok=True)
-    journal = _Journal(task)
+    journal = _open(task)
     while left := _left(task, journal, say, stop_at, stop_all):
         _one_worker(task, journal, left, timeout_s, say)
-    return [journal.results[c] for c in task.cases if c in journal.results], journal.session
+    groups = {group_of(case) for case in task.cases}
+    results = [journal.results[c] for c in task.cases if c in journal.results]
+    return results, journal.session | {"start_seconds": round(max(journal.start_s, 0.0) / len(groups), 3)}
+
+
+def _open(task: Task) -> Journal:
+    task.folder.mkdir(parents=True, exist_ok=True)
+    return Journal(task.folder / "journal.jsonl", task.fingerprint(), task.cases)
 
 
 def _left(
-    task: Task, journal: "_Journal", say: Callable[[Record], None], stop_at: Sequence[str], stop_all: bool
+    task: Task, journal: Journal, say: Callable[[Record], None], stop_at: Sequence[str], stop_all: bool
 ) -> list[str]:
     """The cases still to run; those that a bad one stops become 'skipped'."""
     done = [journal.results[c] for c in task.cases if c in journal.results]
@@ -102,8 +112,7 @@ def group_of(case: str) -> str:
 
 def finished(task: Task) -> dict[str, Record]:
     """What an interrupted run of this task has finished, by case."""
-    task.folder.mkdir(parents=True, exist_ok=True)
-    return _Journal(task).results
+    return _open(task).results
 
 
 def discard(task_folder: Path) -> None:
@@ -114,86 +123,30 @@ def discard(task_folder: Path) -> None:
         task_folder.rmdir()
 
 
-class _Journal:
-    """The worker's notes, read as they grow."""
-
-    def __init__(self, task: Task) -> None:
-        self.path = task.folder / "journal.jsonl"
-        self.results: dict[str, Record] = {}
-        self.session: Record = {}
-        self.running: str | None = None
-        self.last_note = time.monotonic()
-        self._offset = 0
-        header = {"fingerprint": task.fingerprint()}
-        if not self.path.is_file() or self._first_line() != header:
-            self.path.write_text(json.dumps(header) + "\n")
-        self.read()
-        resumed = [c for c in task.cases if c in self.results]
-        if resumed:
-            print(
-                f"  resuming: {len(resumed)} of {len(task.cases)} cases are done", file=sys.stderr, flush=True
-            )
-
-    def _first_line(self) -> Any:
-        with self.path.open(encoding="utf-8", errors="replace") as file:
-            return _parse(file.readline())
-
-    def read(self) -> list[Record]:
-        """Takes in what is new; the results among it. A half-written last line waits for its end."""
-        with self.path.open("rb") as file:
-            file.seek(self._offset)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        new = []
-        for entry in map(_parse, whole.decode(errors="replace").splitlines()):
-            self.last_note = time.monotonic()
-            if "begin" in entry:
-                self.running = entry["begin"]
-            elif "session" in entry:
-                self.session = entry["session"]
-            elif "result" in entry:
-                result = entry["result"]
-                self.results[result["case"]] = result
-                self.running = None
-                new.append(result)
-        return new
-
-    def add(self, result: Record) -> None:
-        """Notes a result in the worker's place."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"result": result}) + "\n")
-
-
-def _parse(line: str) -> Record:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return {}
-    return entry if isinstance(entry, dict) else {}
-
-
 def _one_worker(
-    task: Task, journal: _Journal, cases: list[str], timeout_s: float, say: Callable[[Record], None]
+    task: Task, journal: Journal, cases: list[str], timeout_s: float, say: Callable[[Record], None]
 ) -> None:
     """Runs one worker until it ends, dies, or exceeds a case's time."""
     file = task.folder / "task.json"
     write_json(file, _task_json(task, journal, cases))
-    journal.running = None
-    journal.last_note = time.monotonic()
+    journal.begin()
 
     def overdue() -> bool:
         for result in journal.read():
             say(result)
-        limit = timeout_s if journal.running is not None else _START_S
-        return time.monotonic() - journal.last_note > limit
+        quiet_s = time.monotonic() - journal.last_note
+        if journal.waiting:
+            journal.say_waiting(quiet_s)
+            return quiet_s > _WAIT_S
+        return quiet_s > (timeout_s if journal.running is not None else _START_S)
 
     command = [*task.wrapper, sys.executable, "-m", "warplog.gpu.worker", str(file)]
     log = task.folder / "worker.log"
-    longest = _START_S + timeout_s * len(cases) * 1.5
+    longest = _START_S + _WAIT_S + timeout_s * len(cases) * 1.5
     completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
     for result in journal.read():
         say(result)
+    journal.end()
     if completed.ok or all(c in journal.results for c in cases):
         return
     running: str | None = journal.running
@@ -204,7 +157,7 @@ def _one_worker(
             f"{task.mode} {task.library}: the worker failed ({explain_exit(completed)}): {_tail(completed)}"
         )
     result = _post_mortem(running, completed, timeout_s)
-    journal.add(result)
+    note(journal.path, {"result": result})
     for noted in journal.read():
         say(noted)
 
@@ -224,7 +177,7 @@ def _tail(completed: Completed) -> str:
     return " ".join(completed.output_tail.split())[-_LOG_TAIL:]
 
 
-def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
+def _task_json(task: Task, journal: Journal, cases: list[str]) -> Record:
     return {
         "mode": task.mode,
         "backend": task.backend,
@@ -232,6 +185,7 @@ def _task_json(task: Task, journal: _Journal, cases: list[str]) -> Record:
         "library": str(task.library),
         "libraries": {case: str(path) for case, path in task.libraries.items() if case in cases},
         "deadline": task.deadline,
+        "gpu_lock": task.gpu_lock,
         "timer": str(task.timer) if task.timer else None,
         "cases": cases,
         "journal": str(journal.path),

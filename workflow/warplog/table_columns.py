@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from warplog.table_column import KEY, ORIGIN, STATUS, Column
+from warplog.table_stages import STAGES
 
 MEASUREMENTS: Mapping[str, Column] = {
     **KEY,
@@ -16,7 +17,11 @@ MEASUREMENTS: Mapping[str, Column] = {
     "mean_us": Column("float", "us", "mean cold time"),
     "samples": Column("int", "", "number of cold samples"),
     "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the cold time"),
-    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph of back-to-back launches"),
+    "hot_us": Column(
+        "float",
+        "us",
+        "median time of a launch in a CUDA graph of back-to-back launches; config: time.hot_cases",
+    ),
     "hot_rel_spread": Column("float", "", "relative spread of the hot time"),
     "first_launch_us": Column("float", "us", "host time of the case's first launch, until it has ended"),
     "empty_us": Column("float", "us", "the empty interval that was subtracted"),
@@ -236,4 +241,5 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "gpus": GPUS,
     "published": PUBLISHED,
     "power_trace": POWER_TRACE,
+    "stages": STAGES,
 }

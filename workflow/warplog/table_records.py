@@ -62,6 +62,12 @@ def read_records(source: Source, family: str, variant: str) -> VariantRecords:
     return VariantRecords(build=_read(build, source), **{s: _read(p, source) for s, p in stages.items()})
 
 
+def read_captures(source: Source, family: str, variant: str) -> dict[str, Record]:
+    """What the profilers said of their sessions with a variant, by tool."""
+    where = (source.root, "profile", source.gpu, family, variant)
+    return {tool: _read(layout.record(*where, f".{tool}.json"), source) for tool in ("ncu", "nsys")}
+
+
 def _read(path: Path, source: Source) -> Record:
     if path.is_file():
         record: Record = read_json(path, "record")

@@ -14,6 +14,7 @@ from warplog.records import Record
 from warplog.table_columns import TABLES
 from warplog.table_library import library_kernels
 from warplog.table_records import Source, VariantRecords, read_records
+from warplog.table_stages import stage_rows
 
 Row = dict[str, Any]
 AGREE_RELATIVE, AGREE_US = 0.03, 1.0
@@ -32,6 +33,7 @@ def make_rows(
         for variant in variants:
             records = read_records(source, name, variant.name)
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
+            rows["stages"] += stage_rows(records, source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             if variant.library:
@@ -67,16 +69,16 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
 
 
 def agreement(
-    cold_us: float, hot_us: float, ncu_us: float | None, nsys_us: float | None, kernels: int = 1
+    cold_us: float, hot_us: float | None, ncu_us: float | None, nsys_us: float | None, kernels: int = 1
 ) -> str:
-    """'ok', or the numbers that differ by more than 3 % + 1 us; '' where no profiler measured the case.
+    """'ok', or the numbers that differ by more than 3 % + 1 us; '' where there are no two to compare.
 
     Like is compared with like: cold time with ncu's duration behind its own cache flush, hot time with nsys'
     back-to-back launches. A launch of several `kernels` is not quite alike, and says so: ncu flushes before
     each of them and leaves out the gaps between.
     """
     pairs = [("cold", cold_us, "ncu", ncu_us), ("hot", hot_us, "nsys", nsys_us)]
-    known = [(a, x, b, y) for a, x, b, y in pairs if y is not None]
+    known = [(a, x, b, y) for a, x, b, y in pairs if x is not None and y is not None]
     apart = [
         f"{a} {x:.4g} us, {b} {y:.4g} us"
         for a, x, b, y in known
@@ -116,7 +118,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
 
 
 def _times(family: Family, case: str, found: Record, records: VariantRecords) -> Row:
-    problem, cold, hot = family.cases[case], found["cold"], found["hot"]
+    problem, cold, hot = family.cases[case], found["cold"], found.get("hot", {})
     kept = (
         "median_us",
         "q1_us",
@@ -139,8 +141,8 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     return {
         **{k: cold[k] for k in kept},
         "first_launch_us": found.get("first_launch_us"),
-        "hot_us": hot["median_us"],
-        "hot_rel_spread": hot["rel_spread"],
+        "hot_us": hot.get("median_us"),
+        "hot_rel_spread": hot.get("rel_spread"),
         **of_run(found, family.value(family.flops, problem)),
         "power_w": found.get("power_w"),
         "temperature_c": found.get("temperature_c"),
@@ -150,7 +152,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
-        "agreement": agreement(median, hot["median_us"], ncu_us, nsys_us, max(kernels, parts))
+        "agreement": agreement(median, hot.get("median_us"), ncu_us, nsys_us, max(kernels, parts))
         if family.measuring.timing == "stream"
         else "",
     }

@@ -9,13 +9,12 @@ reverse order, so that a GPU that grows warmer favours none. Nothing is timed be
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
 from warplog.jobs import Job
 from warplog.records import Record, sha256_of
 from warplog.supervise import Task, discard, finished, run_cases
@@ -32,6 +31,7 @@ LOOK_TIME: Mapping[str, Any] = {
     "warmup_launches": 2,
     "warmup_ms": 10,
     "hot_seconds": 0.02,
+    "hot_cases": "all",
 }
 CHECK_ROUNDS = 1
 FINAL_ROUNDS = 2
@@ -109,7 +109,8 @@ class Search:
         if not settings:
             return
         self.builds.make(settings)
-        policy = {**self.time_policy, "max_seconds": min(self.time_policy["max_seconds"], FINAL_SECONDS)}
+        longest = min(self.time_policy["max_seconds"], FINAL_SECONDS)
+        policy = {**self.time_policy, "max_seconds": longest, "hot_cases": "all"}
         policy.pop("timeout_s", None)
         task = replace(
             self.task,
@@ -145,10 +146,8 @@ class Search:
         if not settings:
             return {}
         libraries = {name: self.builds.library(s) for name, s in settings.items()}
-        with hold(self.job.gpu.uuid):
-            found, session = run_cases(
-                replace(task, cases=tuple(settings), libraries=libraries), self.job.settings["timeout_s"], say
-            )
+        wanted = replace(task, cases=tuple(settings), libraries=libraries)
+        found, session = run_cases(wanted, self.job.settings["timeout_s"], say)
         self.session.update(session)
         return {result["case"]: result for result in found}
 
@@ -197,13 +196,6 @@ def make_search(
     if misfit := next(filter(None, map(job.misfit, space.cases)), ""):
         raise WarplogError(f"{job.family.file}: variant {job.variant.name!r}: tune.cases: {misfit}")
     builds = Builds(job.family, job.variant, space, arch, *tools, job.build_folder, cores)
-    settings = {
-        "rounds": CHECK_ROUNDS,
-        "check_cases": list(job.fitting(tuple(job.family.check_cases))),
-        "cases": list(space.cases),
-        "time": dict(LOOK_TIME),
-        "default_mhz": job.gpu.max_sm_mhz,
-    }
     task = Task(
         mode="tune",
         backend=job.backend,
@@ -212,11 +204,22 @@ def make_search(
         library_sha256=sha256_of(builds.fingerprint, campaign),
         cases=(),
         folder=job.scratch,
-        settings=settings,
+        settings=_look_settings(job, space.cases),
         timer=timer,
         environment=job.gpu.environment,
+        gpu_lock=job.gpu.uuid,
     )
     return Search(job, builds, task, time_policy, campaign)
+
+
+def _look_settings(job: Job, cases: Sequence[str]) -> Record:
+    return {
+        "rounds": CHECK_ROUNDS,
+        "check_cases": list(job.fitting(tuple(job.family.check_cases))),
+        "cases": list(cases),
+        "time": dict(LOOK_TIME),
+        "default_mhz": job.gpu.max_sm_mhz,
+    }
 
 
 def _batches(settings: list[Setting], cores: int) -> Iterator[list[Setting]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -156,6 +157,11 @@ def _preload_cublas() -> None:
     if cublas := cublas_library():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
+
+
+def import_arrays(name: str) -> None:
+    """Imports what the backend of that name computes with, which takes a second and touches no GPU."""
+    importlib.import_module("cupy" if name == CupyBackend.name else "numpy")
 
 
 def make_backend(name: str) -> Backend:

@@ -35,7 +35,9 @@ def time_case(
         samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
         launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
-        hot = timer.hot(launcher, problem.arguments, launches, replays)
+        hot = (
+            timer.hot(launcher, problem.arguments, launches, replays) if wants_hot(problem, settings) else []
+        )
         ended_s = time.monotonic()
     if wrong := _recheck(backend, launcher, problem):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
@@ -46,10 +48,16 @@ def time_case(
         "warmup_launches": warm.launches,
         "first_launch_us": warm.first_us,
         "cold": _cold(samples, timer.empty_us, default_mhz),
-        "hot": {**summarise(hot).as_record(hot), "launches": launches * replays},
+        **({"hot": {**summarise(hot).as_record(hot), "launches": launches * replays}} if hot else {}),
         **sampler.result(),
         **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
     }
+
+
+def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
+    """Whether the hot time is taken too: always in a long run, else as the policy's `hot_cases` says."""
+    captured = problem.case.name in problem.family.profile_cases
+    return bool(problem.family.measuring.hot_seconds) or captured or settings["hot_cases"] == "all"
 
 
 def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:

@@ -46,6 +46,7 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
+constexpr float kWarmUpEnoughUs = 1e6f;  // a kernel of seconds is warm after one launch
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // a launcher that synchronises must not hang us
 
 __device__ unsigned long long global_ns() {
@@ -178,6 +179,7 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
     using Microseconds = std::chrono::duration<float, std::micro>;
     const auto begin = Clock::now();
     *launches = 0;
+    float elapsed_us;
     do {
         const auto before = Clock::now();
         TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
@@ -186,7 +188,8 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
         *first_us = *launches == 0 ? taken_us : *first_us;
         *fastest_us = *launches == 0 ? taken_us : std::min(*fastest_us, taken_us);
         ++*launches;
-    } while (*launches < least || Microseconds(Clock::now() - begin).count() < 1e3f * milliseconds);
+        elapsed_us = Microseconds(Clock::now() - begin).count();
+    } while ((*launches < least && elapsed_us < kWarmUpEnoughUs) || elapsed_us < 1e3f * milliseconds);
     return cudaSuccess;
 }
 

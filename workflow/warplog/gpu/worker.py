@@ -6,12 +6,13 @@ A case that kills the CUDA context (or the process) ends the worker; the supervi
 the cases that are left. Standard output and error are the supervisor's log.
 """
 
+import contextlib
 import json
-import os
 import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,12 @@ from warplog.gpu.backend import (
     Launcher,
     LaunchFailed,
     classify,
+    import_arrays,
     make_backend,
 )
 from warplog.gpu.problem import Problem
+from warplog.gpu_lock import hold
+from warplog.journal import note
 from warplog.process import die_with_parent
 
 CONTEXT_LOST = 70  # exit status after a device error: nothing more can run in this process
@@ -37,6 +41,24 @@ def main(task_file: Path) -> int:
     die_with_parent(signal.SIGKILL)
     task = json.loads(task_file.read_text())
     family = load_family(Path(task["family_file"]))
+    import_arrays(task["backend"])
+    with _alone(task["gpu_lock"], Path(task["journal"])):
+        return _work(task, family)
+
+
+@contextlib.contextmanager
+def _alone(uuid: str, journal: Path) -> Iterator[None]:
+    """Has the GPU of that UUID to itself; its context is made, and its counters are read, within."""
+    if not uuid:
+        yield
+        return
+    note(journal, {"waiting": True})
+    with hold(uuid):
+        note(journal, {"waiting": False, "at": time.monotonic()})
+        yield
+
+
+def _work(task: dict[str, Any], family: Family) -> int:
     backend = make_backend(task["backend"])
     journal = Path(task["journal"])
     runner = _Runner(task, family, backend)
@@ -128,14 +150,6 @@ class _Runner:
 
         assert isinstance(backend, CupyBackend)
         return capture_case(backend, launcher, problem, settings["tool"], settings["launches"], name)
-
-
-def note(journal: Path, entry: dict[str, Any]) -> None:
-    """Appends one line and makes sure that it is on disk before the next case begins."""
-    with journal.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(entry, allow_nan=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 if __name__ == "__main__":
