@@ -11,6 +11,7 @@ import pytest
 
 from host_family import make_job
 from warplog import measure, supervise
+from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
 from warplog.jobs import Job
 from warplog.records import Record, read_json
@@ -65,3 +66,27 @@ def test_the_cost_of_a_start_is_a_share_and_holds_no_waiting(job: Job) -> None:
     cases_s = sum(case["seconds"] for case in record["cases"])
     assert cases_s >= 3 * 2 * 0.02
     assert 0 < record["session"]["start_seconds"] <= held_s - cases_s
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "words"),
+    [
+        (("/bin/true",), "the worker failed \\(exit status 0\\)"),
+        (("/bin/sh", "-c", "exit 0; #"), "the worker failed"),
+        (("/bin/false",), "the worker failed \\(exit status 1\\)"),
+    ],
+)
+def test_a_profiler_that_never_starts_its_target_is_told_of(
+    job: Job, wrapper: tuple[str, ...], words: str
+) -> None:
+    task = job.task("check", ("odd", "one"), {"rounds": 1}, wrapper=wrapper)
+    with pytest.raises(WarplogError, match=words):
+        supervise.run_cases(task, 5, print)
+
+
+def test_a_profiler_that_hides_a_crash_hides_it_from_nobody(tmp_path: Path) -> None:
+    job = make_job(tmp_path, "if (a->N == 1) abort();" + RIGHT)
+    hiding = ("/bin/sh", "-c", '"$@" || exit 0', "sh")
+    task = job.task("check", ("odd", "one", "even"), {"rounds": 1}, wrapper=hiding)
+    results, _ = supervise.run_cases(task, 20, print)
+    assert [r["status"] for r in results] == ["ok", "crashed", "ok"]

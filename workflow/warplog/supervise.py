@@ -147,19 +147,18 @@ def _one_worker(
     for result in journal.read():
         say(result)
     journal.end()
-    if completed.ok or all(c in journal.results for c in cases):
+
+    finished_now = [journal.results[c] for c in cases if c in journal.results]
+    if len(finished_now) == len(cases) or (completed.ok and task.is_over()):
         return
-    running: str | None = journal.running
-    if running is None or completed.returncode == BROKEN:
-        if any(journal.results.get(c, {}).get("status") == "crashed" for c in cases):
-            return  # the worker ended itself after a device error: the next one goes on
-        raise WarplogError(
-            f"{task.mode} {task.library}: the worker failed ({explain_exit(completed)}): {_tail(completed)}"
-        )
-    result = _post_mortem(running, completed, timeout_s)
-    note(journal.path, {"result": result})
-    for noted in journal.read():
-        say(noted)
+    if journal.running is not None and completed.returncode != BROKEN:
+        note(journal.path, {"result": _post_mortem(journal.running, completed, timeout_s)})
+        for noted in journal.read():
+            say(noted)
+    elif not any(completed.ok or result["status"] == "crashed" for result in finished_now):
+        # Else the worker ended itself after a device error, and the next one goes on.
+        how = explain_exit(completed)
+        raise WarplogError(f"{task.mode} {task.library}: the worker failed ({how}): {_tail(completed)}")
 
 
 def _post_mortem(case: str, completed: Completed, timeout_s: float) -> Record:
@@ -186,6 +185,7 @@ def _task_json(task: Task, journal: Journal, cases: list[str]) -> Record:
         "libraries": {case: str(path) for case, path in task.libraries.items() if case in cases},
         "deadline": task.deadline,
         "gpu_lock": task.gpu_lock,
+        "wrapped": bool(task.wrapper),
         "timer": str(task.timer) if task.timer else None,
         "cases": cases,
         "journal": str(journal.path),
