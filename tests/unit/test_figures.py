@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from docutils.core import publish_parts
 from matplotlib.colors import to_hex, to_rgb
+from PIL import Image
 
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add, write
 from warplog import figure_data, figure_style
@@ -476,3 +477,12 @@ def test_long_text_is_wrapped_or_cut():
     assert fit("short", 3.0) == "short"
     assert text_width_in(fit("x" * 300, 2.0)) <= 2.0
     assert fit("x" * 300, 2.0).endswith("…")
+
+
+def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
+    figure_style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
+    with Image.open(tmp_path / "x.png") as image:
+        assert (image.mode, image.width) == ("P", round(figure_style.WIDTH_IN * 200))
+        shown = image.convert("RGB")
+    assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
+    assert len(shown.getcolors(256)) > 50

@@ -78,6 +78,16 @@ def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None
     assert size == sum((folder / k).stat().st_size for k in kept)
 
 
+def test_a_long_table_is_kept_as_parquet_only(tmp_path: Path) -> None:
+    tables = campaign(tmp_path) / "tables"
+    for name, parquet in (("metrics", True), ("lines", False), ("gpus", True)):
+        (tables / f"{name}.csv").write_text("a\n" * (1 << 20 if name != "gpus" else 1))
+        (tables / f"{name}.parquet").write_text("PAR1") if parquet else None
+    folder, _ = record_campaign(tmp_path, "h200")
+    kept = {path.name for path in (folder / "tables").iterdir()}
+    assert kept == {"measurements.csv", "metrics.parquet", "lines.csv", "gpus.csv", "gpus.parquet"}
+
+
 def test_keeps_the_session_of_the_variant_that_is_asked_for(tmp_path: Path) -> None:
     campaign(tmp_path, profiled=True)
     folder, _ = record_campaign(tmp_path, "h200", ["naive"])

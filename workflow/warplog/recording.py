@@ -27,7 +27,8 @@ _KEPT = (
     "figures/*/*.png",
     "worklog/*.md",
 )
-_MOST_BYTES = 20 << 20
+_MOST_BYTES = 48 << 20  # a campaign of all families; git packs its records and tables to a tenth
+_MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
 
 
 def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tuple[Path, int]:
@@ -47,7 +48,7 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     fresh = target.with_name(f".{name}.part")
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
-    found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file()}
+    found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file() and not _is_long_csv(p)}
     for source in sorted(found | _sessions(results, reports)):
         place = fresh / source.relative_to(results)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,12 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     return target, total
+
+
+def _is_long_csv(path: Path) -> bool:
+    """Whether it is a long table that lies there as Parquet too."""
+    twin = path.with_suffix(".parquet").is_file()
+    return path.suffix == ".csv" and twin and path.stat().st_size > _MOST_CSV_BYTES
 
 
 def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
