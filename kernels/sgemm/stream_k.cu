@@ -7,7 +7,8 @@
 //              tiles of its next segment before it writes the results of this one.
 // Expected     1.03 times register_reuse at 4096 and 8192; 54 to 57 TFLOP/s, where the board's 700 W limit it. 3 to 4
 //              times at 512 and 1024, where register_reuse leaves most SMs without a tile.
-// Cost         Each tile that is cut goes through L2 once more, at most one a block. A workspace of a tile a block.
+// Cost         Each tile that is cut goes through L2 twice more, some 2 us for each block that shares it. A workspace of
+//              a tile a block.
 // Constraints  Those of register_reuse; one stream at a time, which share the workspace. Sums are added in a fixed
 //              order, so that the answer is the same every time on the same GPU.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
@@ -77,6 +78,8 @@ class Work {
     int whole_, shared_from_, shared_steps_, left_, done_ = 0;
 };
 
+constexpr int QUADS = Warp::ROWS * Warp::COLUMNS / 4;  // float4 of sums that a thread holds
+
 // A block's partial sums, in the order in which its threads hold them: float4 number `quad` of this thread.
 __device__ __forceinline__ float4* partial_of(float4* partials, int block, int quad) {
     return partials + static_cast<size_t>(block) * (BM * BN / 4) + quad * THREADS + threadIdx.x;
@@ -86,11 +89,11 @@ __device__ __forceinline__ float4* partial_of(float4* partials, int block, int q
 __device__ __forceinline__ void hand_over(float4* partials, const float (&sum)[Warp::ROWS][Warp::COLUMNS],
                                           float alpha) {
 #pragma unroll
-    for (int i = 0; i < Warp::ROWS; ++i)
-#pragma unroll
-        for (int j = 0; j < Warp::COLUMNS; j += 4)
-            __stcg(partial_of(partials, blockIdx.x, (i * Warp::COLUMNS + j) / 4),
-                   make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2], alpha * sum[i][j + 3]));
+    for (int quad = 0; quad < QUADS; ++quad) {
+        const float* s = &sum[quad * 4 / Warp::COLUMNS][quad * 4 % Warp::COLUMNS];
+        __stcg(partial_of(partials, blockIdx.x, quad),
+               make_float4(alpha * s[0], alpha * s[1], alpha * s[2], alpha * s[3]));
+    }
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(&is_ready[blockIdx.x], 1u);
@@ -105,10 +108,29 @@ __device__ __forceinline__ void add_partial(float4* partials, int block, Warp wa
         __threadfence();
     }
     __syncthreads();
-    warp.each_quad(M, N, block_row, block_column, [&](int i, int j, size_t at, int count) {
-        const float4 part = __ldcg(partial_of(partials, block, (i * Warp::COLUMNS + j) / 4));
-        sgemm::finish_quad<true>(C + at, count, part, 1.0f, 1.0f);
-    });
+    // Eight quads or so at a time, so that their loads wait for L2 together. Not all of them: what lives here takes
+    // registers from the loop above.
+    constexpr int WIDE = Warp::COLUMNS / 4, HIGH = WIDE >= 2 ? 8 / WIDE : 4, AT_ONCE = HIGH * WIDE;
+    static_assert(HIGH >= 1 && 4 % HIGH == 0, "rows that follow each other");
+    const int first_row = block_row + warp.row, first_column = block_column + warp.column;
+#pragma unroll 1
+    for (int i = 0; i < Warp::ROWS; i += HIGH) {
+        const int row = first_row + Warp::row_of(i);
+        float* const c = C + static_cast<size_t>(row) * N + first_column;
+        const auto each = [&](auto visit) {
+#pragma unroll
+            for (int q = 0; q < AT_ONCE; ++q) {
+                const int down = q / WIDE, along = Warp::column_of(q % WIDE * 4);
+                visit(q, c + static_cast<size_t>(down) * N + along, row + down < M ? N - first_column - along : 0);
+            }
+        };
+        float4 total[AT_ONCE];
+        each([&](int q, float* at, int count) {
+            total[q] = __ldcg(partial_of(partials, block, i * WIDE + q));
+            sgemm::add_quad(total[q], sgemm::load_quad<true>(at, count));
+        });
+        each([&](int q, float* at, int count) { sgemm::store_quad<true>(at, count, total[q]); });
+    }
 }
 
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)

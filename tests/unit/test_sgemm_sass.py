@@ -40,7 +40,7 @@ def count(kernel, prefix):
 def instructions(folder):
     """The code without addresses and encodings."""
     return re.findall(
-        r"^\s+/\*[0-9a-f]{4}\*/\s+(.*?)\s*;", (folder / "kernel.sass").read_text(), re.MULTILINE
+        r"^\s+/\*[0-9a-f]{4,5}\*/\s+(.*?)\s*;", (folder / "kernel.sass").read_text(), re.MULTILINE
     )
 
 
@@ -220,6 +220,16 @@ def test_stream_k_hands_partial_sums_over_and_waits_for_none_in_its_loop(builds)
     assert count(kernel, "LDG.E.128") > 0
     loop = main_loop(builds["stream_k"][0], "sgemm_stream_k")
     assert not any(re.search(r"\b(ATOMG|LDG|STG|MEMBAR)\b", text) for text in loop)
+
+
+def test_loads_of_what_another_block_left_wait_for_l2_together(builds):
+    """One after the other they would take 10 us a block and tile: a fifth of the time at 1024."""
+    lines = instructions(builds["stream_k"][0])
+    was_ready = max(i for i, text in enumerate(lines) if "ATOMG.E.EXCH" in text)
+    stored = next(i for i, text in enumerate(lines) if i > was_ready and "STG.E.128" in text)
+    loads = [text for text in lines[was_ready:stored] if "LDG.E.128" in text]
+    assert sum("STRONG.GPU" in text for text in loads) == 8
+    assert len(loads) >= 12  # and those of C
 
 
 def test_baseline_needs_no_cublas_to_be_built_and_loaded(builds):
