@@ -7,8 +7,9 @@
 //              128 registers, of three and a warp 152, and this product needs 154. So there are three consumers and
 //              nobody else, and one thread of the third one loads, a step after it has read what it replaces: by then
 //              the others have read it too, or soon will.
-//              As 192 divides few sizes, a block takes 512 rows at a time, as tiles of 192, 192 and 128 rows: in the
-//              last the third consumer does nothing but load. With less than that for each block, it takes 128.
+//              As 192 divides few sizes, a block takes a strip of 512 rows at a time, as tiles of 192, 192 and 128
+//              rows: in the last the third consumer does nothing but load. TALL = 2048 has ten of 192 before it. Where
+//              such strips leave too many blocks without work, they are a quarter as long, down to 128.
 // Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
 //              and nothing below.
 // Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they
@@ -30,14 +31,15 @@
 
 constexpr int CONSUMERS = 3, BM = CONSUMERS * ROWS;
 constexpr int THREADS = CONSUMERS * 128, LOADER = 2 * 128;  // the first thread of the third consumer
-constexpr int TALL = 512, LOW = 128;  // rows that a block takes at a time
+constexpr int LOW = 128;  // rows of the last tile of a strip, and of the shortest strip
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
 constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
 
 static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is on its way");
-static_assert(TALL % BM == LOW && LOW == 2 * ROWS, "what is left of a strip is the rows of two consumers");
+static_assert((TALL == 512 || TALL == 2048) && TALL % BM == LOW && LOW == 2 * ROWS,
+              "what is left of a strip, and of a quarter of it, is the rows of two consumers");
 
 // How C is dealt out: strips of `strip` rows and a tile's columns, those of a cluster's blocks below one another.
 struct Strips {
@@ -137,6 +139,16 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     }
 }
 
+// The longest strips with which `clusters` have work for nearly all of their rounds, or else the shortest.
+static Strips deal_out(int M, int N, int clusters) {
+    constexpr double NEARLY_ALL = 0.9;
+    for (int strip = TALL;; strip /= 4) {
+        const Strips strips = {strip, (M - 1) / (strip * CLUSTER) + 1, (N - 1) / BN + 1};
+        const int count = strips.down * strips.across, rounds = (count - 1) / clusters + 1;
+        if (strip == LOW || count >= NEARLY_ALL * rounds * clusters) return strips;
+    }
+}
+
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
     thread_local tma::Map a_map, low_a_map, b_map;
@@ -150,12 +162,7 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
     if (error == cudaSuccess)
         error = resident_clusters(bf16_gemm_wgmma_three_consumers, CLUSTER, THREADS, SHARED_BYTES, &clusters);
     if (error != cudaSuccess) return error;
-    constexpr double NEARLY_ALL = 0.9;  // clusters must have a tall strip, or all take low ones
-    Strips strips = {TALL, (M - 1) / (TALL * CLUSTER) + 1, (N - 1) / BN + 1};
-    if (strips.down * strips.across < NEARLY_ALL * clusters) {
-        strips.strip = LOW;
-        strips.down = (M - 1) / (LOW * CLUSTER) + 1;
-    }
+    const Strips strips = deal_out(M, N, clusters);
     clusters = tiles::even_workers(strips.down * strips.across, clusters);
     bf16_gemm_wgmma_three_consumers<<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(
         a_map.map(), low_a_map.map(), b_map.map(), C, M, N, K, strips);

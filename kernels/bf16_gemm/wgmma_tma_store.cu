@@ -1,5 +1,5 @@
-// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks: the results leave through shared memory and the
-// copy engine.
+// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks, wgmma_autotuned: the results leave through shared
+// memory and the copy engine.
 //
 // Idea         wgmma_tma_store: a consumer turns 64 columns of its results at a time into bf16, lays them into shared
 //              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes
@@ -9,6 +9,8 @@
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
 //              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one
 //              below: 24 KiB a step and block from L2 instead of 32.
+//              wgmma_autotuned: the cluster (DOWN x ACROSS of 2 or 4 blocks) and the order (HILBERT, or GROUP rows of
+//              clusters) are searched for the GPU at hand.
 // Expected     758 TFLOP/s on an H100 where its parent has 747 (Gordic), 757 at 4096 and 798 at 8192 for the public
 //              kernel on an H200; 762 and 801 along the Hilbert curve; 772 and 809 with stmatrix. No bank conflicts.
 // Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup for each box.

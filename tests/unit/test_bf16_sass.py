@@ -2,12 +2,13 @@
 
 import ctypes
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sass_builds import builder
-from warplog import catalog
+from warplog import build, catalog, toolchain
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -135,16 +136,39 @@ def test_results_leave_by_wider_means_along_the_ladder(builds):
 
 def test_registers_change_hands_from_tuned_on(builds):
     given = [name for name in HOPPER if count(builds, name, "USETMAXREG.DEALLOC")]
-    assert given == ["wgmma_tuned", "wgmma_tma_store", "wgmma_hilbert", "wgmma_stmatrix", "wgmma_four_blocks"]
+    stored = HOPPER[HOPPER.index("wgmma_tma_store") : HOPPER.index("wgmma_three_consumers")]
+    assert given == ["wgmma_tuned", *stored]
     for name in given:
         assert count(builds, name, "USETMAXREG.TRY_ALLOC") == 1
 
 
 @pytest.mark.parametrize("name", [name for name in HOPPER if name != SPILLS])
 def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
-    warpgroups = 1 if name in ("wgmma_tma", "wgmma_tile128") else 3
+    warpgroups = 1 if FAMILY.variant(name).file.stem == "wgmma_tma" else 3
     (kernel,) = builds[name][1]["kernels"]
     assert -(-kernel["registers_per_thread"] // 8) * 8 * warpgroups * 128 <= REGISTERS_PER_SM
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("wgmma_autotuned", {"DOWN": 4, "ACROSS": 1, "GROUP": 1, "HILBERT": 1}),
+        ("wgmma_autotuned", {"DOWN": 1, "ACROSS": 2, "GROUP": 16, "HILBERT": 0}),
+        ("wgmma_three_consumers", {"CLUSTER": 4, "TALL": 2048}),
+    ],
+)
+def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, tmp_path):
+    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    for tool in (nvcc, cuobjdump):
+        if not tool.ok:
+            pytest.skip(f"{tool.name}: {tool.remedy}")
+    variant = FAMILY.variant(name)
+    assert setting in variant.tune.settings()
+    chosen = replace(variant, parameters=variant.tune.parameters(setting))
+    record = build.build_variant(FAMILY, chosen, "sm_90", nvcc, cuobjdump, tmp_path)
+    assert record["status"] == "ok", record["reason"]
+    assert "warning" not in (tmp_path / "compile.log").read_text()
+    assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
 
 
 @pytest.mark.parametrize("name", ["cublas", "cublas_gemm_ex"])
