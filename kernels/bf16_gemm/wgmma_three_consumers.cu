@@ -4,9 +4,10 @@
 //              busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB a step of 1024
 //              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
 //              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have
-//              128 registers, of three and a warp 152, and this product needs 154. So there are three consumers and
-//              nobody else, and one thread of the third one loads, a step after it has read what it replaces: by then
-//              the others have read it too, or soon will.
+//              128 registers, of three and a warp 152, and this product needs 154. (setmaxnreg is no way out: ptxas
+//              refuses a product that does not fit the registers of the launch, C7602.) So there are three consumers
+//              and nobody else, and one thread of the third one loads, a step after it has read what it replaces: by
+//              then the others have read it too, or soon will.
 //              As 192 divides few sizes, a block takes a strip of 512 rows at a time, as tiles of 192, 192 and 128
 //              rows: in the last the third consumer does nothing but load. TALL = 2048 has ten of 192 before it. Where
 //              such strips leave too many blocks without work, they are a quarter as long, down to 128.
