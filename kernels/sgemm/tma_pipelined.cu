@@ -6,8 +6,8 @@
 //              mbarrier, STAGES steps ahead. It cannot transpose floats, so all threads do that for A half a step
 //              early, from rows that it has swizzled: 16 bytes of eight rows lie in different banks. The barrier at the
 //              end of a step, which that needs anyway, also says that a stage is free; so no warp is set apart as the
-//              producer.
-// Expected     1.01 to 1.03 times cp_async_pipelined: 94 % of the issued instructions multiply and add.
+//              producer. The tile is 128 x 256: of 256 x 128, twice as much would have to be transposed.
+// Expected     1.01 to 1.03 times cp_async_pipelined: 93 % of the issued instructions multiply and add.
 // Cost         Shared memory: STAGES times A and B, and A twice more, transposed. Two descriptors encoded a launch.
 // Constraints  sm_90. Right for any M, N, K >= 1 and any alignment. TMA needs rows that start on 16 bytes: K and N
 //              multiples of 4 and aligned arrays; the launcher looks, and otherwise takes the loop of double_buffered.

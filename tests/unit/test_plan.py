@@ -106,7 +106,8 @@ def test_drafts_run_only_when_they_are_named(place: Path) -> None:
 
 def test_tune_means_every_variant_that_can_be_tuned_unless_some_are_named(place: Path) -> None:
     assert plan.make_plan(LIVE).tuned() == [
-        f"results/tune/h200/sgemm/{variant}.png" for variant in ("autotuned", "stream_k", "split_k")
+        f"results/tune/h200/sgemm/{variant}.png"
+        for variant in ("autotuned", "register_reuse", "stream_k", "split_k")
     ]
     assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
     assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
