@@ -11,12 +11,18 @@ from warplog.errors import WarplogError
 from warplog.records import read_json
 from warplog.toolchain import Tool
 
-# Options come first, as six words; then the worker's command.
+# Options come first, a name and a value each; then the worker's command. As the real one, it reports every failed
+# call of a library unless it is told not to.
 TOOL = """#!/bin/sh
-tool=$2; shift 6
+probed=1
+while [ "${{1#--}}" != "$1" ]; do
+    [ "$1" = --tool ] && tool=$2
+    [ "$1 $2" = "--report-api-errors no" ] && probed=0
+    shift 2
+done
 echo "========= COMPUTE-SANITIZER"
 "$@"; status=$?
-cat "{folder}/$tool.txt" 2>/dev/null || echo "========= ERROR SUMMARY: 0 errors"
+cat "{folder}/$tool.txt" 2>/dev/null || echo "========= ERROR SUMMARY: $probed errors"
 exit $status
 """
 RACE = """\

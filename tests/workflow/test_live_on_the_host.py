@@ -38,7 +38,7 @@ def snakemake(place: Path, *arguments: str) -> str:
 
 SANITIZER = """#!/bin/sh
 [ "$1" = --version ] && { echo "Version 2025.3.1"; exit; }
-shift 6
+shift 8
 echo "========= COMPUTE-SANITIZER"
 "$@"; status=$?
 echo "========= ERROR SUMMARY: 0 errors"
