@@ -100,3 +100,11 @@ def test_a_trace_holds_the_looks_between_two_moments(install):
 def test_a_gpu_without_an_energy_counter_has_none(install):
     install(H200)
     assert clock_state().energy_j is None
+
+
+def test_a_mig_instance_is_not_charged_for_its_neighbours(install):
+    board = H200 | {"GetMigMode": [1, 1], "GetMaxMigDeviceCount": 7, "GetTotalEnergyConsumption": 5_000}
+    install(board, mig={"MIG-1": (dict(H200), board)})
+    state = clock_state()
+    assert (state.power_w, state.power_kind, state.energy_j) == (None, "", None)
+    assert (state.sm_mhz, state.temperature_c) == (1755, 41)

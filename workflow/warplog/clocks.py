@@ -54,12 +54,15 @@ def clock_state(uuid: str | None = None) -> ClockState | None:
 
 
 def read(card: Card) -> ClockState:
-    """One look at an open GPU; takes about a millisecond."""
+    """One look at an open GPU; takes about a millisecond.
+
+    Power and energy are told of the board alone, so of a MIG instance, whose neighbours use them too, there are none.
+    """
     reasons = card.ask("GetCurrentClocksEventReasons")
     if reasons is None:
         reasons = card.ask("GetCurrentClocksThrottleReasons") or 0
-    power_w, kind = _power(card)
-    energy_mj = card.ask("GetTotalEnergyConsumption")
+    power_w, kind = (None, "") if card.is_mig else _power(card)
+    energy_mj = None if card.is_mig else card.ask("GetTotalEnergyConsumption")
     return ClockState(
         sm_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_SM")),
         memory_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_MEM")),
