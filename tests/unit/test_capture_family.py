@@ -25,6 +25,7 @@ class Profiler:
     def __init__(self) -> None:
         self.sessions: list[list[str]] = []
         self.breaks: dict[str, str] = {}
+        self.silent: set[int] = set()  # sessions by number that leave no report behind
 
     def run_cases(self, task, timeout_s, say, stop_at=(), stop_all=False):
         self.sessions.append([group_of(case) for case in task.cases])
@@ -34,7 +35,8 @@ class Profiler:
             stopped = stopped or (stop_all and status in stop_at)
             results.append({"case": case, "status": status, "reason": status if status != "ok" else ""})
         output = Path(task.wrapper[task.wrapper.index("-o") + 1]).with_suffix(".ncu-rep")
-        output.write_text(" ".join(task.cases))
+        if len(self.sessions) - 1 not in self.silent:
+            output.write_text(" ".join(task.cases))
         return results, {"cupy": "14"}
 
 
@@ -90,6 +92,14 @@ def test_a_variant_that_breaks_the_session_is_told_and_the_others_are_captured_w
     assert [found[name]["status"] for name in NAMES] == ["ok", "crashed", "ok"]
     assert found["other"]["report"] == ""
     assert (tmp_path / "profile" / found["third"]["report"]).read_text() == "right:64 third:64"
+
+
+def test_the_report_of_a_broken_session_does_not_pass_for_that_of_the_next(tmp_path, profiler):
+    profiler.breaks["other"] = "crashed"
+    profiler.silent = {1}
+    found = run(tmp_path, family(tmp_path))
+    assert [found[name]["status"] for name in NAMES] == ["error", "crashed", "error"]
+    assert reports(tmp_path) == []
 
 
 def test_only_what_changed_is_captured_again_and_its_old_report_goes(tmp_path, profiler):

@@ -28,12 +28,13 @@ _DENIED_REMEDY = (
 
 @dataclass(frozen=True)
 class _Profiler:
-    """A profiler at work: its command before the worker's, and what makes its output the wanted file."""
+    """A profiler at work: its command before the worker's, its output, and what makes the wanted file of it."""
 
     name: str
     tool: Tool
     suffix: str
     wrapper: tuple[str, ...]
+    partial: Path
     finish: Callable[[], Path]
 
 
@@ -75,7 +76,7 @@ def capture_ncu(
     # No probe of the oracle needs the dear counters, and it has many cases.
     metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
     command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
-    profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), lambda: partial)
+    profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
     _capture_family(jobs, checks, profiler, cases)
 
 
@@ -95,7 +96,8 @@ def capture_nsys(
             raise WarplogError(f"nsys export failed ({explain_exit(done)}): {words}")
         return database
 
-    profiler = _Profiler("nsys", tool, ".nsys.sqlite", tuple(nsys_command(tool, partial)), export)
+    command = tuple(nsys_command(tool, partial))
+    profiler = _Profiler("nsys", tool, ".nsys.sqlite", command, partial, export)
     _capture_family(jobs, checks, profiler, cases)
 
 
@@ -168,6 +170,7 @@ def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
     pairs = [(part.job, part.fitting) for part in parts]
     task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
     discard(task.folder)  # a cut capture cannot be continued: it starts afresh
+    profiler.partial.unlink(missing_ok=True)  # nor may its report pass for this one's
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
     report = first.record.parent / f"session-{digest}{profiler.suffix}"
     try:
