@@ -102,11 +102,12 @@ class Action:
         return None if address == 99 else Place("/src/k.cu", address // 10)
 
 
-def test_samples_of_all_instructions_of_a_line_are_added_by_state():
+def test_samples_of_all_instructions_of_a_line_are_added_by_state_under_the_names_of_the_counters():
     action = Action(
         {
             f"{STATE}wait": Metric({10: 3, 11: 4, 20: 1, 99: 7}),
             f"{STATE}no_instructions": Metric({20: 5}),
+            f"{STATE}warpgroup_arrive": Metric({20: 6}),
             f"{STATE}wait_not_issued": Metric({10: 100}),
             "inst_executed": Metric({10: 8, 20: 2}),
             "sass__inst_executed_per_opcode": Metric({10: 50}, kind=1),
@@ -114,7 +115,7 @@ def test_samples_of_all_instructions_of_a_line_are_added_by_state():
     )
     first, second = ncu_source.lines(action)
     assert (first.line, first.instructions, first.samples) == (1, 8.0, {"wait": 7.0})
-    assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0})
+    assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0, "gmma": 6.0})
 
 
 def line(number, samples=None, instructions=0.0, wavefronts=(0.0, 0.0)):

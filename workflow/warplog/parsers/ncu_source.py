@@ -18,7 +18,7 @@ _COUNTED = {
     "memory_l1_wavefronts_shared": "shared_wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared_wavefronts_ideal",
 }
-_NAMES = {"no_instructions": "no_instruction"}
+_NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}  # of samples: of counters
 _MOST_INSTRUCTIONS = 200_000
 
 
