@@ -151,7 +151,10 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
     record = sanitize.sanitize_variant(job_of(COPY), tool)
     assert check(record, "memcheck")["status"] == "finding"
     assert "scale.cu:5" in check(record, "memcheck")["reason"]
-    crashed = check(record, "synccheck")
+    (tmp_path / "synccheck.txt").write_text(
+        "========= Target application returned an error\n========= ERROR SUMMARY: 1 error\n"
+    )
+    crashed = check(sanitize.sanitize_variant(job_of(COPY), tool), "synccheck")
     assert crashed["status"] == "crashed"
     assert "case odd" in crashed["reason"]
     assert "unspecified launch failure" in crashed["reason"]
@@ -166,7 +169,18 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
             "unsupported",
             "virtual",
         ),
+        (
+            "========= Confidential compute mode detected. compute-sanitizer will be disabled.\n"
+            "========= ERROR SUMMARY: 0 errors\n",
+            "unsupported",
+            "virtual",
+        ),
         ("========= ERROR SUMMARY: 7 errors\n", "finding", "7 errors"),
+        (
+            "========= Something new at k\n========= ERROR SUMMARY: 1 error\n",
+            "finding",
+            "the first: Something new at k",
+        ),
     ],
 )
 def test_a_tool_that_said_nothing_clear_is_never_clean(job_of, tool, tmp_path, text, status, words):

@@ -104,6 +104,13 @@ def test_places_are_read_in_all_forms(text, kernel, file, line):
     assert (one.kernel, one.file, one.line) == (kernel, file, line)
 
 
+def test_an_error_of_unknown_wording_is_quoted():
+    text = CLEAN.replace("0 errors", "2 errors")
+    (one,) = parse(text.replace("SANITIZER\n", "SANITIZER\n========= Something new\n")).findings
+    assert (one.kind, one.message) == ("other", "Something new")
+    assert parse(text).findings == ()
+
+
 def test_errors_that_were_not_printed_are_counted():
     assert parse(INITCHECK).errors == 257
 

@@ -21,7 +21,7 @@ _KINDS = (
     (re.compile(r"^(?:Error: |ERROR: |Warning: |WARN(?:ING)?: )?Race reported between"), "race"),
     (re.compile(r"^(?:Error: |ERROR: |Warning: |WARN(?:ING)?: )?Potential \w+ hazard"), "race"),
     (re.compile(r"^(?:Uninitialized|Host API uninitialized)"), "uninitialized_read"),
-    (re.compile(r"^Barrier error detected"), "barrier"),
+    (re.compile(r"^(?:Barrier error detected|Deadlock detected)"), "barrier"),
     (re.compile(r"^(?:Misaligned|Invalid .* misaligned)"), "misaligned"),
     (re.compile(r"^Program hit (\w+)"), "api_error"),
     (
@@ -34,6 +34,7 @@ _OLD_PLACE = re.compile(
     r"0x[0-9a-f]+ in (?:(?P<file>[^:]+):(?P<line>\d+):)?(?P<kernel>.+?)(?= \[\d+ hazard| and |$)"
 )
 _ADDRESS = re.compile(r"\+?\b0x[0-9a-f]+\b ?| ?\[\d+ hazards?\]")
+_AROUND = re.compile(r"COMPUTE-SANITIZER|.*SUMMARY: |Target application|Error: process didn't terminate")
 _FRAME = "Device Frame:"
 _SOURCES = (".cu", ".cuh")
 
@@ -80,6 +81,8 @@ def parse(text: str) -> Report:
             found.append(_with_place(Finding(kind, line), line))
         elif found:
             found[-1] = _continued(found[-1], line)
+    if errors and not found:  # of a wording that is not known here
+        found = [Finding("other", line) for line in lines if line and not _AROUND.match(line)][:1]
     merged: dict[Finding, int] = {}
     for one in found:
         key = replace(one, message=_ADDRESS.sub("", one.message))
