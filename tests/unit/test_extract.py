@@ -252,30 +252,45 @@ def test_a_good_record_without_a_report_is_an_error(tmp_path, reports, tool):
             extract(given)
 
 
-def test_the_record_fits_its_schema_and_names_the_worse_capture(tmp_path, reports):
-    common = {
-        "schema": 1,
-        "stage": "profile",
-        "family": "sgemm",
-        "variant": "naive",
-        "gpu": "h200",
-        "origin": "live",
-    }
-    common |= {"source_sha256": "", "library_sha256": "", "command": []}
+def profiled(folder, **tools):
+    """Profile records as files: of each tool its record and the report's name."""
     provenance = dict.fromkeys(
         ("gpu_name", "gpu_uuid", "driver", "finished", "clocks", "compute_capability"), "x"
     )
+    common = {"schema": 1, "stage": "profile", "family": "sgemm", "variant": "naive", "gpu": "h200"}
+    common |= {"origin": "live", "source_sha256": "", "library_sha256": "", "command": []}
     common["provenance"] = {**provenance, "content_sha256": "0" * 64}
     paths = {}
-    for tool, found in (("ncu", record("ncu", "denied", "not permitted")), ("nsys", record("nsys"))):
-        paths[tool] = tmp_path / f"{tool}.json"
-        report = reports[1].name if tool == "nsys" else ""
+    for tool, (found, report) in tools.items():
+        paths[tool] = folder / f"{tool}.json"
         write_json(paths[tool], {**common, **found, "report": report}, "record")
+    return paths["ncu"], paths["nsys"]
+
+
+def test_the_record_fits_its_schema_and_names_the_worse_capture(tmp_path, reports):
+    denied = record("ncu", "denied", "not permitted")
+    paths = profiled(tmp_path, ncu=(denied, ""), nsys=(record("nsys"), reports[1].name))
     output = tmp_path / "out.json"
-    extract_record(paths["ncu"], paths["nsys"], ("64", "128"), output)
+    extract_record(*paths, ("64", "128"), output)
     written = json.loads(output.read_text())
     schema.check(written, "record", "out.json")
     assert (written["status"], written["reason"]) == ("denied", "not permitted")
     assert [c["tool"] for c in written["captures"]] == ["ncu", "nsys"]
     assert [bool(c["sha256"]) for c in written["captures"]] == [False, True]
     assert written["family"] == "sgemm"
+
+
+@pytest.mark.parametrize("tool", ["ncu", "nsys"])
+def test_a_report_of_no_use_costs_its_own_rows_and_they_say_why(tmp_path, reports, capsys, tool):
+    whole = {"ncu": (record("ncu"), reports[0].name), "nsys": (record("nsys"), reports[1].name)}
+    paths = profiled(tmp_path, **{**whole, tool: (record(tool), "gone")})
+    written = extract_record(*paths, ("64", "128"), tmp_path / "out.json")
+    assert written["status"] == "error"
+    states = {t: {r["status"] for r in written["rows"] if r["tool"] == t} for t in whole}
+    assert states[tool] == {"error"}
+    other = "nsys" if tool == "ncu" else "ncu"
+    assert "ok" in states[other]
+    assert "error" not in states[other]
+    assert {r["case"] for r in written["rows"] if r["tool"] == tool} == {"64", "128"}
+    assert "gone" in written["reason"]
+    assert "sgemm/naive  error" in capsys.readouterr().err

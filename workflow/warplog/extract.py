@@ -4,9 +4,10 @@ The capture puts each case into a range `case:<case>` and each launch of the var
 kernels, into a range `launch:<i>` within it.
 """
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_file, wors
 
 Row = dict[str, Any]
 _Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent)
+_Taken = TypeVar("_Taken")
+_MOST_REASON = 500
 
 
 @dataclass(frozen=True)
@@ -45,29 +48,53 @@ def extract_record(
     The reports lie beside their records. `nsys_cases` are the cases that nsys captured, where they are not
     those of ncu.
 
+    A report that is of no use (missing, cut, not of these cases) costs its own rows: they say why, with the status
+    'error', and so does standard error. One launch that a profiler lost must not cost a campaign.
+
     Raises:
-        WarplogError: a capture that should be good is missing, cut, or does not match its cases.
+        WarplogError: a profile record is missing or damaged.
     """
-    records = {"ncu": read_json(ncu_record, "record"), "nsys": read_json(nsys_record, "record")}
-    paths = {"ncu": ncu_record, "nsys": nsys_record}
-    reports = {tool: _report(paths[tool], record) for tool, record in records.items()}
-    told = records["ncu"], records["nsys"]
-    evidence = extract_variant(reports["ncu"], reports["nsys"], *told, cases, sources, nsys_cases)
-    status = worst(record["status"] for record in records.values())
-    record = {
-        "schema": SCHEMA_VERSION,
-        "stage": "extract",
-        **{key: records["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
-        "status": status,
-        "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
-        "captures": [_capture(records[tool], report) for tool, report in reports.items()],
-        "rows": list(evidence.rows),
-        "timeline": list(evidence.timeline),
-        "lines": list(evidence.lines),
-        "kernels": list(evidence.kernels),
-    }
+    files = {"ncu": ncu_record, "nsys": nsys_record}
+    told = {tool: read_json(path, "record") for tool, path in files.items()}
+    reports = {tool: _report(files[tool], record) for tool, record in told.items()}
+    traced = cases if nsys_cases is None else nsys_cases
+    told["ncu"], counted = _as_far_as_good(
+        lambda r: _ncu_rows(reports["ncu"], r, cases, sources), told["ncu"]
+    )
+    told["nsys"], seen = _as_far_as_good(lambda r: _nsys_evidence(reports["nsys"], r, traced), told["nsys"])
+    captures = [_capture(told[tool], report) for tool, report in reports.items()]
+    record = {**_head(told), "captures": captures, **_lists(_together(counted, seen))}
     write_json(output, record, "record")
     return record
+
+
+def _head(told: Mapping[str, Record]) -> Record:
+    """Whose evidence it is, and the worse of the captures' states."""
+    status = worst(record["status"] for record in told.values())
+    return {
+        "schema": SCHEMA_VERSION,
+        "stage": "extract",
+        **{key: told["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
+        "status": status,
+        "reason": next((r["reason"] for r in told.values() if r["status"] == status != "ok"), ""),
+    }
+
+
+def _lists(evidence: Evidence) -> Record:
+    return {name: list(rows) for name, rows in vars(evidence).items()}
+
+
+def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[Record, _Taken]:
+    """The record and what `take` makes of it; where the report fails, of the record as an error."""
+    try:
+        return record, take(record)
+    except WarplogError as error:
+        reason = str(error)[:_MOST_REASON]
+        print(
+            f"  extract {record['family']}/{record['variant']}  error  {reason}", file=sys.stderr, flush=True
+        )
+        bad = {**record, "status": "error", "reason": reason}
+        return bad, take(bad)
 
 
 def extract_variant(
@@ -89,23 +116,35 @@ def extract_variant(
     Raises:
         WarplogError: a capture whose record is "ok" is missing, cut, or its launches do not match the cases.
     """
-    rows, lines = _ncu_rows(ncu_report, ncu_record, cases, sources)
-    refused, captured = _split(cases if nsys_cases is None else nsys_cases, nsys_record)
+    traced = cases if nsys_cases is None else nsys_cases
+    return _together(
+        _ncu_rows(ncu_report, ncu_record, cases, sources), _nsys_evidence(nsys_report, nsys_record, traced)
+    )
+
+
+def _together(counted: tuple[list[Row], list[Row]], seen: Evidence) -> Evidence:
+    rows, lines = counted
+    return replace(seen, rows=(*rows, *seen.rows), lines=tuple(lines))
+
+
+def _nsys_evidence(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]) -> Evidence:
+    """All that nsys tells."""
+    refused, captured = _split(cases, record)
+    rows: list[Row] = []
     for case, (status, reason) in refused.items():
         value = Evaluated(launch_times.WHOLE, None, METRICS[launch_times.WHOLE].unit, status, reason)
-        rows.append(_row(case, "", 0, value, nsys_record))
+        rows.append(_row(case, "", 0, value, record))
     if not captured:
-        return Evidence(tuple(rows), (), tuple(lines))
-    path = _existing(nsys_report, "nsys")
-    report = sessions.nsys(path, nsys_record.get("variant", ""))
+        return Evidence(tuple(rows), ())
+    path = _existing(path, "nsys")
+    report = sessions.nsys(path, record.get("variant", ""))
     by_case = _by_case((*report.kernels, *report.memcpys, *report.memsets), captured, path)
     kernels: list[Row] = []
     for case in captured:
-        _check_launches(by_case[case], case, nsys_record, path)
+        _check_launches(by_case[case], case, record, path)
         rows += _nsys_rows(case, by_case[case], report.tool_version)
         kernels += launched_kernels(case, by_case[case])
-    timeline = timeline_rows(report, captured)
-    return Evidence(tuple(rows), tuple(timeline), tuple(lines), tuple(kernels))
+    return Evidence(tuple(rows), tuple(timeline_rows(report, captured)), kernels=tuple(kernels))
 
 
 def _split(
