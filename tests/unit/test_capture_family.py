@@ -133,6 +133,21 @@ def test_what_is_wrong_or_has_no_profiler_is_not_captured(tmp_path, profiler):
     assert reports(tmp_path) == []
 
 
+def test_both_profilers_may_be_under_way_for_a_family(tmp_path, monkeypatch):
+    folders = []
+
+    def noted(task, *_, **__):
+        folders.append(task.folder)
+        raise capture.WarplogError("enough seen")
+
+    monkeypatch.setattr(capture, "run_cases", noted)
+    jobs = family(tmp_path)
+    run(tmp_path, jobs)
+    place = [replace(j, settings=SETTINGS, record=tmp_path / f"{j.variant.name}.nsys.json") for j in jobs]
+    capture.capture_nsys(place, [j.record for j in jobs], NCU, [["64"]] * len(jobs))
+    assert len(set(folders)) == 2
+
+
 def test_a_session_without_rights_is_denied_for_all(tmp_path, profiler, monkeypatch):
     def refused(task, *_, **__):
         (task.folder).mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplog.errors import WarplogError
@@ -169,6 +169,8 @@ def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
     settings = {"tool": profiler.name, "launches": first.settings["launches"]}
     pairs = [(part.job, part.fitting) for part in parts]
     task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
+    # A folder for each profiler: both captures of a family may be under way, one waiting for the other's GPU.
+    task = replace(task, folder=task.folder.with_name(f".{profiler.name}.work"))
     discard(task.folder)  # a cut capture cannot be continued: it starts afresh
     profiler.partial.unlink(missing_ok=True)  # nor may its report pass for this one's
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
