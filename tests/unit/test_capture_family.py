@@ -148,16 +148,29 @@ def test_both_profilers_may_be_under_way_for_a_family(tmp_path, monkeypatch):
     assert len(set(folders)) == 2
 
 
-def test_a_session_without_rights_is_denied_for_all(tmp_path, profiler, monkeypatch):
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ERR_NVGPUCTRPERM - The user ...", "(`warplog doctor` says how)"),
+        (
+            "Profiling failed because a driver resource was unavailable or the user does not have permission to"
+            " access NVIDIA GPU Performance Counters. See https://developer.nvidia.com/ERR_NVGPUCTRPERM.",
+            "DCGM",
+        ),
+    ],
+)
+def test_a_session_without_rights_is_denied_for_all(tmp_path, profiler, monkeypatch, said, told):
     def refused(task, *_, **__):
         (task.folder).mkdir(parents=True, exist_ok=True)
-        (task.folder / "worker.log").write_text("==ERROR== ERR_NVGPUCTRPERM - The user ...")
+        (task.folder / "worker.log").write_text(f"==ERROR== {said}")
         raise capture.WarplogError("the worker failed")
 
     monkeypatch.setattr(capture, "run_cases", refused)
     found = run(tmp_path, family(tmp_path))
     assert {record["status"] for record in found.values()} == {"denied"}
     assert all("counters are not permitted" in record["reason"] for record in found.values())
+    assert told in found["right"]["reason"]
+    assert ("DCGM" in found["right"]["reason"]) == (told == "DCGM")
 
 
 def test_a_variant_sees_its_own_launches_of_a_session(tmp_path):

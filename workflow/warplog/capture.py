@@ -20,6 +20,8 @@ from warplog.toolchain import Tool
 _EXPORT_S = 300
 _BREAKS = ("crashed", "timeout")
 _DENIED = "ERR_NVGPUCTRPERM"
+_BUSY = "driver resource was unavailable"
+_OR_BUSY = ", or another tool such as DCGM reads them (`dcgmi profile --pause`)"
 _DENIED_REMEDY = (
     "counters are not permitted; as root, or with NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
     " (`warplog doctor` says how)"
@@ -242,6 +244,6 @@ def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
 def _diagnose(log: Path, error: str) -> tuple[str, str]:
     text = log.read_text(errors="replace") if log.is_file() else ""
     if _DENIED in text or _DENIED in error:
-        return "denied", _DENIED_REMEDY
+        return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
     said = [line.strip() for line in text.splitlines() if "==ERROR==" in line]
     return "error", " ".join((said[0] if said else error).split())[:500]
