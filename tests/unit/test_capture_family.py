@@ -173,6 +173,25 @@ def test_a_session_without_rights_is_denied_for_all(tmp_path, profiler, monkeypa
     assert ("DCGM" in found["right"]["reason"]) == (told == "DCGM")
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("==ERROR== The application returned an error code (71).", "the worker failed: no such module"),
+        ("==ERROR== Failed to access the following metrics: x\n==ERROR== The application ...", "metrics: x"),
+    ],
+)
+def test_what_ncu_says_goes_before_the_workers_end_but_not_that_it_ended(tmp_path, monkeypatch, said, told):
+    def failed(task, *_, **__):
+        (task.folder).mkdir(parents=True, exist_ok=True)
+        (task.folder / "worker.log").write_text(said)
+        raise capture.WarplogError("the worker failed: no such module")
+
+    monkeypatch.setattr(capture, "run_cases", failed)
+    found = run(tmp_path, family(tmp_path))
+    assert {record["status"] for record in found.values()} == {"error"}
+    assert found["right"]["reason"].endswith(told)
+
+
 def test_a_variant_sees_its_own_launches_of_a_session(tmp_path):
     launches = [
         Launch("k", {"gpu__time_duration.sum": 1.0}, ("case:right:64", "launch:0")),

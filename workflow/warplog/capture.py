@@ -245,5 +245,5 @@ def _diagnose(log: Path, error: str) -> tuple[str, str]:
     text = log.read_text(errors="replace") if log.is_file() else ""
     if _DENIED in text or _DENIED in error:
         return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
-    said = [line.strip() for line in text.splitlines() if "==ERROR==" in line]
+    said = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]
     return "error", " ".join((said[0] if said else error).split())[:500]
