@@ -224,7 +224,13 @@ def test_worker_ends_between_two_settings_when_the_time_is_over(
     command = [sys.executable, "-m", "warplog.gpu.worker", str(tmp_path / "task.json")]
     subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
-    assert [list(note) for note in notes] == [["fingerprint"], ["waiting"], ["waiting", "at"], ["session"]]
+    assert [list(note) for note in notes] == [
+        ["fingerprint"],
+        ["pid"],
+        ["waiting"],
+        ["waiting", "at"],
+        ["session"],
+    ]
 
 
 def test_script_of_the_rule_searches_and_leaves_its_outputs(

@@ -84,6 +84,17 @@ def test_a_profiler_that_never_starts_its_target_is_told_of(
         supervise.run_cases(task, 5, print)
 
 
+def test_a_target_that_left_the_profilers_group_is_ended_with_it(tmp_path: Path) -> None:
+    place = tmp_path / "pid"
+    job = make_job(
+        tmp_path, f'FILE* f = fopen("{place}", "w"); fprintf(f, "%d", getpid()); fclose(f); sleep(600);'
+    )
+    task = job.task("check", ("odd",), {"rounds": 1}, wrapper=("setsid", "--wait"))
+    results, _ = supervise.run_cases(task, 1, print)
+    assert [r["status"] for r in results] == ["timeout"]
+    until(lambda: not Path(f"/proc/{place.read_text()}/cmdline").exists())
+
+
 def test_a_profiler_that_hides_a_crash_hides_it_from_nobody(tmp_path: Path) -> None:
     job = make_job(tmp_path, "if (a->N == 1) abort();" + RIGHT)
     hiding = ("/bin/sh", "-c", '"$@" || exit 0', "sh")

@@ -30,8 +30,8 @@ def variant_files(plan: Plan, family: str, variant: str) -> list[Path]:
     build = layout.build_folder(layout.RESULTS, plan.arch, family, variant)
     source = plan.families[family].variant(variant)
     records = [layout.record(plan.root, s, plan.gpu, family, variant) for s in ("check", "time", "extract")]
-    suffixes = (".ncu.json", ".ncu-rep", ".nsys.json")
-    captures = [layout.record(plan.root, "profile", plan.gpu, family, variant, s) for s in suffixes]
+    where = (plan.root, "profile", plan.gpu, family, variant)
+    captures = [layout.record(*where, f".{tool}.json") for tool in ("ncu", "nsys")]
     return [
         source.file,
         build / "kernel.sass",
@@ -39,7 +39,14 @@ def variant_files(plan: Plan, family: str, variant: str) -> list[Path]:
         build / "record.json",
         *records,
         *captures,
+        *reports(captures[0], variant, plan.families[family].baseline),
     ]
+
+
+def reports(ncu: Path, variant: str, baseline: str) -> list[Path]:
+    """The report of ncu that a variant's run keeps: its own, and the baseline's run the family's."""
+    name = read_json(ncu, "record").get("report", "") if ncu.is_file() else ""
+    return [ncu.parent / name] if name and (variant == baseline or name.startswith(f"{variant}.")) else []
 
 
 if "snakemake" in globals():

@@ -22,11 +22,12 @@ def note(journal: Path, entry: Record) -> None:
 
 
 class Journal:
-    """What workers noted: {"waiting": true}, {"waiting": false, "at": time.monotonic() when the GPU was theirs},
+    """What workers noted: {"pid": theirs}, {"waiting": true} for the GPU, {"waiting": false, "at": when it was theirs},
     {"session": facts}, {"begin": case}, {"result": case and what came out}.
 
     Attributes:
         results: what is finished, by case; `running`: the case that has begun and not ended.
+        pid: of the worker, which a profiler may have started outside our process group.
         waiting: whether the worker waits for the GPU, which another process has.
         start_s: seconds for which the workers of this run had the GPU and no case ran to its end.
     """
@@ -36,6 +37,7 @@ class Journal:
         self.results: dict[str, Record] = {}
         self.session: Record = {}
         self.running: str | None = None
+        self.pid: int | None = None
         self.waiting = False
         self.start_s = 0.0
         self.last_note = time.monotonic()
@@ -57,7 +59,7 @@ class Journal:
 
     def begin(self) -> None:
         """A worker starts."""
-        self.running, self.waiting, self._held_since = None, False, None
+        self.running, self.pid, self.waiting, self._held_since = None, None, False, None
         self.last_note = time.monotonic()
 
     def end(self) -> None:
@@ -82,7 +84,9 @@ class Journal:
         new = []
         for entry in map(_parse, whole.decode(errors="replace").splitlines()):
             self.last_note = time.monotonic()
-            if "waiting" in entry:
+            if "pid" in entry:
+                self.pid = entry["pid"]
+            elif "waiting" in entry:
                 self.waiting = bool(entry["waiting"])
                 self._held_since = entry.get("at")
             elif "begin" in entry:

@@ -81,6 +81,13 @@ def die_with_parent(number: signal.Signals) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
+def end_process(pid: int | None, argument: str) -> None:
+    """Kills the process if it still runs with that argument: a profiler's target may have left our group."""
+    with suppress(OSError):
+        if pid and argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGKILL)
+
+
 def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment for measured and profiled programs: what CUDA and Python need, and nothing else.
 

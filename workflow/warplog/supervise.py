@@ -12,7 +12,7 @@ from warplog.errors import WarplogError
 from warplog.gpu.worker import BROKEN
 from warplog.gpu_lock import PATIENCE_S
 from warplog.journal import Journal, note
-from warplog.process import Completed, explain_exit, minimal_env, run
+from warplog.process import Completed, end_process, explain_exit, minimal_env, run
 from warplog.records import Record, sha256_file, sha256_of, write_json
 
 _START_S = 120.0  # a worker's start: imports, or CUDA context and module load
@@ -143,10 +143,13 @@ def _one_worker(
     command = [*task.wrapper, sys.executable, "-m", "warplog.gpu.worker", str(file)]
     log = task.folder / "worker.log"
     longest = _START_S + _WAIT_S + timeout_s * len(cases) * 1.5
-    completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
-    for result in journal.read():
-        say(result)
-    journal.end()
+    try:
+        completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
+    finally:
+        for result in journal.read():
+            say(result)
+        journal.end()
+        end_process(journal.pid, str(file))
 
     finished_now = [journal.results[c] for c in cases if c in journal.results]
     if len(finished_now) == len(cases) or (completed.ok and task.is_over()):

@@ -8,6 +8,7 @@ the cases that are left. Standard output and error are the supervisor's log.
 
 import contextlib
 import json
+import os
 import signal
 import sys
 import time
@@ -39,6 +40,7 @@ BROKEN = 71  # exit status where warplog, a reference.py or the installation is 
 def main(task_file: Path) -> int:
     """Runs the task; 0 when every case was tried."""
     task = json.loads(task_file.read_text())
+    note(Path(task["journal"]), {"pid": os.getpid()})
     if not task[
         "wrapped"
     ]:  # the signal is tied to the thread that started us, and a profiler's may be short-lived
@@ -123,6 +125,7 @@ class _Runner:
         finally:
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
+                self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()
 
     def _launcher(self, name: str) -> Launcher:
         """The launcher of a case's library, loaded once."""
