@@ -32,10 +32,12 @@ __global__ void __launch_bounds__(BLOCK) dsmem_cluster(const int* __restrict__ k
     cluster.sync();  // nobody adds to what is not cleared yet
 
     const unsigned step = gridDim.x * BLOCK;
-#pragma unroll 4
-    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) {
-        const unsigned key = keys[i];
-        atomicAdd(cluster.map_shared_rank(mine, key / PART) + key % PART, 1u);
+    for (unsigned first = blockIdx.x * BLOCK + threadIdx.x; first < n; first += LOADS * step) {
+        unsigned key[LOADS];
+        load_keys(keys, first, step, n, key);
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j)
+            if (key[j] < BINS) atomicAdd(cluster.map_shared_rank(mine, key[j] / PART) + key[j] % PART, 1u);
     }
     cluster.sync();  // all have added, and nobody's shared memory has gone
 
