@@ -33,18 +33,20 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned* mine = count[threadIdx.x / 32 % COPIES];
     const unsigned thread = blockIdx.x * BLOCK + threadIdx.x, step = gridDim.x * BLOCK;
     const unsigned quads = ALIGNED ? n / 4 : 0;
-    for (unsigned first = thread; first < quads; first += LOADS * step) {
-        int4 quad[LOADS];
+    if constexpr (ALIGNED) {
+        for (unsigned first = thread; first < quads; first += LOADS * step) {
+            int4 quad[LOADS];
 #pragma unroll
-        for (int j = 0; j < LOADS; ++j)
-            if (first + j * step < quads) quad[j] = reinterpret_cast<const int4*>(keys)[first + j * step];
+            for (int j = 0; j < LOADS; ++j)
+                if (first + j * step < quads) quad[j] = reinterpret_cast<const int4*>(keys)[first + j * step];
 #pragma unroll
-        for (int j = 0; j < LOADS; ++j) {
-            if (first + j * step >= quads) break;
-            atomicAdd(&mine[quad[j].x], 1u);
-            atomicAdd(&mine[quad[j].y], 1u);
-            atomicAdd(&mine[quad[j].z], 1u);
-            atomicAdd(&mine[quad[j].w], 1u);
+            for (int j = 0; j < LOADS; ++j) {
+                if (first + j * step >= quads) break;
+                atomicAdd(&mine[quad[j].x], 1u);
+                atomicAdd(&mine[quad[j].y], 1u);
+                atomicAdd(&mine[quad[j].z], 1u);
+                atomicAdd(&mine[quad[j].w], 1u);
+            }
         }
     }
     for (unsigned i = quads * 4 + thread; i < n; i += step) atomicAdd(&mine[keys[i]], 1u);  // three at most, or all
