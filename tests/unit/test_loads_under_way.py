@@ -1,4 +1,4 @@
-"""What keeps the memory busy, in machine code: loads that are under way together, registers that leave room for blocks."""
+"""What keeps the memory busy, in machine code: loads under way together, registers that leave room for blocks."""
 
 import re
 from pathlib import Path
