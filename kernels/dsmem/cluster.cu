@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "bins.cuh"
+#include "tiles.cuh"
 
 namespace cg = cooperative_groups;
 
@@ -25,17 +26,20 @@ constexpr int SHARED_BYTES = PART * 4;
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
 static_assert(PART * CLUSTER == BINS && CLUSTER <= 8, "whole parts; clusters of more than 8 are not portable");
 
-__global__ void __launch_bounds__(BLOCK) dsmem_cluster(const int* __restrict__ keys, unsigned* counts, unsigned n) {
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(BLOCK)
+    dsmem_cluster(const int* __restrict__ keys, unsigned* counts, unsigned n) {
     extern __shared__ unsigned mine[];  // counts of the bins from rank * PART on
     const cg::cluster_group cluster = cg::this_cluster();
     for (int bin = threadIdx.x; bin < PART; bin += BLOCK) mine[bin] = 0;
     cluster.sync();  // nobody adds to what is not cleared yet
 
     const unsigned step = gridDim.x * BLOCK;
-#pragma unroll 4
-    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) {
-        const unsigned key = keys[i];
-        atomicAdd(cluster.map_shared_rank(mine, key / PART) + key % PART, 1u);
+    for (unsigned first = blockIdx.x * BLOCK + threadIdx.x; first < n; first += LOADS * step) {
+        unsigned key[LOADS];
+        load_keys(keys, first, step, n, key);
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j)
+            if (key[j] < BINS) atomicAdd(cluster.map_shared_rank(mine, key[j] / PART) + key[j] % PART, 1u);
     }
     cluster.sync();  // all have added, and nobody's shared memory has gone
 
@@ -45,25 +49,12 @@ __global__ void __launch_bounds__(BLOCK) dsmem_cluster(const int* __restrict__ k
 }
 
 extern "C" int launch(const int* keys, unsigned* counts, int n, cudaStream_t stream) {
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(CLUSTER);
-    config.blockDim = dim3(BLOCK);
-    config.dynamicSmemBytes = SHARED_BYTES;
-    config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-
-    cudaError_t error = cudaFuncSetAttribute(dsmem_cluster, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     int clusters = 0;
-    if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&clusters, dsmem_cluster, &config);
+    cudaError_t error = cudaFuncSetAttribute(dsmem_cluster, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+    if (error == cudaSuccess) error = resident_clusters(dsmem_cluster, CLUSTER, BLOCK, SHARED_BYTES, &clusters);
     if (error != cudaSuccess) return error;
     const int enough = ((n - 1) / BLOCK) / CLUSTER + 1;
-    config.gridDim = dim3(CLUSTER * std::min(enough, std::max(1, clusters)));
     clear<<<BINS / CLEAR_THREADS, CLEAR_THREADS, 0, stream>>>(counts);
-    error = cudaLaunchKernelEx(&config, dsmem_cluster, keys, counts, static_cast<unsigned>(n));
-    return error != cudaSuccess ? error : cudaGetLastError();
+    dsmem_cluster<<<CLUSTER * std::min(enough, clusters), BLOCK, SHARED_BYTES, stream>>>(keys, counts, n);
+    return cudaGetLastError();
 }

@@ -24,10 +24,14 @@ __global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ ke
     for (int bin = threadIdx.x; bin < PART; bin += BLOCK) mine[bin] = 0;
     __syncthreads();
     const unsigned first = blockIdx.y * PART, step = gridDim.x * BLOCK;
-#pragma unroll 4
-    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) {
-        const unsigned bin = keys[i] - first;  // beyond PART for a key of another part, also below it
-        if (bin < PART) atomicAdd(&mine[bin], 1u);
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += LOADS * step) {
+        unsigned key[LOADS];
+        load_keys(keys, i, step, n, key);
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j) {
+            const unsigned bin = key[j] - first;  // beyond PART for a key of another part, also below it
+            if (bin < PART) atomicAdd(&mine[bin], 1u);
+        }
     }
     __syncthreads();
     for (int bin = threadIdx.x; bin < PART; bin += BLOCK)

@@ -1,4 +1,5 @@
-// One kernel for each reason why a warp may not issue, built so that this reason outweighs all others together.
+// One kernel for each reason why a warp may not issue, built so that this reason outweighs all others together; only
+// `branch_resolving` cannot, for a jump waits longer than it resolves.
 //
 // What each is made of is said at the kernel; what the machine code must show is asserted by the tests. Two reasons of
 // the hardware are missing, for nothing a kernel can write provokes them reliably: `dispatch_stall` (the dispatcher

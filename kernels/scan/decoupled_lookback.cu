@@ -18,41 +18,9 @@
 
 #include <cstdint>
 
+#include "lookback.cuh"
 #include "tile.cuh"
 #include "workspace.cuh"
-
-using Word = unsigned long long;  // what a tile has published: a flag above, a number below
-
-enum Flag : unsigned { NOTHING, SUM, PREFIX };
-
-__device__ __forceinline__ Word pack(Flag flag, float number) {
-    return static_cast<Word>(flag) << 32 | __float_as_uint(number);
-}
-
-// words[0] is the counter of tiles; tile t publishes in words[1 + t].
-__global__ void clear(Word* words, unsigned count) {
-    const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < count) words[i] = 0;
-}
-
-// The sum of all tiles before `tile`; by a whole warp, known to lane 0.
-__device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
-    const int lane = threadIdx.x % 32;
-    float prefix = 0.0f;
-    for (int nearest = static_cast<int>(tile) - 1;; nearest -= 32) {
-        const int other = nearest - lane;
-        Word word = other >= 0 ? published[other] : pack(PREFIX, 0.0f);  // before the first tile there is nothing
-        while (__any_sync(~0u, word >> 32 == NOTHING))
-            if (word >> 32 == NOTHING) word = published[other];
-        const unsigned ends = __ballot_sync(~0u, word >> 32 == PREFIX);
-        const int last = ends ? __ffs(ends) - 1 : 31;  // the lane with the nearest PREFIX
-        float part = lane <= last ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f;
-#pragma unroll
-        for (int s = 16; s > 0; s /= 2) part += __shfl_down_sync(~0u, part, s);
-        prefix += part;
-        if (ends) return prefix;
-    }
-}
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -71,7 +39,7 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (threadIdx.x < 32) {
         if (threadIdx.x == 0) published[tile] = pack(tile > 0 ? SUM : PREFIX, total);
-        const float prefix = tile > 0 ? look_back(published, tile) : 0.0f;
+        const float prefix = tile > 0 ? look_back<1>(published, tile) : 0.0f;
         if (threadIdx.x == 0) {
             if (tile > 0) published[tile] = pack(PREFIX, prefix + total);
             start = prefix;

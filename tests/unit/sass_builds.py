@@ -7,8 +7,8 @@ import pytest
 from warplog import build, toolchain
 
 
-def builder(family, tmp_path_factory):
-    """build_all(arch): folder and record of every variant by name; the test is skipped without the tools."""
+def builder(family, tmp_path_factory, names=None):
+    """build_all(arch): folder and record of every variant, or of those named; skipped without the tools."""
     nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     for tool in (nvcc, cuobjdump):
         if not tool.ok:
@@ -22,6 +22,6 @@ def builder(family, tmp_path_factory):
             return variant.name, (folder, build.build_variant(family, variant, arch, nvcc, cuobjdump, folder))
 
         with ThreadPoolExecutor(2) as pool:
-            return dict(pool.map(one, family.variants))
+            return dict(pool.map(one, [v for v in family.variants if names is None or v.name in names]))
 
     return all_of
