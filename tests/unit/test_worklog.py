@@ -15,9 +15,11 @@ from warplog import figure_data, worklog
 from warplog.catalog import load_family
 from warplog.errors import WarplogError
 from warplog.records import read_json
+from warplog.tabular import Table
 from warplog.worklog import asides
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
+from warplog.worklog.page import Summary
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / "h200"
@@ -230,14 +232,52 @@ def test_hostile_text_is_text_in_latex(hostile):
     assert plain.count("{") == plain.count("}")
 
 
+def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
+    for source in map(worklog.latex, (page, hostile)):
+        opened, cells = [], 0
+        for line in source.splitlines():
+            if found := re.match(r"\\begin\{(table|tabularx?)\}(.*)", line):
+                opened.append(found[1])
+                # A column is one letter; what stands in braces describes it.
+                columns = re.sub(r"\{\\linewidth\}|@\{\}|>\{.*?\\hspace\{0pt\}\}|[{}]", "", found[2])
+                cells = len(columns) if found[1] != "table" else cells
+                assert found[1] == "table" or set(columns) <= set("lrX")
+            elif found := re.match(r"\\end\{(\w+)\}", line):
+                assert opened.pop() == found[1]
+            elif line.endswith(r" \\"):
+                assert len(re.findall(r"(?<!\\)&", line)) == cells - 1, line
+        assert not opened
+        labels = re.findall(r"\\label\{(.*)\}", source)
+        assert len(labels) == len(set(labels)) == source.count(r"\begin{table}")
+
+
+def test_latex_says_first_which_packages_it_needs(page):
+    head = "".join(line for line in worklog.latex(page).splitlines()[:3] if line.startswith("%"))
+    assert r"\usepackage{booktabs,tabularx,textcomp}" in head
+
+
+def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_page(page):
+    many = tuple((f"variant_{n}", "word " * 60, str(n)) for n in range(40))
+    wide = Summary("Wide", Table(("variant", "text", "n"), many, frozenset({2}), notes=("A note.",)))
+    narrow = Summary("Narrow", Table(("variant", "n"), (("a", "1"), ("b", "2")), frozenset({1})))
+    source = worklog.latex(replace(page, summaries=(wide, narrow), rungs=()))
+    parts = re.findall(r"\\caption\{Wide \((\d+) of (\d+)\)\}", source)
+    assert len(parts) > 3
+    assert parts == [(str(n), str(len(parts))) for n in range(1, len(parts) + 1)]
+    assert all(source.count(rf"variant\_\allowbreak{{}}{n} &") == 1 for n in range(40))
+    assert source.count("A note.") == 1
+    assert r"\begin{tabular}{@{}lr@{}}" in source.partition(r"\caption{Narrow}")[2]
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
 def test_latex_sets_the_tables(page, hostile, tmp_path):
     for name, one in (("page", page), ("hostile", hostile)):
-        text = "\\documentclass{article}\n\\usepackage{booktabs,textcomp}\n\\begin{document}\n"
+        text = "\\documentclass{article}\n\\usepackage{booktabs,tabularx,textcomp}\n\\begin{document}\n"
         (tmp_path / f"{name}.tex").write_text(f"{text}{worklog.latex(one)}\\end{{document}}\n")
         command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", f"{name}.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stdout[-2000:]
+        assert name == "hostile" or not re.findall("Overfull|too large", done.stdout)
 
 
 def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):

@@ -1,4 +1,13 @@
-"""The tables of a worklog in LaTeX, for an article; needs booktabs and a Unicode engine or inputenc."""
+"""The tables of a worklog in LaTeX, for an article; needs booktabs, tabularx and textcomp.
+
+A table that is wider than a page of `article` breaks its long texts, one that is longer is cut into parts, so
+that no cell leaves the page.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from warplog.tabular import Table, one_line
 from warplog.worklog.page import Page, Rung
@@ -8,19 +17,27 @@ _SPECIAL = {
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "`": r"\textasciigrave{}",
     "[": "{[}", "]": "{]}", "*": "{*}",  # after a row's end they would be its argument
-    "→": r"$\rightarrow$", "−": r"$-$", "×": r"$\times$", "µ": r"\textmu{}",
+    "→": r"$\rightarrow$", "−": r"$-$", "×": r"$\times$", "µ": r"\textmu{}", "μ": r"\textmu{}",
+    "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "∞": r"$\infty$", "√": r"$\surd$",
 }  # fmt: skip
-_WIDE = 40
+# Characters that a line of `article` holds in the size of the tables, those between two columns, lines of a page.
+_LINE, _GAP, _PAGE = 78, 2, 46
+# Text of this length never breaks; a longer one may, where the table is wider than the line.
+_SHORT = 14
+_HEAD = """\
+% Needs in the preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
+% Take the tables you want, or the whole file; \\clearpage before each variant keeps LaTeX's queue of floats short."""
 
 
 def latex(page: Page) -> str:
     """The ladder, the summaries, and each rung's factors and states, as tables with captions and labels."""
     about = "; ".join(f"{what}: {text}" for what, text in page.facts)
-    parts = [f"% {one_line(about)}", "% \\usepackage{booktabs,textcomp}"]
-    parts += [_float(page, "ladder", f"{page.title}: the ladder", _ladder(page.rungs))]
+    parts = [f"% {one_line(about)}\n{_HEAD}"]
+    parts += _floats(page, "ladder", f"{page.title}: the ladder", _ladder(page.rungs))
     for number, summary in enumerate(page.summaries, 1):
-        parts.append(_float(page, f"summary-{number}", summary.heading, summary.table))
+        parts += _floats(page, f"summary-{number}", summary.heading, summary.table)
     for rung in page.rungs:
+        parts.append(r"\clearpage")
         for kind, title, table in (
             ("factors", "what the step is made of", rung.factors),
             ("states", "where the parent's cycles went", rung.states),
@@ -28,13 +45,14 @@ def latex(page: Page) -> str:
             ("published", "beside what others printed", rung.printed),
         ):
             if table:
-                parts.append(_float(page, f"{rung.name}-{kind}", f"{rung.name}: {title}", table))
+                parts += _floats(page, f"{rung.name}-{kind}", f"{rung.name}: {title}", table)
     return "\n\n".join(parts) + "\n"
 
 
 def escape(text: str) -> str:
-    """Text on one line that LaTeX sets as it is."""
-    return "".join(_SPECIAL.get(character, character) for character in one_line(text))
+    """Text on one line that LaTeX sets as it is; an address may break behind a slash."""
+    safe = "".join(_SPECIAL.get(character, character) for character in one_line(text))
+    return re.sub(r"/(?=\w{3}|\d)", r"/\\allowbreak{}", safe)
 
 
 def _ladder(rungs: tuple[Rung, ...]) -> Table:
@@ -43,28 +61,99 @@ def _ladder(rungs: tuple[Rung, ...]) -> Table:
     return Table(("variant", "idea", "speed"), rows)
 
 
-def _float(page: Page, label: str, caption: str, table: Table) -> str:
-    columns = "".join(_column(table, column) for column in range(len(table.titles)))
-    lines = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{escape(caption)}}}"]
-    lines += [
-        rf"\label{{tab:{_label(f'{page.family}-{label}')}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-    ]
-    lines += [_row(table.titles), r"\midrule", *(_row(row) for row in table.rows), r"\bottomrule"]
-    lines += [
-        r"\end{tabular}",
-        *(rf"\par\footnotesize {escape(note)}" for note in table.notes),
-        r"\end{table}",
-    ]
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a table in LaTeX, their widths in characters, and whether some of them break."""
+
+    kinds: tuple[str, ...]
+    widths: tuple[float, ...]
+    breaking: bool = False
 
 
-def _column(table: Table, column: int) -> str:
-    """Numbers to the right; long texts in a column that breaks lines."""
-    if column in table.numeric:
-        return "r"
-    return r"p{0.35\linewidth}" if max((len(row[column]) for row in table.rows), default=0) > _WIDE else "l"
+def _floats(page: Page, label: str, caption: str, table: Table) -> Iterator[str]:
+    """The table; in parts where it is longer than a page."""
+    columns = _columns(table)
+    parts = _parts(table, columns)
+    for number, part in enumerate(parts, 1):
+        of = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        name = f"{page.family}-{label}{f'-{number}' if number > 1 else ''}"
+        yield _float(_label(name), f"{caption}{of}", part, columns)
+
+
+def _float(label: str, caption: str, table: Table, columns: _Columns) -> str:
+    small = sum(columns.widths) + _GAP * (len(columns.widths) - 1) > _LINE and not columns.breaking
+    kind, width = ("tabularx", r"{\linewidth}") if columns.breaking else ("tabular", "")
+    rows = [_row(row) for row in table.rows]
+    if columns.breaking:
+        rows = [row.replace(r"\_", r"\_\allowbreak{}") for row in rows]
+    between = "\n\\addlinespace\n" if columns.breaking else "\n"
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            rf"\centering\{'scriptsize' if small else 'footnotesize'}\setlength{{\tabcolsep}}{{{3 if small else 4}pt}}",
+            rf"\caption{{{escape(caption)}}}",
+            rf"\label{{tab:{label}}}",
+            rf"\begin{{{kind}}}{width}{{@{{}}{''.join(columns.kinds)}@{{}}}}",
+            r"\toprule",
+            _row(table.titles),
+            r"\midrule",
+            between.join(rows),
+            r"\bottomrule",
+            rf"\end{{{kind}}}",
+            *(rf"\par\smallskip {escape(note)}" for note in table.notes),
+            r"\end{table}",
+        ]
+    )
+
+
+def _columns(table: Table) -> _Columns:
+    """Numbers to the right; where the table is wider than a line, its longer texts break and share the rest of it.
+
+    Each has room for its longest word, what is left goes by all that they hold.
+    """
+    cells = list(zip(table.titles, *table.rows, strict=True))
+    widths = [float(max(map(len, column))) for column in cells]
+    kinds = ["r" if c in table.numeric else "l" for c in range(len(cells))]
+    text = [c for c, width in enumerate(widths) if kinds[c] == "l" and width > _SHORT]
+    room = _LINE - sum(width for c, width in enumerate(widths) if c not in text) - _GAP * (len(widths) - 1)
+    if not text or sum(widths[c] for c in text) <= room:
+        return _Columns(tuple(kinds), tuple(widths))
+    words = {c: max(map(_longest, cells[c])) for c in text}
+    held = {c: sum(map(len, cells[c])) for c in text}
+    rest = max(0.0, room - sum(words.values()))
+    for c in text:
+        widths[c] = words[c] + rest * held[c] / sum(held.values())
+    unit = sum(widths[c] for c in text) / len(text)
+    for c in text:
+        kinds[c] = rf">{{\hsize={widths[c] / unit:.2f}\hsize\raggedright\arraybackslash\hspace{{0pt}}}}X"
+    return _Columns(tuple(kinds), tuple(widths), breaking=True)
+
+
+def _longest(text: str) -> int:
+    """Characters of the longest word; those of a long name may break behind an underscore."""
+    words = re.split(r"[\s/]", text)
+    return max(len(w) if len(w) <= _SHORT else max(map(len, re.split(r"(?<=_)", w))) for w in words)
+
+
+def _parts(table: Table, columns: _Columns) -> list[Table]:
+    """The table cut where a page would be full; its notes stand under the last part."""
+    parts: list[list[tuple[str, ...]]] = [[]]
+    height = 0.0
+    for row in table.rows:
+        # A word that does not fit leaves a part of its line empty.
+        lines = [
+            math.ceil(1.2 * len(cell) / width)
+            for cell, width in zip(row, columns.widths, strict=True)
+            if cell
+        ]
+        needed = max(lines, default=1) + 0.5 if columns.breaking else 1.0
+        if parts[-1] and height + needed > _PAGE:
+            parts.append([])
+            height = 0.0
+        parts[-1].append(row)
+        height += needed
+    cut = [replace(table, rows=tuple(rows), notes=()) for rows in parts]
+    return [*cut[:-1], replace(cut[-1], notes=table.notes)]
 
 
 def _row(cells: tuple[str, ...]) -> str:
