@@ -291,6 +291,16 @@ def test_summary_and_exit_status():
     assert oracle.counts([]) == {"right": 0, "wrong": 0, "not_measured": 0}
 
 
+def test_an_oracle_that_measured_nothing_is_one_line():
+    rows = [row | {"measured": "", "reason": "spin was not measured"} for row in rows_of("not_measured") * 2]
+    out = io.StringIO()
+    oracle_report.show(rows, out)
+    said = out.getvalue()
+    assert said.startswith("oracle: 0 right, 0 wrong, 2 not measured (h200, live, campaign c): spin was not")
+    assert "needs a GPU" in said
+    assert said.count("\n") == 1
+
+
 def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("warplog.device.detect", lambda: None)
     (tmp_path / "Snakefile").touch()

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_family
-from warplog import device, plan, tuned
+from warplog import device, interpreter, plan, tuned
+from warplog.checkup import host
 from warplog.errors import WarplogError
 
 LIVE = {"mode": "live", "gpu": "h200"}
@@ -61,6 +62,26 @@ def test_families_of_ones_own_are_found(place: Path) -> None:
     assert ("sgemm", "naive") in made.pairs()
 
 
+def test_another_gpu_than_the_recorded_one_is_not_passed_over(place: Path, project: Path) -> None:
+    shutil.copytree(project / "results/recorded/h200/campaign", place / "results/recorded/h200/campaign")
+    assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
+    with pytest.raises(WarplogError, match=r"gpu: 'h300': no GPU here, and results/recorded/h200 is of h200"):
+        plan.make_plan({"gpu": "h300"})
+
+
+@pytest.mark.parametrize("name", ["my project", "a&b", "it's", "$x"])
+def test_a_path_that_starts_no_job_is_refused_with_the_remedy(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = f"/home/me/{name}/.venv/bin/python"
+    assert "starts no job" in interpreter.unusable(path)
+    assert not interpreter.unusable("/home/Jürgen/a-b_c.d/e+f@2,5/.venv/bin/python3.11")
+    monkeypatch.setattr(interpreter, "unusable", lambda: "no")
+    with pytest.raises(WarplogError, match="UV_PROJECT_ENVIRONMENT"):
+        plan.make_plan(LIVE)
+    assert host.python().status == "fail"
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -70,6 +91,10 @@ def test_families_of_ones_own_are_found(place: Path) -> None:
         ({"mode": "live", "gpu": "h20"}, "did you mean 'h200'?"),
         ({**LIVE, "kernel_folders": ["nowhere"]}, "nowhere: no such folder"),
         ({}, "no recorded campaign"),
+        ({"check": 3}, "config: check: 3 where keys with values is wanted"),
+        ({"time": {"max_seconds": "long"}}, "config: time.max_seconds: 'long' where a number is wanted"),
+        ({"kernel_folders": "mine"}, "config: kernel_folders: 'mine' where a list is wanted"),
+        ({"variants": None}, "config: variants: nothing where text or a whole number or a list is wanted"),
     ],
 )
 def test_wrong_names_are_refused(place: Path, config: dict[str, object], words: str) -> None:

@@ -26,17 +26,24 @@ def live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Pat
     return settings["gpu"], table[settings["gpu"]]["arch"]
 
 
-def recorded_campaign(name: str, project: Path) -> tuple[Path, Record]:
-    """Folder and campaign record of a recorded campaign.
+def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, Record]:
+    """Folder and campaign record of the recorded campaign `settings["recorded"]`.
 
     Raises:
-        WarplogError: there is none of that name; the text lists those that are there.
+        WarplogError: there is none of that name, the text lists those that are there; or `settings["gpu"]` names
+            another GPU than its own.
     """
-    root = layout.recorded_root(name)
+    root = layout.recorded_root(settings["recorded"])
     files = sorted((project / root / "campaign").glob("*.json"))
     if not files:
         known = sorted(p.name for p in (project / layout.RECORDED).glob("*") if p.is_dir())
         raise WarplogError(
             f"no GPU here ({device.why_not()}) and no recorded campaign {root}; recorded: {known}"
         )
-    return root, read_json(files[0], "record")
+    record = read_json(files[0], "record")
+    if settings["gpu"] not in ("auto", record["gpu"]):
+        raise WarplogError(
+            f"config: gpu: {settings['gpu']!r}: no GPU here, and {root} is of {record['gpu']}; set recorded to a"
+            " campaign of that GPU, or mode to live where jobs are sent to it"
+        )
+    return root, record

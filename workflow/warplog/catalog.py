@@ -147,7 +147,9 @@ def load(folders: Sequence[Path]) -> dict[str, Family]:
     families: dict[str, Family] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise WarplogError(f"{folder}: no such folder of kernels (config: kernel_folders)")
+            raise WarplogError(
+                f"{folder}: no such folder of kernels; go to the project's folder, or correct kernel_folders"
+            )
         for path in sorted(folder.glob("*/family.yaml")):
             family = load_family(path)
             if family.name in families:

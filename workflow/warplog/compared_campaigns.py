@@ -55,9 +55,12 @@ def root(name: str, project: Path) -> Path:
     if re.fullmatch(_NAME, name) and (recorded / "time").is_dir():
         return recorded
     known = sorted(p.name for p in (project / layout.RECORDED).glob("[a-z0-9]*") if p.is_dir())
-    raise WarplogError(
-        f"{name}: no results folder with timings, and no recorded campaign ({', '.join(known) or 'none here'})"
-    )
+    if Path(name).is_dir():
+        raise WarplogError(
+            f"{name}: holds no timings; run the campaign on a machine with a GPU, or name another"
+            f" ({', '.join(known) or 'none is recorded'})"
+        )
+    raise WarplogError(f"{name}: no such folder or recorded campaign ({', '.join(known) or 'none here'})")
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:

@@ -34,9 +34,7 @@ def families(folder: Path) -> list[str]:
     """
     path = next((p for s in ("parquet", "csv") if (p := folder / f"variants.{s}").is_file()), None)
     if path is None or path.stat().st_size > MAX_TABLE_BYTES:
-        raise WarplogError(
-            f"{folder}/variants.parquet: no such table; run the rule that builds results/tables"
-        )
+        raise WarplogError(f"{folder}/variants.parquet: no such table; run `uv run snakemake tables`")
     try:
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
         return [str(name) for name in table["family"].drop_duplicates()]

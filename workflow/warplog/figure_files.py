@@ -24,7 +24,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
-        raise WarplogError(f"{parquet}: no such table; run the rule that builds results/tables")
+        raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
     if path.stat().st_size > MAX_TABLE_BYTES:
         raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {MAX_TABLE_BYTES} at most")
     try:

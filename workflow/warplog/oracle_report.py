@@ -39,7 +39,12 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 
 def show(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
-    """An aligned table, what is wrong last, and the summary line."""
+    """An aligned table, what is wrong last, and the summary line; that alone where nothing was measured."""
+    if rows and all(row["verdict"] == oracle.NOT_MEASURED and not row["measured"] for row in rows):
+        reasons = {str(row["reason"]) for row in rows}
+        why = reasons.pop() if len(reasons) == 1 else "each row of results/tables/oracle.csv says why"
+        print(f"{summary(rows)}: {why}; this needs a GPU, or a recorded campaign that holds it", file=out)
+        return
     order = {oracle.RIGHT: 0, oracle.NOT_MEASURED: 1, oracle.WRONG: 2}
     shown = sorted(rows, key=lambda row: order.get(str(row["verdict"]), 3))
     cells = [list(_COLUMNS), *([_cell(row, c) for c in _COLUMNS] for row in shown)]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from warplog import catalog, device, layout, schema, tuned
+from warplog import catalog, device, interpreter, layout, schema, tuned
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
+from warplog.errors import WarplogError
 from warplog.family_plan import FamilyPlan
 from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
@@ -179,8 +180,11 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
     """The plan for a configuration.
 
     Raises:
-        WarplogError: an unknown key, family, variant, case or GPU, or no GPU and no recorded campaign.
+        WarplogError: an unknown key, family, variant, case or GPU, no GPU and no recorded campaign, or a path of
+            the interpreter that no job can be started with.
     """
+    if why := interpreter.unusable():
+        raise WarplogError(f"{why}; {interpreter.REMEDY}")
     config = {key: typed(value) for key, value in config.items()}
     schema.check(config, "config", "config")
     settings: dict[str, Any] = {
@@ -198,7 +202,7 @@ def make_plan(config: Mapping[str, Any], project: Path = Path()) -> Plan:
         gpu, arch = live_gpu(settings, found, project)
         message = f"live on {found.name if found else gpu} ({arch})"
     else:
-        root, record = recorded_campaign(settings["recorded"], project)
+        root, record = recorded_campaign(settings, project)
         gpu, arch = record["gpu"], record["arch"]
         why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
         message = (

@@ -12,6 +12,15 @@ from warplog.errors import WarplogError
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 _MOST_YAML_BYTES = 1 << 20
+_TYPES = {
+    "object": "keys with values",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
 
 
 @cache
@@ -57,10 +66,26 @@ def _explain(misfit: Any) -> str:
         unknown = [k for k in misfit.instance if k not in known]
         return f"{key}: unknown key {unknown[0]!r}; {suggest(str(unknown[0]), known)}"
     if misfit.validator in ("anyOf", "oneOf") and misfit.context:
+        if all(e.validator == "type" and e.instance is misfit.instance for e in misfit.context):
+            return f"{key}: {_mistyped(misfit.instance, [t for e in misfit.context for t in _listed(e)])}"
         return f"{key}: {_shorten(misfit.instance)} fits none of the forms: " + "; ".join(
             sorted({_shorten(e.message, 120) for e in misfit.context})
         )
+    if misfit.validator == "type":
+        return f"{key}: {_mistyped(misfit.instance, _listed(misfit))}"
     return f"{key}: {_shorten(misfit.message, 300)}"
+
+
+def _listed(misfit: Any) -> list[str]:
+    """The types that would fit."""
+    types = misfit.validator_value
+    return [types] if isinstance(types, str) else list(types)
+
+
+def _mistyped(value: object, wanted: Iterable[str]) -> str:
+    """ "'long' where a number is wanted"."""
+    what = " or ".join(dict.fromkeys(_TYPES.get(name, name) for name in wanted))
+    return f"{'nothing' if value is None else _shorten(repr(value))} where {what} is wanted"
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

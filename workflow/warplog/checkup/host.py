@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from warplog import process
+from warplog import interpreter, process
 from warplog.checkup.finding import Finding
 from warplog.errors import WarplogError
 from warplog.layout import RECORDED
@@ -43,7 +43,9 @@ _UV_HOME = "https://docs.astral.sh/uv"
 
 
 def python() -> Finding:
-    """The interpreter that runs this."""
+    """The interpreter that runs this, and whether Snakemake can start jobs with it."""
+    if why := interpreter.unusable():
+        return Finding("Python", "fail", why, interpreter.REMEDY)
     return Finding("Python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
