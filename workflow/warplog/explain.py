@@ -39,7 +39,7 @@ def families(folder: Path) -> list[str]:
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
         return [str(name) for name in table["family"].drop_duplicates()]
     except (ValueError, OSError, KeyError) as error:
-        raise WarplogError(f"{path}: not a readable table of variants; rebuild it") from error
+        raise WarplogError(f"{path}: not a readable table of variants; delete it and run `uv run snakemake tables`") from error
 
 
 def steps(tables: FigureTables) -> tuple[Step, ...]:
