@@ -276,3 +276,10 @@ def test_a_folder_without_tables_is_an_error_of_one_line(tmp_path, capsys):
     (tmp_path / "variants.csv").write_text("name\nx\n")
     assert cli.main(["explain", str(tmp_path)]) == 1
     assert "not a readable table" in capsys.readouterr().err
+
+
+def test_names_are_told_as_they_are_written(recorded):
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "gmem_coalesced", "status"] = "compile_error"
+    steps = {step.variant: step for step in explain.steps(replace(recorded, measurements=rows))}
+    assert steps["smem_tiled"].gap == "gmem_coalesced is compile error"

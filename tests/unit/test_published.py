@@ -79,4 +79,4 @@ def test_the_readme_shows_what_the_command_prints_of_the_recorded_campaign(capsy
 
 def test_a_family_that_is_not_there_is_an_error_of_one_line(capsys):
     assert cli.main(["published", str(TABLES), "--family", "none"]) == 1
-    assert "family.yaml: cannot be read" in capsys.readouterr().err
+    assert "families: 'none' is not there" in capsys.readouterr().err

@@ -6,9 +6,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplog.cli_parser import FORMATS, make_parser
 from warplog.errors import WarplogError
+
+if TYPE_CHECKING:
+    from warplog.catalog import Family
 
 _FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
 
@@ -67,30 +71,30 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _best_of(options: argparse.Namespace) -> int:
-    from warplog import best_of, catalog
+    from warplog import best_of
 
-    family = catalog.load_family(_project() / "kernels" / options.family / "family.yaml")
+    (family,) = _families([options.family])
     print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
     return 0
 
 
 def _claims(options: argparse.Namespace) -> int:
-    from warplog import catalog, claims
-    from warplog.selection import choose_families
+    from warplog import claims
 
-    families = catalog.load([_project() / "kernels"])
-    families = choose_families([options.family] if options.family else list(families), families)
+    families = {family.name: family for family in _families([options.family] if options.family else None)}
     folder = options.folder or _project() / "results" / "tables"
     claims.show(claims.judge_all(families, folder, options.gpu), sys.stdout)
     return 0
 
 
 def _published(options: argparse.Namespace) -> int:
-    from warplog import catalog, published
+    from warplog import explain, published
 
-    family = catalog.load_family(_project() / "kernels" / (options.family or "sgemm") / "family.yaml")
     folder = options.folder or _project() / "results" / "tables"
-    print(published.page(family, *published.chosen(family, folder, options.gpu)), end="")
+    named = _families([options.family] if options.family else explain.families(folder))
+    shown = [f for f in named if options.family or any(v.published for v in f.variants)]
+    pages = [published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown]
+    print("\n".join(pages), end="")
     return 0
 
 
@@ -115,6 +119,18 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         doctor.show(findings)
     return doctor.exit_status(findings)
+
+
+def _families(names: Sequence[str] | None) -> list["Family"]:
+    """The families of the project, those in the folders that its configuration names too; all without `names`."""
+    from warplog import catalog, schema
+    from warplog.selection import choose_families
+
+    project = _project()
+    config = project / "config" / "config.yaml"
+    further = schema.read_yaml(config, "config").get("kernel_folders", []) if config.is_file() else []
+    families = catalog.load([project / "kernels", *(project / folder for folder in further)])
+    return list(choose_families(list(families) if names is None else list(names), families).values())
 
 
 def _project() -> Path:

@@ -39,7 +39,9 @@ def families(folder: Path) -> list[str]:
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
         return [str(name) for name in table["family"].drop_duplicates()]
     except (ValueError, OSError, KeyError) as error:
-        raise WarplogError(f"{path}: not a readable table of variants; delete it and run `uv run snakemake tables`") from error
+        raise WarplogError(
+            f"{path}: not a readable table of variants; delete it and run `uv run snakemake tables`"
+        ) from error
 
 
 def steps(tables: FigureTables) -> tuple[Step, ...]:
@@ -86,7 +88,9 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     if parent not in rows:
         return Step(*key, math.nan, gap=f"{parent} is not in the tables")
     pair = (rows[parent], rows[name])
-    bad = [f"{row['variant']} is {row['status']}".replace("_", " ") for row in pair if row["status"] != "ok"]
+    bad = [
+        f"{row['variant']} is {str(row['status']).replace('_', ' ')}" for row in pair if row["status"] != "ok"
+    ]
     if bad:
         return Step(*key, math.nan, gap=" and ".join(bad))
     timeless = [str(row["variant"]) for row in pair if not 0 < row["median_us"] < math.inf]

@@ -31,7 +31,9 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
         table = pd.read_parquet(path) if path is parquet else _read_csv(path)
     except (ValueError, OSError) as error:
         why = str(error).splitlines()[0]
-        raise WarplogError(f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`") from error
+        raise WarplogError(
+            f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`"
+        ) from error
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]

@@ -38,7 +38,9 @@ def read_rows(folder: Path, table: str, family: str, gpu: str) -> list[dict[str,
         rows = pd.read_parquet(path)
         return records(rows[(rows["family"] == family) & (rows["gpu"] == gpu)])
     except (ValueError, OSError, KeyError) as error:
-        raise WarplogError(f"{path}: not a readable table ({error}); delete it and run `uv run snakemake tables`") from error
+        raise WarplogError(
+            f"{path}: not a readable table ({error}); delete it and run `uv run snakemake tables`"
+        ) from error
 
 
 def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> dict[str, list[Row]]:
