@@ -251,6 +251,12 @@ def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
         assert len(labels) == len(set(labels)) == source.count(r"\begin{table}")
 
 
+def test_a_long_text_of_a_table_keeps_a_readable_width(page):
+    long = [table for rung in page.rungs for table in (rung.claims, rung.printed) if table]
+    cells = sum(len(cell) > 40 for table in long for row in table.rows for cell in row)
+    assert html(page).count(' long"') >= cells > 0
+
+
 def test_latex_says_first_which_packages_it_needs(page):
     head = "".join(line for line in worklog.latex(page).splitlines()[:3] if line.startswith("%"))
     assert r"\usepackage{booktabs,tabularx,textcomp}" in head
@@ -381,6 +387,22 @@ def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_con
     assert len(found.rows) == 5
     nothing = [hot_line(recorded, 5, 0) | cold]
     assert rung(told(recorded, lines=nothing), "warptile").lines is None
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "told"),
+    [
+        (32.0, "register", "32 registers"),
+        (1.0, "block", "1 block"),
+        (2.5, "sector/request", "2.5 sectors/request"),
+        (11.79, "x", "11.8 x"),
+        (4.86, "us", "4.86 us"),
+        (math.nan, "x", ""),
+    ],
+)
+def test_what_a_claim_measured_is_told_as_it_is_read(value, unit, told):
+    row = asides.claims_table([CLAIM | {"measured": value, "unit": unit}]).rows[0]
+    assert row[2] == told
 
 
 def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):

@@ -18,6 +18,21 @@ Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "most often in")
+_COUNTED = frozenset(
+    (
+        "barrier",
+        "block",
+        "byte",
+        "conflict",
+        "cycle",
+        "register",
+        "sector",
+        "thread",
+        "warp",
+        "wave",
+        "wavefront",
+    )
+)
 _WHERE_NAMED = ("claim", "condition", "measure")
 
 
@@ -123,7 +138,13 @@ def text(cell: object) -> str:
 
 def _measured(row: Row) -> str:
     value = number(row["measured"])
-    return "" if math.isnan(value) else f"{rounded(value)} {text(row['unit'])}".strip()
+    return "" if math.isnan(value) else f"{rounded(value)} {_plural(text(row['unit']), value)}".strip()
+
+
+def _plural(unit: str, value: float) -> str:
+    """A counted thing as it is read: 32 registers, 4 sectors/request, 1 block; 3 us, 5 % and 2 x stay."""
+    counted, slash, rest = unit.partition("/")
+    return f"{counted}s{slash}{rest}" if value != 1 and counted in _COUNTED else unit
 
 
 def _verdict(row: Row) -> str:
