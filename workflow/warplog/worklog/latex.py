@@ -118,7 +118,7 @@ def _columns(table: Table) -> _Columns:
     room = _LINE - sum(width for c, width in enumerate(widths) if c not in text) - _GAP * (len(widths) - 1)
     if not text or sum(widths[c] for c in text) <= room:
         return _Columns(tuple(kinds), tuple(widths))
-    words = {c: max(map(_longest, cells[c])) for c in text}
+    words = {c: max(map(_longest, cells[c])) + 1 for c in text}  # digits are wider than letters
     held = {c: sum(map(len, cells[c])) for c in text}
     rest = max(0.0, room - sum(words.values()))
     for c in text:
