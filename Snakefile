@@ -1,8 +1,12 @@
 """warplog: CUDA kernels in, evidence out. `snakemake --cores 1` runs the campaign of config/config.yaml."""
 
+
+import sys
+
 from snakemake.logging import logger
 from snakemake.utils import min_version
 
+from warplog.errors import WarplogError
 from warplog.gpu_lock import hold_folder
 from warplog.judging import Judging
 from warplog.plan import make_plan
@@ -29,8 +33,11 @@ wildcard_constraints:
     round=r"[1-9]\d*",
 
 
-plan = make_plan(config)
-judging = Judging(plan)
+try:
+    plan = make_plan(config)
+    judging = Judging(plan)
+except WarplogError as error:
+    sys.exit(f"{error}")
 logger.info(plan.message)
 
 

@@ -1,4 +1,4 @@
-"""What README.md and docs/ show can be done as it stands there, and what they link to is there."""
+"""What README.md and workflow/docs/ show can be done as it stands there, and what they link to is there."""
 
 import importlib.util
 import re
@@ -16,7 +16,7 @@ TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
 DOCUMENTS = [
     PROJECT / "README.md",
     PROJECT / "config" / "README.md",
-    *sorted((PROJECT / "docs").glob("*.md")),
+    *sorted((PROJECT / "workflow" / "docs").glob("*.md")),
 ]
 
 
@@ -58,11 +58,11 @@ def test_the_variant_of_the_readme_is_accepted_and_compiles(tmp_path):
 
 @pytest.fixture
 def scale(tmp_path):
-    """A folder with the family of docs/extending.md."""
+    """A folder with the family of workflow/docs/extending.md."""
     folder = tmp_path / "mine" / "scale"
     folder.mkdir(parents=True)
-    (folder / "family.yaml").write_text(block("docs/extending.md", "yaml", "family: scale"))
-    (folder / "reference.py").write_text(block("docs/extending.md", "python", "make_inputs"))
+    (folder / "family.yaml").write_text(block("workflow/docs/extending.md", "yaml", "family: scale"))
+    (folder / "reference.py").write_text(block("workflow/docs/extending.md", "python", "make_inputs"))
     (folder / "plain.cu").write_text("// made by the reader\n")
     return folder
 
@@ -79,7 +79,7 @@ def test_the_family_of_the_documentation_is_accepted_and_has_an_answer(scale):
 
 
 def test_the_figure_of_the_documentation_is_drawn(tmp_path):
-    (tmp_path / "registers.py").write_text(block("docs/extending.md", "python", "def draw"))
+    (tmp_path / "registers.py").write_text(block("workflow/docs/extending.md", "python", "def draw"))
     registers = module(tmp_path / "registers.py")
     tables = figure_data.load(TABLES, "sgemm")
     drawn = registers.draw(registers.data(tables), figure_style.look(tables))

@@ -223,7 +223,9 @@ def this_gpu(slug: str) -> Gpu:
     found = device.detect()
     if found is None:
         why = device.why_not()
-        raise WarplogError(f"no GPU: {why}; run on a machine with one, or with --config mode=recorded")
+        raise WarplogError(
+            f"no GPU: {why}; run on a machine with one; a campaign can be read with --config mode=recorded"
+        )
     if found.slug != slug:
         raise WarplogError(
             f"this machine has {found.name} ({found.slug}), the campaign is for {slug}; see config: gpu"
