@@ -1,12 +1,9 @@
 """warplog: CUDA kernels in, evidence out. `snakemake --cores 1` runs the campaign of config/config.yaml."""
 
-
-import sys
-
 from snakemake.logging import logger
 from snakemake.utils import min_version
 
-from warplog.errors import WarplogError
+from warplog.errors import as_one_line
 from warplog.gpu_lock import hold_folder
 from warplog.judging import Judging
 from warplog.plan import make_plan
@@ -29,15 +26,11 @@ wildcard_constraints:
     gpu=r"[a-z0-9-]+",
     family=r"[a-z][a-z0-9_]*",
     variant=r"[a-z][a-z0-9_]*",
-    figure=r"[a-z][a-z0-9_]*",
-    round=r"[1-9]\d*",
 
 
-try:
+with as_one_line():
     plan = make_plan(config)
     judging = Judging(plan)
-except WarplogError as error:
-    sys.exit(f"{error}")
 logger.info(plan.message)
 
 

@@ -15,6 +15,8 @@ rule time_round:
         "results/aa/round{round}/time/{gpu}/{family}/{variant}.json",
     log:
         "results/logs/aa/round{round}/{gpu}/{family}/{variant}.log",
+    wildcard_constraints:
+        round=r"[1-9]\d*",
     threads: workflow.cores
     resources:
         gpu=1,

@@ -20,6 +20,8 @@ rule plot_figure:
         csv="results/figures/{family}/{figure}.csv",
     log:
         "results/logs/plot/{family}/{figure}.log",
+    wildcard_constraints:
+        figure=r"[a-z][a-z0-9_]*",
     script:
         "../scripts/plot_figure.py"
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from warplog.errors import WarplogError
+from warplog.errors import as_one_line
 from warplog.process import die_with_parent
 from warplog.records import sha256_file, sha256_of
 
@@ -77,9 +77,7 @@ def job(log: str) -> Iterator[None]:
     with path.open("w", encoding="utf-8") as file:
         sys.stderr = _Tee(terminal, file)
         try:
-            yield
-        except WarplogError as error:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-            raise SystemExit(1) from None
+            with as_one_line():
+                yield
         finally:
             sys.stderr = terminal
