@@ -7,6 +7,7 @@ from types import ModuleType
 from warplog import figure_data, figure_style
 from warplog.errors import WarplogError
 from warplog.job import job
+from warplog.records import write_text
 
 FIGURES = Path(__file__).parent / "figures"
 
@@ -32,8 +33,7 @@ def main(figure: str, family: str, tables: Path, png: Path, svg: Path, csv: Path
     module = figure_module(figure)
     family_tables = figure_data.load(tables, family)
     data = module.data(family_tables)
-    csv.parent.mkdir(parents=True, exist_ok=True)
-    data.to_csv(csv, index=False, lineterminator="\n")
+    write_text(csv, data.to_csv(index=False, lineterminator="\n"))
     figure_style.save(module.draw(data, figure_style.look(family_tables)), png, svg)
 
 

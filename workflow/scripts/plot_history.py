@@ -6,13 +6,13 @@ from typing import Any
 from warplog import history, history_figure
 from warplog.job import job
 from warplog.plan import make_plan
+from warplog.records import write_text
 
 
 def main(config: dict[str, Any], family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:
     plan = make_plan(config)
     data = history.collect(campaigns, plan.families[family], plan.gpu)
-    csv.parent.mkdir(parents=True, exist_ok=True)
-    data.to_csv(csv, index=False, lineterminator="\n")
+    write_text(csv, data.to_csv(index=False, lineterminator="\n"))
     history_figure.save(data, plan.families[family], png, svg)
 
 

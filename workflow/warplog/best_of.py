@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from warplog import figure_data, tuned
 from warplog.catalog import Family, Variant
 from warplog.errors import WarplogError
+from warplog.records import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +30,7 @@ def write(family: Family, tables: Path, gpu: str = "") -> Path:
     found = figure_data.load(tables, family.name, gpu)
     as_measured = tuned.with_winners({family.name: family}, str(found.measurements["gpu"].iloc[0]))
     path = family.folder / f"{NAME}.cuh"
-    header = text(as_measured[family.name], found.measurements, _multiprocessors(found))
-    path.write_text(header, encoding="utf-8")
+    write_text(path, text(as_measured[family.name], found.measurements, _multiprocessors(found)))
     return path
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warplog import report_reader
 from warplog.errors import WarplogError
 from warplog.process import explain_exit, run
+from warplog.records import write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,23 +101,12 @@ def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(_text(table, style).encode(errors="replace").decode())
         return
-    try:
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-    except OSError as error:
-        raise WarplogError(f"{output}: cannot be written ({error.strerror})") from None
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if style == "parquet":
-                table.to_parquet(file, index=False)
-            else:
-                file.write(_text(table, style).encode(errors="replace"))
-        part.chmod(0o644)
-        part.replace(output)
-    except OSError as error:
-        raise WarplogError(f"{output}: cannot be written ({error.strerror or error})") from None
-    finally:
-        part.unlink(missing_ok=True)
+    if not output.parent.is_dir():
+        raise WarplogError(f"{output}: cannot be written (there is no such folder)")
+    if style == "parquet":
+        write_bytes(output, table.to_parquet(index=False))
+    else:
+        write_bytes(output, _text(table, style).encode(errors="replace"))
 
 
 def _text(table: "pd.DataFrame", style: str) -> str:

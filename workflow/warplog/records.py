@@ -43,7 +43,12 @@ def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -
 
 
 def write_text(path: Path, text: str) -> None:
-    """Atomic write of a text file; creates the folder.
+    """Writes a text file as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Atomic write of a file; creates the folder.
 
     Raises:
         WarplogError: the disk is full or the folder is not writable.
@@ -52,8 +57,8 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)
@@ -61,7 +66,9 @@ def write_text(path: Path, text: str) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise WarplogError(f"{path}: cannot be written ({error.strerror}); free space or rights?") from None
+        raise WarplogError(
+            f"{path}: cannot be written ({error.strerror or error}); free space or rights?"
+        ) from None
 
 
 def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTES) -> Any:

@@ -1,12 +1,11 @@
 """Stage tables: tidy tables as Parquet and CSV, with documented columns."""
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
-from warplog.records import write_text
+from warplog.records import write_bytes, write_text
 from warplog.table_column import Column
 from warplog.table_columns import TABLES, TUNE
 from warplog.table_judged import CLAIMS, ORACLE
@@ -42,11 +41,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     """
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), table.to_csv(index=False))
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    temporary = path.with_name(f".{path.name}.parquet.part")
-    temporary.write_bytes(buffer.getvalue())
-    temporary.replace(path.with_name(f"{path.name}.parquet"))
+    write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
 
 
 def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":

@@ -1,6 +1,5 @@
 """What a search leaves behind: its record, the tables made from it, and the winner's file beside the kernel."""
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -8,10 +7,10 @@ from typing import Any
 
 from warplog import occupancy, tuned
 from warplog.errors import WarplogError
-from warplog.records import Record, write_json, write_text
+from warplog.records import Record, write_json
 from warplog.table_column import Column
 from warplog.table_columns import TUNE
-from warplog.tables import as_frame
+from warplog.tables import write_table
 from warplog.tuning import CHECK_ROUNDS, LOOK_TIME, Search
 from warplog.tuning_finding import Finding
 from warplog.tuning_space import name_of
@@ -62,11 +61,7 @@ def write(search: Search) -> Record:
 def write_tables(record: Record, flops: Mapping[str, float], record_file: Path) -> None:
     """The record as rows, one a setting and case: <variant>.csv and <variant>.parquet."""
     parameters = {name: Column("int", "", "parameter") for name in record["parameters"]}
-    frame = as_frame(rows(record, flops), {**TUNE, **parameters}, "tune")
-    write_text(record_file.with_suffix(".csv"), frame.to_csv(index=False))
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    record_file.with_suffix(".parquet").write_bytes(buffer.getvalue())
+    write_table(rows(record, flops), {**TUNE, **parameters}, record_file.with_suffix(""))
 
 
 def rows(record: Record, flops: Mapping[str, float]) -> list[Row]:
