@@ -71,8 +71,9 @@ def page(recorded):
     return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
 
 
-def told(tables, family=FAMILY, **more):
-    return worklog.gather(family, tables, CAMPAIGN, [], CAPTIONS, **more)
+def told(tables, family=FAMILY, claims=(), lines=()):
+    tables = replace(tables, claims=pd.DataFrame(claims), lines=pd.DataFrame(lines))
+    return worklog.gather(family, tables, CAMPAIGN, [], CAPTIONS)
 
 
 def hot_line(tables, number, share):
@@ -421,14 +422,15 @@ def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
 
 
 def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path):
-    assert asides.read_rows(tmp_path, "claims", "sgemm", "h200") == []
-    pd.DataFrame(
-        [{"family": "sgemm", "gpu": "h200", "id": "B1"}, {"family": "scan", "gpu": "h200"}]
-    ).to_parquet(tmp_path / "claims.parquet")
-    assert [r["id"] for r in asides.read_rows(tmp_path, "claims", "sgemm", "h200")] == ["B1"]
-    (tmp_path / "claims.parquet").write_text("no table")
+    tables = shutil.copytree(RECORDED / "tables", tmp_path / "tables")
+    assert not list(tables.glob("claims.*"))
+    assert figure_data.load(tables, "sgemm").claims.empty
+    claims = pd.DataFrame([{**CLAIM, "family": name, "gpu": "h200"} for name in ("sgemm", "scan")])
+    claims.to_parquet(tables / "claims.parquet")
+    assert list(figure_data.load(tables, "sgemm").claims["family"]) == ["sgemm"]
+    (tables / "claims.parquet").write_text("no table")
     with pytest.raises(WarplogError, match=r"claims\.parquet: not a readable table"):
-        asides.read_rows(tmp_path, "claims", "sgemm", "h200")
+        figure_data.load(tables, "sgemm")
 
 
 def test_a_figure_that_is_gone_is_named(page):

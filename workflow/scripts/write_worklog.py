@@ -8,7 +8,6 @@ from warplog import figure_data, worklog
 from warplog.job import job
 from warplog.plan import make_plan
 from warplog.records import read_json, write_text
-from warplog.worklog import asides
 
 
 def main(config: dict[str, Any], family: str, tables: Path, figures: Sequence[Path], output: Path) -> None:
@@ -19,7 +18,6 @@ def main(config: dict[str, Any], family: str, tables: Path, figures: Sequence[Pa
         read_json(Path(plan.campaign()), "record"),
         figures,
         Path("workflow/report"),
-        *(asides.read_rows(tables, name, family, plan.gpu) for name in ("claims", "lines")),
     )
     write_text(output.with_suffix(".html"), worklog.html(page))
     write_text(output.with_suffix(".md"), worklog.markdown(page, output.parent))

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from warplog import bounds, decomposition, tabular
 from warplog.bounds import Bound
 from warplog.decomposition import Step
-from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
-from warplog.figure_files import MAX_TABLE_BYTES
+from warplog.figure_files import read_table
 from warplog.step_sentences import sentence
 from warplog.step_tables import bound_table, factor_table, state_table
 from warplog.tabular import plain
@@ -32,16 +29,7 @@ def families(folder: Path) -> list[str]:
     Raises:
         WarplogError: there is no table of variants, or it is not readable.
     """
-    path = next((p for s in ("parquet", "csv") if (p := folder / f"variants.{s}").is_file()), None)
-    if path is None or path.stat().st_size > MAX_TABLE_BYTES:
-        raise WarplogError(f"{folder}/variants.parquet: no such table; run `uv run snakemake tables`")
-    try:
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
-        return [str(name) for name in table["family"].drop_duplicates()]
-    except (ValueError, OSError, KeyError) as error:
-        raise WarplogError(
-            f"{path}: not a readable table of variants; delete it and run `uv run snakemake tables`"
-        ) from error
+    return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
 
 
 def steps(tables: FigureTables) -> tuple[Step, ...]:

@@ -12,7 +12,7 @@ from warplog.errors import WarplogError
 from warplog.figure_files import NEEDED, ORIGIN_COLUMNS, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-LATER = ("power_trace", "claims")  # tables without them are drawn without them
+LATER = ("power_trace", "claims", "lines")  # tables without them are drawn without them
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class FigureTables:
     gpus: pd.DataFrame
     power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
+    lines: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def family(self) -> str:

@@ -6,15 +6,25 @@ import pandas as pd
 
 from warplog.errors import WarplogError
 
-MAX_TABLE_BYTES = 512 * 1024**2
+_MOST_BYTES = 512 * 1024**2
 ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
 NEEDED = {
     "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
     "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
     "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
-    "variants": ["family", "variant", "order", "parent", "is_baseline", "headline_case", "profile_cases"],
+    "variants": [
+        "family",
+        "variant",
+        "order",
+        "parent",
+        "is_baseline",
+        "headline_case",
+        "profile_cases",
+        *ORIGIN_COLUMNS,
+    ],
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
+    "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
 }
 
@@ -25,8 +35,8 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
         raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
-    if path.stat().st_size > MAX_TABLE_BYTES:
-        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {MAX_TABLE_BYTES} at most")
+    if path.stat().st_size > _MOST_BYTES:
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {_MOST_BYTES} at most")
     try:
         table = pd.read_parquet(path) if path is parquet else _read_csv(path)
     except (ValueError, OSError) as error:
@@ -38,7 +48,8 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]
     if missing:
-        raise WarplogError(f"{path}: lacks the column {missing[0]!r}; rebuild the tables")
+        why = f"lacks the column {missing[0]!r}"
+        raise WarplogError(f"{path}: not a readable table ({why}); run `uv run snakemake tables`")
     return table
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warplog import mlflow_connection, mlflow_notes, mlflow_runs, mlflow_view
 from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
+from warplog.figure_files import read_table
 from warplog.mlflow_runs import Run
 from warplog.mlflow_store import Logged, Store
 from warplog.mlflow_view import View
@@ -207,17 +208,12 @@ def _place(path: Path) -> str:
 
 def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
     """The campaign's families, each with the origin of its rows, in the order of the tables."""
-    import pandas as pd
-
-    path = tables / "variants.parquet"
-    try:
-        rows = pd.read_parquet(path, columns=["family", "campaign", "gpu", "origin"])
-    except (OSError, ValueError) as error:
-        why = str(error).splitlines()[0]
-        raise WarplogError(f"{path}: is no readable table ({why}); rebuild the tables") from None
+    rows = read_table(tables, "variants")
     mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
     if mine.empty:
-        raise WarplogError(f"{path}: no row of campaign {campaign['campaign']}; rebuild the tables")
+        raise WarplogError(
+            f"{tables}/variants: no row of campaign {campaign['campaign']}; rebuild the tables"
+        )
     return {str(family): str(origin) for family, origin in zip(mine["family"], mine["origin"], strict=True)}
 
 

@@ -2,11 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplog.errors import WarplogError
-from warplog.figure_files import MAX_TABLE_BYTES
 from warplog.step_sentences import number as rounded
 from warplog.step_sentences import share_text
 from warplog.tabular import Table
@@ -34,28 +31,6 @@ _COUNTED = frozenset(
     )
 )
 _WHERE_NAMED = ("claim", "condition", "measure")
-
-
-def read_rows(folder: Path, table: str, family: str, gpu: str) -> list[dict[str, Any]]:
-    """The family's rows of a table on one GPU; none where the campaign has no such table.
-
-    Raises:
-        WarplogError: the table is too large, or not readable.
-    """
-    path = folder / f"{table}.parquet"
-    if not path.is_file():
-        return []
-    if path.stat().st_size > MAX_TABLE_BYTES:
-        raise WarplogError(f"{path}: over {MAX_TABLE_BYTES} bytes; rebuild the tables")
-    import pandas as pd
-
-    try:
-        rows = pd.read_parquet(path)
-        return records(rows[(rows["family"] == family) & (rows["gpu"] == gpu)])
-    except (ValueError, OSError, KeyError) as error:
-        raise WarplogError(
-            f"{path}: not a readable table ({error}); delete it and run `uv run snakemake tables`"
-        ) from error
 
 
 def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> dict[str, list[Row]]:

@@ -34,20 +34,18 @@ def gather(
     campaign: Mapping[str, Any],
     pictures: Sequence[Path],
     captions: Path,
-    claims: Sequence[Row] = (),
-    lines: Sequence[Row] = (),
 ) -> Page:
     """The worklog of a family.
 
     `campaign` is the campaign's record, `pictures` the PNGs of the family, `captions` the folder with
-    `<figure>.rst`, `claims` and `lines` the family's rows of the tables of these names.
+    `<figure>.rst`.
 
     Raises:
         WarplogError: a source has no excerpt.
     """
     device = campaign.get("device", {})
     major, minor = device.get("compute_capability") or (0, 0)
-    ladder = Ladder(family, tables, (int(major), int(minor)), claims, lines)
+    ladder = Ladder(family, tables, (int(major), int(minor)))
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
     order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER})]
     method = tuple(text.format(case=tables.profiled_case) for text in _METHOD)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,13 +31,11 @@ from warplog.worklog.page import Rung
 
 @dataclass(frozen=True)
 class Ladder:
-    """A family with its tables; `claims` and `lines` are rows of the tables of these names, if there are any."""
+    """A family with its tables, on a GPU of this compute capability."""
 
     family: Family
     tables: FigureTables
     capability: tuple[int, int]
-    claims: Sequence[Row] = ()
-    lines: Sequence[Row] = ()
 
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
@@ -71,7 +69,7 @@ class Ladder:
     @cached_property
     def claimed(self) -> dict[str, list[Row]]:
         """The claims by the rung that they stand with; "" for those about the whole ladder."""
-        return place_claims(self.claims, list(self.rows), self.family.baseline)
+        return place_claims(records(self.tables.claims), list(self.rows), self.family.baseline)
 
     @cached_property
     def unit(self) -> tuple[str, str, float]:
@@ -125,7 +123,7 @@ class Ladder:
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=excerpt(variant.file),
-            printed=self._printed(variant, row),
+            printed=self._printed(variant),
             story=sentences(step) if step and good else (),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart else None,
@@ -138,7 +136,7 @@ class Ladder:
     def _lines(self, variant: str) -> list[Row]:
         """The hot lines of the variant's longest kernel."""
         key, kernel = (variant, self.tables.profiled_case), self.kernels[variant]
-        mine = [row for row in self.lines if (row["variant"], row["case"]) == key]
+        mine = [row for row in records(self.tables.lines) if (row["variant"], row["case"]) == key]
         return [row for row in mine if row["kernel"] == kernel or not kernel]
 
     def _compulsory_bytes(self, row: Row) -> float:
@@ -156,7 +154,7 @@ class Ladder:
             found.append((f"{step.ratio:.3g}x", f"over {step.parent}"))
         return tuple(pair for pair in found if pair[0])
 
-    def _printed(self, variant: Variant, row: Row) -> Table | None:
+    def _printed(self, variant: Variant) -> Table | None:
         if not variant.published:
             return None
         unit = published.unit(self.family)
