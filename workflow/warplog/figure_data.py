@@ -53,9 +53,13 @@ class FigureTables:
     def profiled_case(self) -> str:
         """The case that counters are shown for: the headline case, or the last one that has counters."""
         profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
-        wanted = [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
-        others = [c for c in wanted if c in profiled]
+        others = [c for c in self.profile_cases if c in profiled]
         return self.case if self.case in profiled or not others else others[-1]
+
+    @property
+    def profile_cases(self) -> list[str]:
+        """The cases that profilers were to capture, in the family's order."""
+        return [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
 
     def peak(self, column: str) -> float:
         """A column of the table `gpus` for this GPU; NaN where the GPU or the column is unknown."""
@@ -67,7 +71,7 @@ class FigureTables:
     def ladder(self, case: str) -> pd.DataFrame:
         """One row per variant in ladder order: the columns of `variants` and of `measurements` at `case`.
 
-        A variant that was never measured there has status "missing".
+        A variant that was never measured there has status "missing". `gap` is "" or says why there is no number.
         """
         rungs = self.variants.sort_values(["order", "variant"], kind="stable")
         rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
@@ -76,6 +80,7 @@ class FigureTables:
         joined["case"] = case
         joined["reason"] = joined["reason"].where(joined["status"].notna(), "not measured").fillna("")
         joined["status"] = joined["status"].fillna("missing")
+        joined["gap"] = list(map(gap_text, joined["status"], joined["reason"]))
         for column in ORIGIN_COLUMNS:
             joined[column] = joined[column].fillna(self._shared(column))
         return joined.reset_index(drop=True)
@@ -88,10 +93,10 @@ class FigureTables:
         """One row per variant of the ladder at the profiled case: the metrics `names` as columns (NaN: none).
 
         Where a case launches several kernels, the row is that of the kernel with the longest `duration_us`,
-        named in the column `kernel`. `gap` is "" or says in two or three words why there is nothing to draw.
+        named in the column `kernel`. `gap` is that of the ladder, or says why there are no counters.
         """
         case = self.profiled_case
-        kept = ["family", "variant", "order", "case", "status", "reason", *ORIGIN_COLUMNS]
+        kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
         rows = self.metrics[(self.metrics["case"] == case) & (self.metrics["tool"] == "ncu")]
         picked = [_longest(group) for _, group in rows.groupby("variant", sort=False)]
         taken = pd.concat(picked) if picked else rows
@@ -104,9 +109,8 @@ class FigureTables:
         return table
 
     def _why(self, rows: pd.DataFrame, names: Sequence[str], row: Mapping[Hashable, Any]) -> str:
-        gap = gap_text(str(row["status"]), str(row["reason"]))
-        if gap or any(pd.notna(row[name]) for name in names):
-            return gap
+        if row["gap"] or any(pd.notna(row[name]) for name in names):
+            return str(row["gap"])
         mine = rows[(rows["variant"] == row["variant"]) & (rows["status"] != "ok")]
         return f"n/a ({words(mine['status'].iloc[0])})" if len(mine) else "n/a"
 

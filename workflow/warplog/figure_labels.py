@@ -1,7 +1,7 @@
 """Words and numbers in figures: what fits a line, labels that do not overlap, gaps, columns beside bars."""
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,7 @@ FONT_PT = 8.0
 LINE_IN = 0.155  # height of a line of text
 ROW_IN = 0.225  # height of a row of bars
 NAME_IN = 1.8  # most that a variant's name may take
+GAP_IN = 3.4  # most that the words in an empty row may take
 INK, MUTED, FAINT = "#222222", "#595959", "#d9d9d9"
 FONT = "DejaVu Sans"
 ON_PAPER = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.75}  # behind words that cross lines
@@ -147,10 +148,17 @@ def bar_rows(axes: Axes, names: Sequence[str], baseline: Sequence[bool]) -> None
     axes.spines[["left", "right", "top"]].set_visible(False)
 
 
-def gap_note(axes: Axes, row: int, text: str, width_in: float = 3.4) -> None:
+def gap_notes(axes: Axes, gaps: Iterable[str]) -> None:
+    """A note in each row with a gap."""
+    for row, gap in enumerate(gaps):
+        if gap:
+            gap_note(axes, row, gap)
+
+
+def gap_note(axes: Axes, row: int, text: str) -> None:
     """Says in an empty row, from the axes' left edge, why nothing is drawn there."""
     axes.annotate(
-        fit(text, width_in), (0, row), (4, 0), xycoords=("axes fraction", "data"),
+        fit(text, GAP_IN), (0, row), (4, 0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", style="italic", color=MUTED, annotation_clip=False,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 
 from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
-from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
+from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
 
 TITLE = "Shared-memory bank conflicts"
@@ -34,7 +34,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     A kernel that makes no shared-memory access has zero wavefronts, no ways, and says so in `gap`.
     """
     rows = tables.counters(COUNTERS)
-    rows["is_baseline"] = tables.ladder(tables.profiled_case)["is_baseline"]
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
     rows["shared_wavefronts_excess"] = rows["shared_wavefronts_excess"].fillna(total - ideal)
     rows["shared_conflict_ways"] = (total / ideal.where(ideal > 0)).fillna(rows["shared_conflict_ways"])
@@ -70,9 +69,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set_xlim(0, 100 if as_share or not len(totals) else top / factor * 1.02)
     if totals.empty:
         axes.set_xticks([])
-    for row, gap in enumerate(data["gap"]):
-        if gap:
-            gap_note(axes, row, gap)
+    gap_notes(axes, data["gap"])
     if len(rows):
         _columns(axes, data)
         legend_above(

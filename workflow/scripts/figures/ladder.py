@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
@@ -44,7 +44,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
         ratios = [median.min() / times for times in (median, rows["q3_us"], rows["q1_us"])]
     parents = rows["parent"].map(dict(zip(rows["variant"], median, strict=True)))
     quantity = tables.quantity()
-    gaps = [gap_text(s, r) for s, r in zip(rows["status"], rows["reason"], strict=True)]
     rows["percent"] = 100 * ratios[0]
     rows["percent_q1"] = 100 * np.fmin(ratios[1], ratios[2])
     rows["percent_q3"] = 100 * np.fmax(ratios[1], ratios[2])
@@ -52,7 +51,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["rate"] = rows[quantity.column].where(good)
     rows["rate_unit"] = quantity.unit
     rows["gain_over_parent"] = parents / median
-    rows["gap"] = [g or ("n/a" if pd.isna(p) else "") for g, p in zip(gaps, rows["percent"], strict=True)]
+    rows.loc[(rows["gap"] == "") & rows["percent"].isna(), "gap"] = "n/a"
     kept = ["family", "variant", "order", "parent", "is_baseline", "case", "status", "gap", "median_us"]
     kept += ["percent", "percent_q1", "percent_q3", "reference", "rate", "rate_unit", "gain_over_parent"]
     return rows[[*kept, *ORIGIN_COLUMNS]]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
-from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, text_column
+from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, text_column
 from warplog.figure_style import Look, new_figure, styled
 from warplog.metrics import occupancy_limiter
 
@@ -36,7 +36,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     limits = {f"occupancy_limit_{resource}_blocks": resource for resource in LIMITS}
     occupancies = ["theoretical_occupancy_pct", "achieved_occupancy_pct"]
     rows = tables.counters([*occupancies, *limits])
-    rows["is_baseline"] = tables.ladder(tables.profiled_case)["is_baseline"]
     known = rows[occupancies].notna().any(axis=1)
     rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
     rows["limiter"] = [_limiter(row) for row in rows[list(limits)].to_dict("records")]
@@ -69,9 +68,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
     bar_rows(axes, data["variant"], data["is_baseline"])
     axes.set(xlim=(0, 102), xlabel="occupancy (% of the warps an SM can hold)", ylabel="")
-    for row, gap in enumerate(data["gap"]):
-        if gap:
-            gap_note(axes, row, gap)
+    gap_notes(axes, data["gap"])
     if len(rows):
         _columns(axes, data)
     return figure

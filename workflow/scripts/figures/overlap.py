@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
@@ -34,8 +34,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     captured launches.
     """
     seen = set(tables.timeline["case"])
-    wanted = [c.strip() for c in str(tables.variants["profile_cases"].iloc[0]).split(",")]
-    case = tables.case if tables.case in seen else next((c for c in wanted if c in seen), tables.case)
+    others = (c for c in tables.profile_cases if c in seen)
+    case = tables.case if tables.case in seen else next(others, tables.case)
     events = tables.timeline[tables.timeline["case"] == case]
     engine = events["name"].where(events["kind"] == "memcpy", events["kind"])
     events = events.assign(engine=engine)[engine.isin(list(ENGINES))]
@@ -44,7 +44,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     pieces = []
     for rung in tables.ladder(case).to_dict("records"):
-        rung["gap"] = gap_text(rung["status"], rung["reason"])
         mine = _median_launch(events[events["variant"] == rung["variant"]])
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if rung["gap"] or mine.empty:

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
-from warplog.figure_labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_note, legend_above, number
+from warplog.figure_labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_notes, legend_above, number
 from warplog.figure_style import Look, new_figure, styled
 
 TITLE = "Clock, power and speed of back-to-back launches"
@@ -37,7 +37,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     for rung in tables.ladder(tables.case).to_dict("records"):
         mine = trace[trace["variant"] == rung["variant"]] if len(trace) else trace
         shared = {k: rung[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
-        gap = gap_text(rung["status"], rung["reason"]) or ("" if len(mine) else "no trace was kept")
+        gap = rung["gap"] or ("" if len(mine) else "no trace was kept")
         if gap:
             pieces.append(pd.DataFrame([shared | {"gap": gap}]))
             continue
@@ -110,6 +110,5 @@ def _without(rungs: pd.DataFrame, title: str, look: Look) -> Figure:
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
     axes.set_xticks([])
     axes.set_xlabel("time since the run's first launch (s)")
-    for row, gap in enumerate(rungs["gap"]):
-        gap_note(axes, row, gap)
+    gap_notes(axes, rungs["gap"])
     return figure

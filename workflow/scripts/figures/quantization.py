@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, LINE_IN, MUTED, WIDTH_IN, SideLabel, number, side_labels, text_width_in
 from warplog.figure_style import Look, new_figure, styled
@@ -30,7 +30,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     timed = timed[timed["case"].map(_kind) == _kind(tables.case)]
     rows = pd.concat([tables.ladder(case).assign(size=size) for case, size in timed.itertuples(index=False)])
     rows = rows.sort_values(["order", "size"], kind="stable").reset_index(drop=True)
-    rows["gap"] = [gap_text(s, r) for s, r in zip(rows["status"], rows["reason"], strict=True)]
     rows.loc[(rows["gap"] == "") & rows["median_us"].isna(), "gap"] = "n/a"
     measured = ["median_us", "gflops"]
     rows[measured] = rows[measured].where(rows["gap"] == "")

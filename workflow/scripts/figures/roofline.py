@@ -43,7 +43,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     analytic = points["gflops"] * timed["median_us"] * 1e3 / points["dram_bytes"]
     points["intensity_flop_per_byte"] = counted.where(counted > 0, analytic)
     points["intensity_source"] = np.where(counted > 0, "counted FLOPs", "the algorithm's FLOPs")
-    points["is_baseline"] = timed["is_baseline"]
     drawn = (points["intensity_flop_per_byte"] > 0) & (points["gflops"] > 0)
     idle = points["gflops"].fillna(np.nan) == 0
     points["gap"] = np.where(points["gap"] != "", points["gap"], np.where(idle, "no FLOPs", "n/a"))

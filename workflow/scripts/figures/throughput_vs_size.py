@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from warplog.figure_data import FigureTables, gap_text, words
+from warplog.figure_data import FigureTables, words
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
@@ -51,8 +51,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
     rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
     rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
-    gaps = [gap_text(s, r) for s, r in zip(rows["status"], rows["reason"], strict=True)]
-    rows["gap"] = [g or ("n/a" if pd.isna(r) else "") for g, r in zip(gaps, rate, strict=True)]
+    rows.loc[(rows["gap"] == "") & rate.isna(), "gap"] = "n/a"
     kept = [
         "family",
         "variant",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
@@ -39,13 +39,11 @@ def data(tables: FigureTables) -> pd.DataFrame:
     their number, the span, the share of it that anything ran, gaps, the longest kernel and its median.
     """
     case = _captured(tables)
-    ladder = tables.ladder(case)
-    ladder["gap"] = [gap_text(s, r) for s, r in zip(ladder["status"], ladder["reason"], strict=True)]
     on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
     lanes = {str(name): rows for name, rows in tables.timeline[on_gpu].groupby("variant", sort=False)}
     pieces = []
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
-    for rung in ladder.to_dict("records"):
+    for rung in tables.ladder(case).to_dict("records"):
         events = lanes.get(rung["variant"])
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if events is None or rung["gap"]:
@@ -62,10 +60,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def _captured(tables: FigureTables) -> str:
     """The headline case, or the last captured one where nsys did not see it."""
     seen = set(tables.timeline["case"])
-    wanted = [c.strip() for c in str(tables.variants["profile_cases"].iloc[0]).split(",")]
-    return (
-        tables.case if tables.case in seen else next((c for c in reversed(wanted) if c in seen), tables.case)
-    )
+    others = (c for c in reversed(tables.profile_cases) if c in seen)
+    return tables.case if tables.case in seen else next(others, tables.case)
 
 
 def _statistics(events: pd.DataFrame) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from warplog.figure_labels import (
     ROW_IN,
     WIDTH_IN,
     bar_rows,
-    gap_note,
+    gap_notes,
     legend_above,
     number,
     text_column,
@@ -70,7 +70,6 @@ def data(tables: FigureTables) -> pd.DataFrame:
     wide = tables.counters([*columns, "warp_cycles_per_issue"]).rename(
         columns=dict(zip(columns, reasons, strict=True))
     )
-    wide["is_baseline"] = tables.ladder(tables.profiled_case)["is_baseline"]
     stalls = wide[[r for r in reasons if r != "selected"]]
     known = stalls.notna().any(axis=1)
     wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
@@ -153,9 +152,7 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
             axes.text(start[row] + length[row] / 2, row, text, ha="center", va="center", color=ink,
                       fontsize=FONT_PT, bbox=patch)  # fmt: skip
         start += length
-    for row, gap in enumerate(rows["gap"]):
-        if gap:
-            gap_note(axes, row, gap)
+    gap_notes(axes, rows["gap"])
 
 
 def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:

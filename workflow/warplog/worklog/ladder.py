@@ -20,7 +20,7 @@ from warplog.bounds import Bound
 from warplog.catalog import Family, Variant
 from warplog.contract import Published
 from warplog.decomposition import Step
-from warplog.figure_data import FigureTables, gap_text
+from warplog.figure_data import FigureTables
 from warplog.step_sentences import sentences
 from warplog.step_tables import factor_table, state_table
 from warplog.tabular import Table
@@ -116,7 +116,7 @@ class Ladder:
         return Rung(
             name=variant.name,
             badge=_badge(row, variant.draft or self.family.draft),
-            gap=gap_text(str(row["status"]), str(row["reason"])),
+            gap=str(row["gap"]),
             idea=str(row["idea"]),
             origins=_origins(row),
             figures=self._figures(row, step),
