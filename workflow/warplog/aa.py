@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from statistics import median_high
 from typing import Any
 
 from warplog.campaign_samples import CONDITIONS, load_rounds
@@ -42,7 +43,7 @@ class SelfCheck:
         rows: list[Mapping[str, Any]] = []
         for key, gaps in self.floors.gaps.items():
             row: dict[str, Any] = dict(zip(("family", "variant", "case"), key, strict=True))
-            row |= {"median_gap": _median(gaps), "worst_gap": max(gaps)}
+            row |= {"median_gap": median_high(gaps), "worst_gap": max(gaps)}
             row |= {"floor": self.floors.gap(key), "floor_with_rounds": self.floors.gap(key, self.rounds)}
             rows.append(row | {"freedom": self.floors.spreads[key].freedom})
         return rows
@@ -57,7 +58,7 @@ class SelfCheck:
         return (
             f"A/A of {self.rounds} rounds ({pairs} pairs), {len(rows)} cases: {gpu}, driver {driver}, clocks {clocks}\n"
             f"false FASTER or SLOWER: {100 * false:.2f} %; {100 * bare:.2f} % if 0.5 % alone counted\n"
-            f"floor to use: {100 * _median(floors):.2f} % typically, {100 * floors[-1]:.2f} % at worst"
+            f"floor to use: {100 * median_high(floors):.2f} % typically, {100 * floors[-1]:.2f} % at worst"
             f" ({worst['family']}/{worst['variant']}, {worst['case']}); `compare` takes it case by case"
         )
 
@@ -101,8 +102,3 @@ def _shown(name: str, value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.1f}" if name == "freedom" else f"{100 * value:.2f} %"
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median_high
 
 from warplog import compared_campaigns, verdicts
 from warplog.campaign_samples import CONDITIONS, Campaign, Key, Measured, load_rounds
@@ -78,8 +79,8 @@ class Comparison:
         counts = {word: sum(row.word == word for row in self.rows) for word in WORDS}
         told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
         words = f"{self.b} against {self.a}: {told or 'no cases'}; {self.confirmed} confirmed SLOWER"
-        gaps = sorted(row.verdict.least for row in self.rows if row.verdict) or [0.0]
-        span = f"{100 * gaps[0]:.2f} to {100 * gaps[-1]:.2f} %, typically {100 * gaps[len(gaps) // 2]:.2f} %"
+        gaps = [100 * row.verdict.least for row in self.rows if row.verdict] or [0.0]
+        span = f"{min(gaps):.2f} to {max(gaps):.2f} %, typically {median_high(gaps):.2f} %"
         if self.floors is None:
             drift = f"a drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes is assumed"
             return f"{words}\nleast gap {span}: {drift}; `snakemake aa` measures it"

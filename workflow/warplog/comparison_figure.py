@@ -13,6 +13,7 @@ from warplog import figure_style
 from warplog.comparison import Comparison, Row
 from warplog.figure_labels import FAINT, INK, ROW_IN, fit, gap_note, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
+from warplog.verdicts import percent
 
 TITLE = "Time of each case"
 NOTE = (
@@ -62,7 +63,7 @@ def draw(found: Comparison) -> Figure:
     axes.set_xlim(*_limits(rows))
     axes.set_xlabel("change in time (%), right: slower")
     before = [f"{number(row.verdict.before_us)} µs" if row.verdict else "" for row in rows]
-    change = [f"{100 * (row.verdict.time.ratio - 1):+.2f} %" if row.verdict else "" for row in rows]
+    change = [percent(row.verdict.time.ratio) if row.verdict else "" for row in rows]
     end = text_column(axes, "A", before, 0.08, "right")
     end = text_column(axes, "change", change, end, "right")
     strong = [place for place, row in enumerate(rows) if row.word in ("SLOWER", "FASTER")]

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from warplog.comparison import Change, Comparison, Row
+from warplog.tabular import printable
 from warplog.verdicts import percent
 
 _KEY = ("family", "variant", "case", "verdict")
@@ -115,12 +116,12 @@ def _cells(row: Row) -> list[str]:
         gap = f"{100 * found.least:.2f} %"
         numbers = [f"{found.before_us:.5g}", percent(found.time.ratio), interval, gap, cycles]
         numbers += [f"{found.p:.1g}", f"{found.time.effect:+.2f}"]
-    return [_printable(cell) for cell in (*key, *numbers, *last)]
+    return [printable(cell) for cell in (*key, *numbers, *last)]
 
 
 def _claim(row: Row) -> str:
     change = percent(row.verdict.time.ratio) if row.verdict else ""
-    return _printable(f"{row.word}  {row.family}/{row.variant}  {row.case}  {change}")
+    return printable(f"{row.word}  {row.family}/{row.variant}  {row.case}  {change}")
 
 
 def _changes(row: Row) -> str:
@@ -133,7 +134,3 @@ def _change(change: Change) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "\\<").replace("`", "\\`")
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)

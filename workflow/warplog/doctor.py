@@ -12,6 +12,7 @@ from warplog import device, toolchain
 from warplog.checkup import gpu as gpu_checkup
 from warplog.checkup import host, tools
 from warplog.checkup.finding import Finding
+from warplog.tabular import printable
 
 __all__ = ["Finding", "examine", "exit_status", "show", "show_json", "summary"]
 
@@ -67,9 +68,9 @@ def show(findings: Sequence[Finding], out: TextIO | None = None) -> None:
         return
     width = max(len(finding.topic) for finding in findings)
     for finding in findings:
-        print(f"{finding.status:4}  {finding.topic:{width}}  {_printable(finding.text)}", file=stream)
+        print(f"{finding.status:4}  {finding.topic:{width}}  {printable(finding.text)}", file=stream)
         if finding.remedy:
-            print(f"{'':4}  {'':{width}}  -> {_printable(finding.remedy)}", file=stream)
+            print(f"{'':4}  {'':{width}}  -> {printable(finding.remedy)}", file=stream)
     print(summary(findings), file=stream)
 
 
@@ -83,17 +84,13 @@ def _show_table(findings: Sequence[Finding], stream: TextIO) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for finding in findings:
-        text = Text(_printable(finding.text))
+        text = Text(printable(finding.text))
         if finding.remedy:
-            text.append(f"\n-> {_printable(finding.remedy)}", style="dim")
+            text.append(f"\n-> {printable(finding.remedy)}", style="dim")
         table.add_row(Text(finding.status, style=_COLOURS[finding.status]), finding.topic, text)
     console = Console(file=stream, highlight=False)
     console.print(table)
     console.print(Text(summary(findings), style="bold"))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _things(count: int) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from warplog.errors import WarplogError
 from warplog.figure_files import NEEDED, ORIGIN_COLUMNS, read_table
+from warplog.tabular import one_line
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
 LATER = ("power_trace", "claims", "lines")  # tables without them are drawn without them
@@ -172,7 +173,7 @@ def gap_text(status: str, reason: str) -> str:
     """What stands where a bar would: "" for a good row, else the status and the reason on one line."""
     if status == "ok":
         return ""
-    reason = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
+    reason = one_line(reason)
     if status == "missing":
         return reason or "not measured"
     return f"{words(status)}: {reason}" if reason and reason != status else words(status)

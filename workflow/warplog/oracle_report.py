@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from warplog import device, layout, oracle
 from warplog.errors import WarplogError
+from warplog.tabular import printable
 
 _COLUMNS = ("probe", "case", "quantity", "expected", "measured", "tolerance", "unit", "verdict", "reason")
 _RIGHT_ALIGNED = ("expected", "measured")
@@ -98,5 +99,5 @@ def run(project: Path, out: TextIO) -> int:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
-    text = "".join(c if c.isprintable() else " " for c in str(row[column]))
+    text = printable(str(row[column]))
     return text if len(text) <= _MOST_REASON else f"{text[: _MOST_REASON - 1]}…"

@@ -43,9 +43,14 @@ def _line(cells: Sequence[str], widths: Sequence[int], numeric: Iterable[int]) -
     return f"| {' | '.join(padded)} |"
 
 
+def printable(text: str) -> str:
+    """The text with a blank for each character that does not print."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def one_line(text: str) -> str:
     """The text on one line, without characters that do not print."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return " ".join(printable(text).split())
 
 
 def plain(text: str) -> str:

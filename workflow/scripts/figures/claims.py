@@ -11,6 +11,7 @@ from warplog.figure_data import FigureTables, words
 from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
 from warplog.figure_style import Look, new_figure, styled
+from warplog.tabular import one_line
 
 TITLE = "Claims and verdicts"
 NOTE = (
@@ -62,11 +63,7 @@ def _lines(row: Mapping[Hashable, Any]) -> list[tuple[str, str]]:
     """The claim's lines with their colours: the sentence, then what was published, then the reason."""
     published = f"published: {row['published']}" if row["published"] else ""
     parts = [(row["claim"], INK), (published, MUTED), (row["reason"], MUTED)]
-    return [(line, colour) for text, colour in parts if text for line in wrap(_plain(text), CLAIM_IN)]
-
-
-def _plain(text: object) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    return [(line, colour) for text, colour in parts if text for line in wrap(one_line(str(text)), CLAIM_IN)]
 
 
 def _height(lines: list[tuple[str, str]]) -> float:
@@ -87,7 +84,7 @@ def _draw_row(axes: Axes, row: Mapping[Hashable, Any], lines: list[tuple[str, st
         "condition": row["condition"],
     }
     for name, text in cells.items():
-        axes.text(COLUMNS[name], first, fit(_plain(text), WIDTHS_IN[name]))
+        axes.text(COLUMNS[name], first, fit(one_line(str(text)), WIDTHS_IN[name]))
     axes.text(COLUMNS["verdict"], first, f"{mark} {words(row['verdict'])}", color=colour, weight="bold")
 
 
