@@ -14,6 +14,7 @@ import pytest
 from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
 from warplog import metrics, mlflow_points, mlflow_runs, track
 from warplog.errors import WarplogError
+from warplog.mlflow_connection import tracking_uri
 from warplog.mlflow_points import case_steps, main_rows, metric_path
 
 COLUMNS = {
@@ -519,8 +520,8 @@ def test_the_environment_is_as_before_and_telemetry_was_off(project, monkeypatch
 
 
 def test_the_environments_uri_goes_first():
-    assert track.tracking_uri("sqlite:///a.db", {}) == "sqlite:///a.db"
-    assert track.tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": " "}) == "sqlite:///a.db"
-    assert track.tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": "http://x"}) == "http://x"
+    assert tracking_uri("sqlite:///a.db", {}) == "sqlite:///a.db"
+    assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": " "}) == "sqlite:///a.db"
+    assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": "http://x"}) == "http://x"
     assert track.link_base("https://me:pw@host/mlflow/") == "https://host/mlflow"
     assert track.link_base("sqlite:///a.db") == track.LOCAL_UI

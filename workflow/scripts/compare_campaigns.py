@@ -1,12 +1,12 @@
 """Compares two campaigns, case by case: verdicts as JSON, CSV and Markdown, ratios as a figure."""
 
-import os
 from pathlib import Path
 from typing import Any
 
-from warplog import comparison, comparison_figure, comparison_text, track
+from warplog import comparison, comparison_figure, comparison_text
 from warplog.compared_campaigns import Sources, parent_of
 from warplog.job import job
+from warplog.mlflow_connection import tracking_uri
 from warplog.plan import make_plan
 from warplog.records import write_text
 
@@ -26,6 +26,6 @@ if "snakemake" in globals():
         main(
             snakemake.config,
             list(snakemake.params.names),
-            track.tracking_uri(snakemake.params.uri, os.environ),
+            tracking_uri(snakemake.params.uri),
             {name: Path(path) for name, path in snakemake.output.items()},
         )

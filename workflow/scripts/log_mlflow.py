@@ -1,6 +1,5 @@
 """Logs the campaign's tables, with sources, records, reports and figures, to MLflow."""
 
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from warplog import layout, track
 from warplog.job import job
+from warplog.mlflow_connection import tracking_uri
 from warplog.plan import Plan, make_plan
 from warplog.records import read_json, write_json
 
@@ -56,6 +56,6 @@ if "snakemake" in globals():
             Path(snakemake.input.tables[0]).parent,
             Path(snakemake.input.campaign),
             [Path(figure) for figure in snakemake.input.figures],
-            track.tracking_uri(snakemake.params.uri, os.environ),
+            tracking_uri(snakemake.params.uri),
             Path(snakemake.output[0]),
         )

@@ -42,11 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from warplog import catalog, comparison, comparison_text
+    from warplog import catalog, comparison, comparison_text, mlflow_connection
     from warplog.compared_campaigns import PARENTS, Sources, parent_of
 
     project = _project()
-    store = os.environ.get("MLFLOW_TRACKING_URI", "").strip() or f"sqlite:///{project}/results/mlflow.db"
+    store = mlflow_connection.tracking_uri(f"sqlite:///{project}/results/mlflow.db")
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),

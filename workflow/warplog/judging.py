@@ -1,6 +1,5 @@
 """What judge.smk asks for: the A/A rounds, the campaigns that are compared, and those that make up the history."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from warplog import layout
 from warplog.compared_campaigns import MLFLOW, PARENTS
 from warplog.errors import WarplogError
+from warplog.mlflow_connection import own_file
 from warplog.plan import Plan
 from warplog.provenance import now
 from warplog.records import sha256_file, sha256_of
@@ -90,9 +90,10 @@ class Judging:
 
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
-            store = Path(self.plan.tracking_uri().removeprefix("sqlite:///"))
-            here = store.is_file() and "MLFLOW_TRACKING_URI" not in os.environ
-            return str(store.stat().st_mtime_ns) if here else now()  # a server is asked each time
+            store = own_file(self.plan.tracking_uri())
+            if store is None or not store.is_file():
+                return now()  # a server is asked each time
+            return str(store.stat().st_mtime_ns)
         if name == PARENTS:
             return self.plan.table_contract()
         folder = Path(name) if Path(name).is_dir() else layout.recorded_root(name)

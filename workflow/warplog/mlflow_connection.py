@@ -15,6 +15,7 @@ from warplog.errors import WarplogError
 
 FAMILY = "warplog.family"
 ARTIFACTS = "mlartifacts"
+_ADDRESS = "MLFLOW_TRACKING_URI"
 _TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 # Never a call home; no address lines on stdout; no progress bars in a log.
 _ALWAYS = {
@@ -58,6 +59,21 @@ def connect(uri: str) -> Iterator[Connection]:
             raise WarplogError(_explain(uri, error)) from error
 
 
+def tracking_uri(default: str, environment: Mapping[str, str] = os.environ) -> str:
+    """MLFLOW_TRACKING_URI where it is set, else `default`."""
+    return environment.get(_ADDRESS, "").strip() or default
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The file of an SQLite store; None of any other."""
+    return Path(uri.removeprefix("sqlite:///").split("?")[0]) if uri.startswith("sqlite:///") else None
+
+
+def own_file(default: str) -> Path | None:
+    """The SQLite file of the configured store; None where it is none, or where MLFLOW_TRACKING_URI names a store."""
+    return sqlite_file(default) if _ADDRESS not in os.environ else None
+
+
 def shown(uri: str) -> str:
     """The address without a password in it."""
     return re.sub(r"(?<=://)[^/@]*@", "", uri)
@@ -88,11 +104,10 @@ def _explain(uri: str, error: Exception) -> str:
 
 
 def _client(uri: str) -> tuple[Any, Path | None]:
-    database = (
-        Path(uri.removeprefix("sqlite:///").split("?")[0]).resolve() if uri.startswith("sqlite:///") else None
-    )
-    artifacts = database.parent / ARTIFACTS if database else None
-    if database is not None and artifacts is not None:
+    database, artifacts = sqlite_file(uri), None
+    if database is not None:
+        database = database.resolve()
+        artifacts = database.parent / ARTIFACTS
         database.parent.mkdir(parents=True, exist_ok=True)
         if database.is_file():
             _follow_the_move(database, artifacts)

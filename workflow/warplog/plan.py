@@ -3,7 +3,6 @@
 The Snakefile asks it for names, files and parameters; it starts nothing and writes nothing.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
 from warplog.errors import WarplogError
 from warplog.family_plan import FamilyPlan
+from warplog.mlflow_connection import own_file
 from warplog.records import sha256_file, sha256_of
 from warplog.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
 from warplog.table_columns import TABLES
@@ -128,10 +128,9 @@ class Plan:
 
     def tracking_store(self) -> str:
         """'gone' where the store was filled once and its file is no longer there: then it is filled again."""
-        path = Path(self.tracking_uri().removeprefix("sqlite:///"))
+        store = own_file(self.tracking_uri())
         filled = (layout.RESULTS / "track" / "mlflow.json").is_file()
-        local = self.tracking_uri().startswith("sqlite:///") and "MLFLOW_TRACKING_URI" not in os.environ
-        return "gone" if local and filled and not path.is_file() else "there"
+        return "gone" if store and filled and not store.is_file() else "there"
 
     def figures(self) -> list[str]:
         """The figures (PNG) of all families."""

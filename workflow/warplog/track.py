@@ -73,11 +73,6 @@ class TrackingResult:
         return {"uri": self.uri, "experiments": [logged.as_record() for logged in self.experiments]}
 
 
-def tracking_uri(default: str, environment: Mapping[str, str]) -> str:
-    """MLFLOW_TRACKING_URI where it is set, else `default`."""
-    return environment.get("MLFLOW_TRACKING_URI", "").strip() or default
-
-
 def link_base(uri: str) -> str:
     """The address of the UI: the server's own, or the one that `mlflow ui` has by default."""
     served = uri.startswith(("http://", "https://"))

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from warplog import interpreter, process
 from warplog.checkup.finding import Finding
+from warplog.defaults import DEFAULTS
 from warplog.errors import WarplogError
 from warplog.layout import RECORDED
-from warplog.mlflow_connection import shown
+from warplog.mlflow_connection import shown, sqlite_file, tracking_uri
 
 GIB = 1 << 30
 _DISK_FAIL, _DISK_WARN = 1 * GIB, 5 * GIB
 _MOST_BYTES = 1 << 20
 _MLFLOW_S = 3.0
 _UV_S = 30.0
-_STORE = "sqlite:///results/mlflow.db"
 _PACKAGES = (
     "filelock",
     "jsonschema",
@@ -133,12 +133,11 @@ def _campaign(file: Path) -> str:
 
 def mlflow(project: Path) -> Finding:
     """Whether the tracking store can be reached; neither creates nor changes one."""
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or _configured_store(project)
+    uri = tracking_uri(_configured_store(project))
     if uri.startswith(("http://", "https://")):
         return _server(uri)
-    if uri.startswith("sqlite:///"):
-        path = project / uri.removeprefix("sqlite:///").split("?")[0]
-        state = "there" if path.is_file() else "made by the first campaign"
+    if (file := sqlite_file(uri)) is not None:
+        state = "there" if (project / file).is_file() else "made by the first campaign"
         return Finding("MLflow store", "ok", f"{uri} ({state})")
     return Finding("MLflow store", "info", f"{shown(uri)} (not tried)")
 
@@ -150,7 +149,7 @@ def _configured_store(project: Path) -> str:
         config = schema.read_yaml(project / "config" / "config.yaml", "config")
         return str(config["track"]["uri"])
     except (WarplogError, ImportError, KeyError, TypeError):
-        return _STORE
+        return str(DEFAULTS["track"]["uri"])
 
 
 def _server(uri: str) -> Finding:
