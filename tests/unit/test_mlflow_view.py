@@ -11,7 +11,14 @@ import pytest
 from track_tables import CAMPAIGN, LADDER, write_tables
 from warplog import mlflow_runs, mlflow_view
 from warplog.errors import WarplogError
-from warplog.mlflow_view import View, decode
+from warplog.mlflow_view import View
+
+
+def decode(tag):
+    """The state that a view's tag holds, as the UI unpacks it."""
+    mark, packed = json.loads(tag)["state"].split(";", 1)
+    assert mark == "deflate"
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +32,7 @@ def test_the_tag_is_what_the_ui_reads(view):
     tag = json.loads(view.tag())
     assert tag["name"] == "Speed and why"
     assert isinstance(tag["createdAt"], int)
-    mark, packed = tag["state"].split(";", 1)
-    assert mark == "deflate"
-    assert json.loads(zlib.decompress(base64.b64decode(packed))) == decode(view.tag())
+    assert decode(view.tag())["runsHiddenMode"] == "SHOW_ALL"
 
 
 def test_the_same_runs_give_the_same_tag(view):
@@ -115,12 +120,6 @@ def test_a_view_too_long_for_mlflow_is_an_error(view):
 def test_a_large_family_fits(view):
     """200 variants, each with every metric: the tag holds names, not values."""
     assert len(replace(view, runs=list(view.runs) * 20).tag()) < mlflow_view.MOST_TAG_CHARACTERS / 2
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"state": "deflate;!"}', '{"state": "deflate;AAAA"}'])
-def test_what_is_no_view_is_refused(text):
-    with pytest.raises(ValueError):  # noqa: PT011
-        decode(text)
 
 
 def test_the_link_opens_the_view_as_charts_in_the_right_mode():

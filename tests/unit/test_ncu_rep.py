@@ -17,17 +17,15 @@ LAUNCHES = [
 ]
 
 
-def test_launches_come_with_names_shape_ranges_and_gpu(tmp_path):
+def test_launches_come_with_names_ranges_and_gpu(tmp_path):
     report = ncu_rep.read(write_ncu(tmp_path / "a.ncu-rep", LAUNCHES))
     assert report.tool_version == "2025.3.1.0"
-    assert report.command_line.endswith("python3 app.py")
     assert [(k.function, k.kernel, k.index) for k in report.launches] == [
         ("alpha", "alpha()", 0),
         ("beta", "beta()", 1),
         ("gamma", "gamma()", 2),
     ]
     alpha = report.launches[0]
-    assert (alpha.grid, alpha.block) == ((1, 1, 1), (1, 1, 1))
     assert (alpha.compute_capability, alpha.gpu_name) == ((9, 0), "NVIDIA H200")
     assert alpha.counters["gpu__time_duration.sum"] == 1500.0
     assert [k.ranges for k in report.launches] == [("case:64", "launch:0"), (), ("case:128",)]
@@ -126,7 +124,6 @@ def test_captures_of_all_versions_are_read_and_their_cuts_found(path, tmp_path):
     for launch in report.launches:
         assert launch.gpu_name.startswith("NVIDIA")
         assert launch.counters["gpu__time_duration.sum"] > 0
-        assert math.prod(launch.grid) == launch.counters["launch__grid_size"]
     data = path.read_bytes()
     cut = tmp_path / "cut.ncu-rep"
     for length in range(1, len(data), len(data) // 100):

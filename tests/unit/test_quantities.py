@@ -6,15 +6,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog import quantities
 from warplog.errors import WarplogError
+from warplog.figure_files import read_table
+from warplog.quantities import Found, Quantities
 
 TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "tables"
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    return quantities.load(TABLES, "h200")
+    return Quantities(*(read_table(TABLES, name) for name in ("measurements", "metrics")))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def values(rows, metric):
 def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
-    assert recorded.find("sgemm", "warptile", "4096", "median_us") == quantities.Found(row["median_us"], "us")
+    assert recorded.find("sgemm", "warptile", "4096", "median_us") == Found(row["median_us"], "us")
 
 
 def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
@@ -74,7 +75,7 @@ def test_a_failed_variant_and_a_missing_counter_say_why():
              "value": math.nan, "unit": "inst/cycle", "status": "denied", "reason": "no permission"},
         ]
     )  # fmt: skip
-    table = quantities.Quantities(measured, metrics)
+    table = Quantities(measured, metrics)
     assert table.find("f", "bad", "1", "ipc").reason == "bad at 1: wrong: all zero"
     assert table.find("f", "good", "1", "ipc").reason == "ipc: denied: no permission"
     assert math.isnan(table.find("f", "good", "1", "total_ipc").value)

@@ -21,7 +21,6 @@ from warplog.mlflow_runs import FACTS, Run
 TAG_PREFIX = "mlflow.sharedViewState."
 MOST_TAG_CHARACTERS = 20_000
 _MARK = "deflate;"
-_MOST_STATE_BYTES = 1 << 22
 _STALL_CHARTS = 4
 # One bar per variant each, where it was measured. The UI titles a chart with its metric's name.
 _WHY_BARS = (
@@ -86,25 +85,9 @@ class View:
         return value
 
 
-def decode(value: str) -> dict[str, Any]:
-    """The state that a view's tag value holds.
-
-    Raises:
-        ValueError: the value is no saved view.
-    """
-    try:
-        packed = base64.b64decode(json.loads(value)["state"].removeprefix(_MARK), validate=True)
-        state = json.loads(zlib.decompressobj().decompress(packed, _MOST_STATE_BYTES))
-    except (KeyError, zlib.error) as error:
-        raise ValueError(f"no saved view: {error}") from None
-    if not isinstance(state, dict):
-        raise ValueError("no saved view: its state is no JSON object")
-    return state
-
-
-def path(experiment_id: str, key: str, mode: str = "CHART") -> str:
-    """The part of a link behind the server's address; `mode` is CHART or TABLE."""
-    query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode={mode}"
+def path(experiment_id: str, key: str) -> str:
+    """The part of a link behind the server's address; it opens the charts of the view."""
+    query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode=CHART"
     return f"#/experiments/{experiment_id}/runs?{query}"
 
 

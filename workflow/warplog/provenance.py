@@ -4,7 +4,6 @@ import hashlib
 import platform
 import re
 import subprocess
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +12,10 @@ from typing import Any
 from warplog.device import Gpu
 from warplog.records import SCHEMA_VERSION, Record, write_json
 
-_CODE = ("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh")
-_CONTRACTS = ("kernels/**/family.yaml", "kernels/**/reference.py", "config/config.yaml")
+_MEASURED_BY = (
+    *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
+    *("kernels/**/family.yaml", "kernels/**/reference.py", "config/config.yaml"),
+)
 
 
 def now() -> str:
@@ -22,10 +23,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def content_sha256(project: Path, patterns: Sequence[str] = (*_CODE, *_CONTRACTS)) -> str:
+def content_sha256(project: Path) -> str:
     """Hash over names and bytes of all that decides a measurement: the same for the same code, commit or not."""
     digest = hashlib.sha256()
-    for path in sorted({p for pattern in patterns for p in project.glob(pattern)}):
+    for path in sorted({p for pattern in _MEASURED_BY for p in project.glob(pattern)}):
         digest.update(path.relative_to(project).as_posix().encode() + b"\0")
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -7,11 +7,9 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
-from warplog.figure_files import read_table
 from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
@@ -128,13 +126,3 @@ def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:
     bad = rows[rows["status"] != "ok"]
     why = f"{bad['status'].iloc[0]}: {bad['reason'].iloc[0]}" if len(bad) else "no value"
     return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}")
-
-
-def load(folder: Path, gpu: str = "") -> Quantities:
-    """The numbers in the tables of `folder`; of one GPU, where `gpu` names it.
-
-    Raises:
-        WarplogError: a table is missing, too large, not readable or lacks a column.
-    """
-    tables = [read_table(folder, name) for name in ("measurements", "metrics")]
-    return Quantities(*(t[t["gpu"] == gpu] if gpu else t for t in tables))

@@ -13,9 +13,9 @@ from typing import TypeVar
 from warplog.nsys_events import CASE
 from warplog.parsers import ncu_rep, nsys_sqlite
 from warplog.parsers.ncu_rep import NcuLaunch, NcuReport
-from warplog.parsers.nsys_sqlite import NsysEvent, NsysKernel, NsysReport, NsysTransfer
+from warplog.parsers.nsys_sqlite import NsysEvent, NsysKernel, NsysReport
 
-_Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent, NsysKernel, NsysTransfer)
+_Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent, NsysKernel)
 
 
 def ncu(path: Path, variant: str) -> NcuReport:

@@ -27,11 +27,10 @@ _COMMAND_LINE_SINCE = (2022, 3)
 
 @dataclass
 class Contents:
-    """What the block headers tell: number of launches, version of ncu, its command line ("" where old)."""
+    """What the block headers tell: number of launches, version of ncu, and which parts of the session are there."""
 
     launches: int = 0
     tool_version: str = ""
-    command_line: str = ""
     session_fields: set[int] = field(default_factory=set)
     open_source: bool = False
 
@@ -114,9 +113,7 @@ def _check_payload(data: bytes, position: int, end: int, least: int) -> None:
 def _read_session(message: bytes, contents: Contents) -> None:
     for number, value in _fields(message):
         contents.session_fields.add(number)
-        if number == _COMMAND_LINE and isinstance(value, bytes):
-            contents.command_line = value.decode("utf-8", "replace")
-        elif number == _VERSIONS and isinstance(value, bytes) and b"Nsight Compute" in value:
+        if number == _VERSIONS and isinstance(value, bytes) and b"Nsight Compute" in value:
             found = _VERSION.search(value.decode("utf-8", "replace"))
             contents.tool_version = found[1] if found else contents.tool_version
 

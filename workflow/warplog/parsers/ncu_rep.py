@@ -31,8 +31,6 @@ class NcuLaunch:
     index: int
     kernel: str
     function: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
     ranges: tuple[str, ...]
     counters: dict[str, float | None]
     compute_capability: tuple[int, int]
@@ -42,10 +40,9 @@ class NcuLaunch:
 
 @dataclass(frozen=True)
 class NcuReport:
-    """All launches of a report in the order of profiling; `command_line` is "" in reports before 2022."""
+    """All launches of a report in the order of profiling."""
 
     tool_version: str
-    command_line: str
     launches: tuple[NcuLaunch, ...]
 
 
@@ -66,7 +63,7 @@ def read(path: Path, with_lines: bool = False) -> NcuReport:
     if len(launches) != contents.launches:
         unread = f"{len(launches)} of its {contents.launches} launches can be read"
         raise WarplogError(f"{path}: is damaged: {unread}; profile again")
-    return NcuReport(contents.tool_version, contents.command_line, launches)
+    return NcuReport(contents.tool_version, launches)
 
 
 def _actions(path: Path) -> Iterator[NcuObject]:
@@ -89,19 +86,12 @@ def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
         index=index,
         kernel=action.name(action.NameBase_DEMANGLED),
         function=action.name(action.NameBase_FUNCTION),
-        grid=_dimensions(counters, "launch__grid_dim_{}"),
-        block=_dimensions(counters, "launch__block_dim_{}"),
         ranges=tuple(_ranges(action.nvtx_state())),
         counters=counters,
         compute_capability=(int(counters[_CC.format("major")] or 0), int(counters[_CC.format("minor")] or 0)),
         gpu_name=str(action[_NAME].value()),
         lines=ncu_source.lines(action) if with_lines else (),
     )
-
-
-def _dimensions(counters: dict[str, float | None], name: str) -> tuple[int, int, int]:
-    x, y, z = (int(counters.get(name.format(axis)) or 0) for axis in "xyz")
-    return x, y, z
 
 
 def _ranges(state: NcuObject) -> Iterator[str]:

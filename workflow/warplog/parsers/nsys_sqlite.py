@@ -54,28 +54,18 @@ class NsysKernel(NsysEvent):
 
 
 @dataclass(frozen=True)
-class NsysTransfer(NsysEvent):
-    """A copy ("Host-to-Device") or a memset ("Memset")."""
-
-    moved_bytes: int
-
-
-@dataclass(frozen=True)
 class NsysReport:
     """One capture. `calls` are the API calls that launched the kernels and transfers (their stream is -1).
 
-    `diagnostics` are the warnings and errors that nsys recorded about itself.
+    A copy is named by its direction ("Host-to-Device"), a memset "Memset".
     """
 
     tool_version: str
-    schema_version: str
     gpu_name: str
     kernels: tuple[NsysKernel, ...]
-    memcpys: tuple[NsysTransfer, ...]
-    memsets: tuple[NsysTransfer, ...]
+    memcpys: tuple[NsysEvent, ...]
+    memsets: tuple[NsysEvent, ...]
     calls: tuple[NsysEvent, ...]
-    nvtx_ranges: tuple[NvtxRange, ...]
-    diagnostics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -108,14 +98,11 @@ def read(path: Path, needs_kernels: bool = True) -> NsysReport:
         meta = dict(select(connection, "META_DATA_EXPORT", ("name", "value")))
         return NsysReport(
             tool_version=str(meta.get("EXPORT_PRODUCT_VERSION", "")),
-            schema_version=str(meta.get("EXPORT_SCHEMA_VERSION", "")),
             gpu_name=_gpu_name(connection),
             kernels=kernels,
             memcpys=memcpys,
             memsets=memsets,
             calls=used,
-            nvtx_ranges=ranges,
-            diagnostics=tuple(text for severity, text in diagnostics if severity in (_WARNING, _ERROR)),
         )
 
 
@@ -190,13 +177,13 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
     return sorted(found, key=lambda kernel: kernel.start_ns)
 
 
-def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysTransfer]:
-    columns = ("start", "end", "streamId", "globalPid", "correlationId", "bytes", "copyKind")
+def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
+    columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind")
     found = []
-    for start, end, stream, process, correlation, moved, kind in _activity(connection, what, columns):
+    for start, end, stream, process, correlation, kind in _activity(connection, what, columns):
         name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
         ranges = calls.ranges.get(_key(process, correlation), ())
-        found.append(NsysTransfer(name, start, end - start, int(stream or 0), ranges, int(moved or 0)))
+        found.append(NsysEvent(name, start, end - start, int(stream or 0), ranges))
     return sorted(found, key=lambda transfer: transfer.start_ns)
 
 
