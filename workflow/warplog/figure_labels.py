@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
+from scipy.optimize import isotonic_regression
 
 WIDTH_IN = 7.2  # two columns of a printed page
 FONT_PT = 8.0
@@ -82,17 +83,13 @@ def number(value: float) -> str:
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions nearest to `targets` (least squares) and `gap` apart, within [low, high] if they fit."""
-    order = np.argsort(np.asarray(targets, dtype=float), kind="stable")
-    pools: list[tuple[float, int]] = []  # pool adjacent violators on target - rank * gap
-    for rank, index in enumerate(order):
-        pools.append((targets[index] - rank * gap, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (b, m), (a, n) = pools.pop(), pools.pop()
-            pools.append(((a * n + b * m) / (n + m), n + m))
-    level = np.repeat([mean for mean, _ in pools], [count for _, count in pools])
-    top = max(low, high - gap * (len(order) - 1))
-    result = np.empty(len(order))
-    result[order] = np.clip(level, low, top) + gap * np.arange(len(order))
+    if not len(targets):
+        return []
+    wanted = np.asarray(targets, dtype=float)
+    order, steps = np.argsort(wanted, kind="stable"), gap * np.arange(wanted.size)
+    level = isotonic_regression(wanted[order] - steps).x
+    result = np.empty(wanted.size)
+    result[order] = np.clip(level, low, max(low, high - steps[-1])) + steps
     return [float(v) for v in result]
 
 
