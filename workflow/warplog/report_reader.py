@@ -6,13 +6,14 @@ and reason; what a report does not say is "". What ncu printed gives the values 
 the digits that were printed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from warplog.errors import WarplogError
-from warplog.metrics import METRICS, evaluate
+from warplog.metrics import METRICS, Evaluated, evaluate
 from warplog.parsers import (
     ncu_blocks,
     ncu_csv,
@@ -27,6 +28,7 @@ from warplog.parsers import (
     sqlite_tables,
 )
 from warplog.parsers.ncu_printed import PrintedLaunch
+from warplog.parsers.ncu_rep import NcuLaunch
 from warplog.parsers.nsys_sqlite import NsysKernel
 from warplog.parsers.nsys_stats import NsysSummary
 
@@ -83,17 +85,31 @@ def _start(path: Path) -> bytes:
 def _ncu(path: Path) -> Iterator[Row]:
     report = ncu_rep.read(path)
     for launch in report.launches:
-        major, minor = launch.compute_capability
-        common = {
-            "tool": "ncu",
-            "tool_version": report.tool_version,
-            "gpu": launch.gpu_name,
-            "cc": f"{major}.{minor}",
-            "kernel": launch.kernel,
-            "launch": launch.index,
-        }
-        for found in evaluate(launch.counters, launch.compute_capability):
-            yield {**common, **found._asdict()}
+        found = evaluate(launch.counters, launch.compute_capability)
+        yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, found)
+
+
+def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
+    for index, launch in enumerate(launches):
+        yield from _counted(launch, launch.capability, index, "", ncu_printed.rows(launch))
+
+
+def _counted(
+    launch: NcuLaunch | PrintedLaunch,
+    capability: tuple[int, int] | None,
+    number: int,
+    version: str,
+    values: Iterable[Evaluated],
+) -> Iterator[Row]:
+    common = {
+        "tool": "ncu",
+        "tool_version": version,
+        "gpu": launch.gpu_name,
+        "cc": ".".join(map(str, capability or ())),
+        "kernel": launch.kernel,
+        "launch": number,
+    }
+    yield from ({**common, **found._asdict()} for found in values)
 
 
 def _nsys(path: Path) -> Iterator[Row]:
@@ -109,8 +125,8 @@ def _nsys(path: Path) -> Iterator[Row]:
             "nsys_launches": len(kernels),
             "registers_per_thread": first.registers,
             "static_shared_bytes": first.static_shared_bytes,
-            "grid_blocks": first.grid[0] * first.grid[1] * first.grid[2],
-            "block_threads": first.block[0] * first.block[1] * first.block[2],
+            "grid_blocks": prod(first.grid),
+            "block_threads": prod(first.block),
         }
         for metric, value in values.items():
             yield _row("nsys", report.tool_version, report.gpu_name, "", first.name, number, metric, value)
@@ -135,21 +151,6 @@ def _text(path: Path) -> Iterator[Row]:
         yield from _compiled(text)
     except WarplogError as error:
         raise WarplogError(f"{path}: {error}") from None
-
-
-def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
-    for index, launch in enumerate(launches):
-        major, minor = launch.capability or ("", "")
-        common = {
-            "tool": "ncu",
-            "tool_version": "",
-            "gpu": launch.gpu_name,
-            "cc": f"{major}.{minor}" if launch.capability else "",
-            "kernel": launch.kernel,
-            "launch": index,
-        }
-        for found in ncu_printed.rows(launch):
-            yield {**common, **found._asdict()}
 
 
 def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from warplog.metrics import METRICS
+from warplog.metrics.counters import alternatives
 
 
 class Label(NamedTuple):
@@ -76,11 +77,11 @@ _SECTIONS = MappingProxyType(
 )
 SHARED_PARTS = ("static shared memory per block", "dynamic shared memory per block")
 COUNTERS = frozenset(
-    name.split(":", 1)[0]
+    name
     for metric in METRICS.values()
     for slot in metric.counters
     if not slot.startswith("@")
-    for name in slot.rstrip("?").split("|")
+    for name in alternatives(slot)
 )
 
 
@@ -100,7 +101,7 @@ def is_part_of_shared(section: str, label: str) -> bool:
 
 def counter_of(metric: str) -> str:
     """The counter that a metric reads first."""
-    return METRICS[metric].counters[0].rstrip("?").split("|")[0]
+    return alternatives(METRICS[metric].counters[0])[0]
 
 
 def _plain(text: str) -> str:
