@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from warplog.kernel_name import shorten
 from warplog.records import read_json
 from warplog.table_columns import LIBRARY_KERNELS
-from warplog.table_library import library_kernels, shorten
+from warplog.table_library import library_kernels
 from warplog.tables import as_frame
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "extract" / "h200" / "sgemm"

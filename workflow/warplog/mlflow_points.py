@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from warplog import metrics
+from warplog.kernel_name import bare
 
 # Column of `measurements` -> (name, factor). Names keep the table's unit.
 MEASURES: Mapping[str, tuple[str, float]] = {
@@ -125,7 +126,7 @@ def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
             if row["tool"] == tool and row["kernel"] != "":
                 launches.setdefault((str(row["kernel"]), int(row["launch"])), []).append(row)
         names = [name for name, _ in launches]
-        wanted = [n for n in names if n == kernel] or [n for n in names if _bare(n) == _bare(kernel)] or names
+        wanted = [n for n in names if n == kernel] or [n for n in names if bare(n) == bare(kernel)] or names
         kept += max(
             (found for (name, _), found in launches.items() if name in wanted), key=_longest, default=[]
         )
@@ -150,11 +151,6 @@ def _absent_opcode(name: str, value: float) -> bool:
 def _longest(rows: Iterable[Row]) -> float:
     times = (r["value"] for r in rows if str(r["metric"]).endswith("duration_us") and known(r["value"]))
     return max(times, default=-1.0)
-
-
-def _bare(kernel: str) -> str:
-    """The function's name without return type, template arguments and parameters."""
-    return re.sub(r"[<(].*", "", kernel.removeprefix("void ")).rsplit("::", 1)[-1].strip()
 
 
 def _rounded(value: float) -> float:

@@ -4,12 +4,12 @@ Claims and probes of the oracle are judged by these; a number that is not there 
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
+from warplog.kernel_name import bare
 from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 _TOTAL = "total_"
-_NAME = re.compile(r"(\w+)\s*[<(]")
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Quantities:
             rows = self._metrics.get((family, variant, "", metric))
             if rows is None:
                 return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
-            ran = rows["kernel"].map(_bare) == self._kernel(key)
+            ran = rows["kernel"].map(bare) == self._kernel(key)
             return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):
             return _known(rows, metric, float(rows["value"].sum(skipna=False)))
@@ -104,7 +103,7 @@ class Quantities:
         if rows is None:
             return ""
         row = rows[rows["launch"] == self._longest(key)]
-        return _bare(str(row["kernel"].iloc[0])) if len(row) else ""
+        return bare(str(row["kernel"].iloc[0])) if len(row) else ""
 
     def _longest(self, key: Key) -> int:
         rows = self._metrics.get((*key, "duration_us"))
@@ -112,12 +111,6 @@ class Quantities:
             return 0
         launches = dict(zip(rows["value"].astype(float), rows["launch"].astype(int), strict=True))
         return int(launches[max(launches)])
-
-
-def _bare(kernel: str) -> str:
-    """Its name alone: compilers and profilers write arguments and template parameters differently."""
-    found = _NAME.search(kernel)
-    return found[1] if found else kernel
 
 
 def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:

@@ -1,19 +1,14 @@
 """The kernels that a library launches, case by case: what cuBLAS or CUB chose, and what each part costs."""
 
-import re
 from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from warplog.kernel_name import SPLIT_K, shorten
 from warplog.records import Record
 
 Row = dict[str, Any]
 _Key = tuple[str, str]  # case and kernel
-_SPLIT_K = re.compile(r"split_?k", re.IGNORECASE)
-_XMMA = re.compile(
-    r"^(sm\d+)_xmma_gemm_(\w+?)_([nt]{2})_n_tilesize(\w+?)_(stage\d+)_warpsize(\w+?)_(.*?)_?execute_(.*)$"
-)
-_WRAPPERS = ("Kernel", "Kernel2", "device_kernel")  # of CUTLASS: their first template argument is the kernel
 _NCU = {
     "ncu_us": "duration_us",
     "grid_blocks": "grid_blocks",
@@ -42,7 +37,7 @@ def library_kernels(extract: Record) -> list[Row]:
                 "kind": "kernel" if key in seen else kinds.get(key, "kernel"),
                 "kernel": name,
                 "short_name": shorten(name),
-                "is_split_k": bool(_SPLIT_K.search(name)),
+                "is_split_k": bool(SPLIT_K.search(name)),
                 **counted.get(key, _namesake(counted, key, order)),
                 **_launch(seen.get(key)),
                 "nsys_us": nsys_us,
@@ -71,18 +66,6 @@ def _namesake(counted: Mapping[_Key, Row], key: _Key, order: int) -> Row:
     names = [name for case, name in counted if case == key[0]]
     same = order < len(names) and shorten(names[order]) == shorten(key[1])
     return counted[key[0], names[order]] if same else {}
-
-
-def shorten(kernel: str) -> str:
-    """A kernel's name for people: the tile of cuBLAS' generated kernels, else the bare name of the function."""
-    if found := _XMMA.match(kernel):
-        arch, _, layout, tile, stages, warps, _, rest = found.groups()
-        part = " split_k" if _SPLIT_K.search(rest) else ""
-        return f"{arch}_xmma_gemm_{layout} {tile} {stages} warps{warps}{part}"
-    name = kernel.removeprefix("void ").replace("(anonymous namespace)::", "")
-    base = re.split(r"[<(]", name, maxsplit=1)[0].rsplit("::", 1)[-1].strip()
-    inner = re.match(r"[^<]*<\s*([\w:]+)", name)
-    return inner[1].rsplit("::", 1)[-1] if base in _WRAPPERS and inner else base or kernel
 
 
 def _launch(seen: Mapping[str, Any] | None) -> Row:
