@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from gpu_jobs import build_timer, build_variant, gpu_job
 
-from warplog import build, capture, device, extract, measure, toolchain
+from warplog import capture, device, extract, measure, toolchain
 from warplog.catalog import load_family
 from warplog.defaults import DEFAULTS
 from warplog.energy import of_run
@@ -22,32 +23,17 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the timing core."""
-    toolchain.ensure("cuda")
-    toolchain.ensure("gpu")
     place = tmp_path_factory.mktemp("host_families")
-    build.build_timer(toolchain.find("nvcc"), device.detect().arch, place / "timer.so")
+    build_timer(place)
     return place
 
 
 def job(folder: Path, family: str, variant: str, stage: str, settings: dict[str, object]) -> Job:
     """A job of the variant, which is built where it is not yet."""
-    contract, gpu = load_family(KERNELS / family / "family.yaml"), device.detect()
-    place = folder / family / variant
+    contract, place = load_family(KERNELS / family / "family.yaml"), folder / family / variant
     if not (place / "record.json").is_file():
-        tools = (toolchain.find("nvcc"), toolchain.find("cuobjdump"))
-        build.build_variant(contract, contract.variant(variant), gpu.arch, *tools, place)
-    return Job(
-        family=contract,
-        variant=contract.variant(variant),
-        gpu=gpu,
-        build_folder=place,
-        record=folder / f"{family}.{variant}.{stage}.json",
-        scratch=folder / "work",
-        settings=settings,
-        tools={},
-        commit="",
-        content_sha256="",
-    )
+        build_variant(contract, variant, place)
+    return gpu_job(contract, variant, place, folder / f"{family}.{variant}.{stage}.json", settings)
 
 
 def checked(folder: Path, family: str, variant: str) -> Path:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from gpu_jobs import build_timer, build_variant, gpu_job
 
-from warplog import build, capture, device, extract, measure, toolchain
+from warplog import capture, device, extract, measure, toolchain
 from warplog.catalog import load_family
 from warplog.jobs import Job
 from warplog.plan import DEFAULTS
@@ -20,34 +21,16 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The baseline and warptile, built, and the timing core."""
-    toolchain.ensure("cuda")
-    toolchain.ensure("gpu")
     place = tmp_path_factory.mktemp("measuring")
-    family = load_family(FAMILY)
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    arch = device.detect().arch
-    build.build_timer(nvcc, arch, place / "timer.so")
+    build_timer(place)
     for name in ("warptile", "cublas"):
-        build.build_variant(family, family.variant(name), arch, nvcc, cuobjdump, place / name)
+        build_variant(load_family(FAMILY), name, place / name)
     return place
 
 
 def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> Job:
-    family = load_family(FAMILY)
-    gpu = device.detect()
-    assert gpu is not None
-    return Job(
-        family=family,
-        variant=family.variant(variant),
-        gpu=gpu,
-        build_folder=folder / variant,
-        record=folder / f"{variant}.{stage}.json",
-        scratch=folder / f".{variant}.{stage}",
-        settings=settings,
-        tools={},
-        commit="",
-        content_sha256="",
-    )
+    family, record = load_family(FAMILY), folder / f"{variant}.{stage}.json"
+    return gpu_job(family, variant, folder / variant, record, settings)
 
 
 def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from gpu_jobs import build_variant, gpu_job
 
-from warplog import build, device, sanitize, toolchain
+from warplog import sanitize, toolchain
 from warplog.catalog import load_family
-from warplog.jobs import Job
 from warplog.plan import DEFAULTS
 from warplog.records import Record
 
@@ -20,26 +20,11 @@ pytestmark = pytest.mark.gpu
 
 
 def sanitized(variant: str, folder: Path) -> Record:
-    toolchain.ensure("cuda")
-    gpu = device.detect()
-    assert gpu is not None
     tool = toolchain.find("compute-sanitizer")
     if not tool.ok:
         pytest.skip(tool.remedy)
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    build.build_variant(FAMILY, FAMILY.variant(variant), gpu.arch, nvcc, cuobjdump, folder / "build")
-    job = Job(
-        family=FAMILY,
-        variant=FAMILY.variant(variant),
-        gpu=gpu,
-        build_folder=folder / "build",
-        record=folder / "sanitize.json",
-        scratch=folder / "work",
-        settings=DEFAULTS["sanitize"],
-        tools={},
-        commit="",
-        content_sha256="",
-    )
+    build_variant(FAMILY, variant, folder / "build")
+    job = gpu_job(FAMILY, variant, folder / "build", folder / "sanitize.json", DEFAULTS["sanitize"])
     record = sanitize.sanitize_variant(job, tool)
     if record["status"] == "unsupported":
         pytest.skip(record["reason"])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from gpu_jobs import build_timer, gpu_job, this_gpu
 
-from warplog import build, device, toolchain, tuning, tuning_record
+from warplog import toolchain, tuning, tuning_record
 from warplog.catalog import load_family
-from warplog.jobs import Job
 from warplog.plan import DEFAULTS
 
 PROJECT = Path(__file__).parents[2]
@@ -17,8 +17,6 @@ pytestmark = pytest.mark.gpu
 
 
 def test_search_times_right_settings_refuses_wrong_ones_and_writes_the_winner(tmp_path: Path) -> None:
-    toolchain.ensure("cuda")
-    toolchain.ensure("gpu")
     folder = tmp_path / "kernels" / "sgemm"
     shutil.copytree(PROJECT / "kernels" / "sgemm", folder)
     text = (folder / "family.yaml").read_text()
@@ -32,23 +30,11 @@ def test_search_times_right_settings_refuses_wrong_ones_and_writes_the_winner(tm
     good = "result.lane[lane] = alpha * sum"
     assert good in source.read_text()
     source.write_text(source.read_text().replace(good, "result.lane[lane] = (BK == 32 ? 1.1f : alpha) * sum"))
-    family, gpu = load_family(folder / "family.yaml"), device.detect()
-    assert gpu is not None
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    build.build_timer(nvcc, gpu.arch, tmp_path / "timer.so")
-    job = Job(
-        family=family,
-        variant=family.variant("autotuned"),
-        gpu=gpu,
-        build_folder=tmp_path / "work" / "settings",
-        record=tmp_path / "autotuned.json",
-        scratch=tmp_path / "work",
-        settings={"minutes": 5, "timeout_s": 60},
-        tools={},
-        commit="",
-        content_sha256="",
-    )
-    tools = (nvcc, cuobjdump)
+    build_timer(tmp_path)
+    policy = {"minutes": 5, "timeout_s": 60}
+    family, record = load_family(folder / "family.yaml"), tmp_path / "autotuned.json"
+    job, gpu = gpu_job(family, "autotuned", tmp_path / "settings", record, policy), this_gpu()
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     search = tuning.make_search(job, "c", gpu.arch, tools, tmp_path / "timer.so", DEFAULTS["time"], 4)
     search.run()
     record = tuning_record.write(search)

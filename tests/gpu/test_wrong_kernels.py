@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from gpu_jobs import build_variant, gpu_job
 
-from warplog import build, device, measure, toolchain
+from warplog import measure
 from warplog.catalog import load_family
-from warplog.jobs import Job
 from warplog.records import Record
 
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
@@ -35,25 +35,9 @@ EXPECTED = {
 
 
 def check(variant: str, folder: Path) -> Record:
-    toolchain.ensure("cuda")
-    family = load_family(FAMILY)
-    gpu = device.detect()
-    assert gpu is not None
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    build.build_variant(family, family.variant(variant), gpu.arch, nvcc, cuobjdump, folder / "build")
-    job = Job(
-        family=family,
-        variant=family.variant(variant),
-        gpu=gpu,
-        build_folder=folder / "build",
-        record=folder / "check.json",
-        scratch=folder / "work",
-        settings={"rounds": 2, "timeout_s": 10},
-        tools={},
-        commit="",
-        content_sha256="",
-    )
-    return measure.check_variant(job)
+    family, policy = load_family(FAMILY), {"rounds": 2, "timeout_s": 10}
+    build_variant(family, variant, folder / "build")
+    return measure.check_variant(gpu_job(family, variant, folder / "build", folder / "check.json", policy))
 
 
 @pytest.mark.parametrize("variant", EXPECTED)

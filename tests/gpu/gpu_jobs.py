@@ -1,0 +1,46 @@
+"""What the GPU tests are made of: variants built for this machine's GPU, and the jobs that measure them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warplog import build, device, toolchain
+from warplog.catalog import Family
+from warplog.device import Gpu
+from warplog.jobs import Job
+
+
+def this_gpu() -> Gpu:
+    gpu = device.detect()
+    assert gpu is not None
+    return gpu
+
+
+def build_timer(folder: Path) -> None:
+    """The timing core, as timer.so."""
+    toolchain.ensure("cuda")
+    toolchain.ensure("gpu")
+    build.build_timer(toolchain.find("nvcc"), this_gpu().arch, folder / "timer.so")
+
+
+def build_variant(family: Family, variant: str, folder: Path) -> None:
+    toolchain.ensure("cuda")
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    build.build_variant(family, family.variant(variant), this_gpu().arch, *tools, folder)
+
+
+def gpu_job(
+    family: Family, variant: str, build_folder: Path, record: Path, settings: Mapping[str, Any]
+) -> Job:
+    return Job(
+        family=family,
+        variant=family.variant(variant),
+        gpu=this_gpu(),
+        build_folder=build_folder,
+        record=record,
+        scratch=record.with_name(f".{record.stem}.work"),
+        settings=settings,
+        tools={},
+        commit="",
+        content_sha256="",
+    )
