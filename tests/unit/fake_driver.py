@@ -3,6 +3,8 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
+from warplog.device import Gpu
+
 H200 = {
     "GetName": "NVIDIA H200",
     "GetUUID": "GPU-aaaa",
@@ -28,6 +30,24 @@ H200 = {
     "GetComputeRunningProcesses": [SimpleNamespace(pid=42, usedGpuMemory=1 << 30)],
     "GetGraphicsRunningProcesses": [SimpleNamespace(pid=7, usedGpuMemory=None)],
 }
+DESCRIBED = Gpu(
+    slug="h200",
+    name="NVIDIA H200",
+    uuid="GPU-aaaa",
+    compute_capability=(9, 0),
+    arch="sm_90",
+    sms=132,
+    memory_bytes=150_754_820_096,
+    driver="580.159.04",
+    cuda_driver="13.0",
+    max_sm_mhz=1980,
+    power_limit_w=700.0,
+    pci_bus_id="00000000:01:00.0",
+    max_memory_mhz=3201,
+    memory_bus_bits=6144,
+    pcie_generation=5,
+    pcie_lanes=16,
+)  # what the driver's answers above come to
 CLOCKS = {"sm": 1, "mem": 2}
 
 

@@ -12,6 +12,20 @@ from fake_driver import H200, Queue
 from warplog.clocks import Sampler, clock_state
 
 
+class Reasons(Queue):
+    """Answers one after the other; the last one stays, and tells that it is reached."""
+
+    def __init__(self, looked, answers):
+        super().__init__(answers)
+        self.looked = looked
+
+    def pop(self, _index=0):
+        if len(self) == 1:
+            self.looked.set()
+            return self[0]
+        return super().pop(0)
+
+
 @pytest.fixture
 def install(monkeypatch):
     """Puts a driver with the given boards in the place of the real one."""
@@ -44,17 +58,13 @@ def test_throttle_reasons_have_names_and_idle_is_none_of_them(install):
 
 def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     looked = threading.Event()
-
-    class Reasons(Queue):
-        def pop(self, _index=0):
-            if len(self) == 1:
-                looked.set()
-                return self[0]
-            return super().pop(0)
-
     clocks = Queue([345, 1980, 1755, 1500] + [1755] * 100_000)
     driver = install(
-        H200 | {("GetClockInfo", "sm"): clocks, "GetCurrentClocksEventReasons": Reasons([1, 0, 0x20, 0x4, 0])}
+        H200
+        | {
+            ("GetClockInfo", "sm"): clocks,
+            "GetCurrentClocksEventReasons": Reasons(looked, [1, 0, 0x20, 0x4, 0]),
+        }
     )
     with Sampler("GPU-aaaa", interval_s=0.0) as sampler:
         assert looked.wait(30)
@@ -69,18 +79,13 @@ def test_the_sampler_reports_the_busy_time_and_every_brake(install):
 
 def test_a_trace_holds_the_looks_between_two_moments(install):
     looked = threading.Event()
-
-    class Reasons(Queue):
-        def pop(self, _index=0):
-            if len(self) == 1:
-                looked.set()
-                return self[0]
-            return super().pop(0)
-
     energies = Queue([1_000_000 + 2000 * i for i in range(100_000)])
     install(
         H200
-        | {"GetTotalEnergyConsumption": energies, "GetCurrentClocksEventReasons": Reasons([4] * 30 + [0x24])}
+        | {
+            "GetTotalEnergyConsumption": energies,
+            "GetCurrentClocksEventReasons": Reasons(looked, [4] * 30 + [0x24]),
+        }
     )
     begin = time.monotonic()
     with Sampler("GPU-aaaa", interval_s=0.0) as sampler:

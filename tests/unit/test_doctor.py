@@ -11,27 +11,13 @@ from threading import Thread
 
 import pytest
 
+from fake_driver import DESCRIBED as H200
 from warplog import device, doctor, toolchain, wheels
 from warplog.checkup import host, tools
-from warplog.device import Gpu
 from warplog.errors import WarplogError
 from warplog.toolchain import Tool
 
 PROJECT = Path(__file__).parents[2]
-H200 = Gpu(
-    slug="h200",
-    name="NVIDIA H200",
-    uuid="GPU-aaaa",
-    compute_capability=(9, 0),
-    arch="sm_90",
-    sms=132,
-    memory_bytes=150_754_820_096,
-    driver="580.159.04",
-    cuda_driver="13.0",
-    max_sm_mhz=1980,
-    power_limit_w=700.0,
-    pci_bus_id="00000000:01:00.0",
-)
 MISSING = Tool("x", None, None, "install x")
 
 

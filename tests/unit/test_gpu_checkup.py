@@ -4,24 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from fake_driver import DESCRIBED as H200
 from warplog.checkup import gpu as gpu_checkup
 from warplog.clocks import ClockState
-from warplog.device import Gpu, GpuProcess
+from warplog.device import GpuProcess
 
-H200 = Gpu(
-    slug="h200",
-    name="NVIDIA H200",
-    uuid="GPU-aaaa",
-    compute_capability=(9, 0),
-    arch="sm_90",
-    sms=132,
-    memory_bytes=150_754_820_096,
-    driver="580.159.04",
-    cuda_driver="13.0",
-    max_sm_mhz=1980,
-    power_limit_w=700.0,
-    pci_bus_id="00000000:01:00.0",
-)
 CALM = ClockState(1755, 3201, 120.0, "instant", 41, (), False)
 
 
