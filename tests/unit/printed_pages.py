@@ -1,6 +1,13 @@
 """Prints small pages for tests as ncu and nsys do: CSV with quotes everywhere, tables with dashes."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from warplog.errors import WarplogError
+from warplog.report_reader import read_any
 
 FIXED = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream")
 SHAPE = ("Block Size", "Grid Size", "Device", "CC")
@@ -72,3 +79,21 @@ def text_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", 
             ]
             lines += [ruler, "    OPT   Some advice, 5.0% of it, on several", "          lines."]
     return "\n".join(lines) + "\n"
+
+
+def refused(path: Path, content: bytes) -> bool:
+    """Whether this content is refused, and then in one line, or else read."""
+    path.write_bytes(content)
+    try:
+        rows = read_any(path)
+    except WarplogError as error:
+        return len(str(error).splitlines()) == 1 or pytest.fail(str(error))
+    return not rows and pytest.fail("nothing was read")
+
+
+def damaged(page: str, data: st.DataObject, letters: bytes) -> bytes:
+    """The page with up to five bytes replaced."""
+    content = bytearray(page.encode())
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.sampled_from(letters))
+    return bytes(content)

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 import warplog
+from captures import CAPTURES
 from warplog import cli, doctor
 from warplog.checkup.finding import Finding
 from warplog.cli_parser import make_parser
 from warplog.extraction import COLUMNS
 
 PACKAGES = Path(warplog.__file__).parents[1]
-CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
 PTXAS = """\
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '_Z5scalePfi' for 'sm_90'

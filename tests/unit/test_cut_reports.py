@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from captures import CAPTURES
 from warplog.errors import WarplogError
 from warplog.report_reader import read_any
 
 ROOT = Path(__file__).parents[2]
-CAPTURES = ROOT.parent / "shared" / "captures"
 KINDS = (".ncu-rep", ".csv", ".txt", ".sqlite", ".log", ".sass")
 PLACES = 200
 REPORTS = [

@@ -1,8 +1,8 @@
 import math
-from pathlib import Path
 
 import pytest
 
+from captures import captured, needs_captures
 from warplog.errors import WarplogError
 from warplog.metrics import (
     METRICS,
@@ -17,7 +17,7 @@ from warplog.metrics import (
 )
 from warplog.parsers import ncu_rep
 
-CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
+CAPTURES = captured(".ncu-rep")
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 GROUPS = {"time", "stall", "occupancy", "shared", "memory", "compute", "launch", "build", "overlap"}
 
@@ -262,7 +262,7 @@ def test_kernels_with_tensor_instructions_or_unknown_code_need_the_tensor_set():
     assert set_for_opcodes({"HFMA2.MMA": 3}) == "lean"  # a scalar instruction in spite of its name
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@needs_captures
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures_of_others_evaluate_to_plausible_numbers(path):
     for launch in ncu_rep.read(path).launches:

@@ -1,18 +1,16 @@
 """Pages that `ncu --csv` prints, read to the values that the .ncu-rep behind them gives."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from printed_pages import SPEED, details_page, raw_page
+from captures import CAPTURES, needs_captures
+from printed_pages import SPEED, damaged, details_page, raw_page, refused
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER
 from warplog.parsers import ncu_csv, ncu_labels, ncu_rep, units
 from warplog.report_reader import read_any
 
-CAPTURES = Path(__file__).parents[2] / ".." / "shared" / "captures"
 NOISE = '==PROF== Connected to process 77\nsize,time\n"quoted" words\n'
 BASE_UNITS = {"duration_us": "ns", "sm_mhz_in_ncu": "hz", "dram_gbytes_per_s": "byte/s"}
 SCALED = {"ns": ("usecond", 1e3), "hz": ("cycle/nsecond", 1e9), "byte/s": ("Gbyte/s", 1e9)} | {
@@ -35,16 +33,6 @@ def why(rows, metric):
     (row,) = (r for r in rows if r["metric"] == metric)
     assert (row["value"], row["status"]) == (None, "missing")
     return row["reason"]
-
-
-def refused(path, content):
-    """Whether this content is refused, and then in one line, or else read."""
-    path.write_bytes(content)
-    try:
-        rows = read_any(path)
-    except WarplogError as error:
-        return len(str(error).splitlines()) == 1 or pytest.fail(str(error))
-    return not rows and pytest.fail("nothing was read")
 
 
 def is_refused(text):
@@ -217,10 +205,8 @@ def test_more_launches_than_fit_are_refused(tmp_path):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_page_is_read_or_refused_in_one_line(tmp_path, data):
-    page = bytearray(details_page(timed("1", "2")).encode())
-    for _ in range(data.draw(st.integers(1, 5))):
-        page[data.draw(st.integers(0, len(page) - 1))] = data.draw(st.sampled_from(b'"\n,.\0\xff9=e '))
-    refused(tmp_path / "page.csv", bytes(page))
+    page = details_page(timed("1", "2"))
+    refused(tmp_path / "page.csv", damaged(page, data, b'"\n,.\0\xff9=e '))
 
 
 @given(st.text(max_size=30))
@@ -250,7 +236,7 @@ def unit_of(path):
     return {name: action.metric_by_name(name).unit() for name in action.metric_names()}
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled):
     for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
@@ -270,7 +256,7 @@ def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled)
         assert values_of(read(tmp_path, text)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
     for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
         report = ncu_rep.read(path)
@@ -294,7 +280,7 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
         assert values_of(rows) == pytest.approx(values_of(expected), rel=1e-12, nan_ok=True)
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 @pytest.mark.parametrize(
     ("name", "launches", "cc", "values"),
     [

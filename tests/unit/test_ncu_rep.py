@@ -1,15 +1,15 @@
 import math
 import struct
-from pathlib import Path
 
 import pytest
 
+from captures import captured, needs_captures
 from report_files import Launch, ncu_blocks, write_ncu
 from warplog.errors import WarplogError
 from warplog.parsers import ncu_blocks as framing
 from warplog.parsers import ncu_rep
 
-CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
+CAPTURES = captured(".ncu-rep")
 LAUNCHES = [
     Launch("alpha", {"gpu__time_duration.sum": 1500.0}, ("case:64", "launch:0")),
     Launch("beta", {"gpu__time_duration.sum": 250.0}),
@@ -116,7 +116,7 @@ def test_bytes_behind_the_last_block_are_not_ignored(tmp_path):
         ncu_rep.read(path)
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@needs_captures
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures_of_all_versions_are_read_and_their_cuts_found(path, tmp_path):
     report = ncu_rep.read(path)
@@ -132,7 +132,7 @@ def test_captures_of_all_versions_are_read_and_their_cuts_found(path, tmp_path):
             ncu_rep.read(cut)
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@needs_captures
 def test_the_gemm_ladder_of_an_a10g_gets_faster_step_by_step():
     (path,) = [p for p in CAPTURES if p.stem == "a10g_ncu2023.1_ten_kernels"]
     times = {k.function: k.counters["gpu__time_duration.sum"] / 1e3 for k in ncu_rep.read(path).launches}

@@ -1,17 +1,15 @@
 """The tables that ncu prints to a terminal, which people keep instead of the report."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from printed_pages import SPEED, details_page, text_page
+from captures import CAPTURES, needs_captures
+from printed_pages import SPEED, damaged, details_page, refused, text_page
 from warplog.errors import WarplogError
 from warplog.parsers import ncu_text
 from warplog.report_reader import read_any
 
-CAPTURES = Path(__file__).parents[2] / ".." / "shared" / "captures"
 VALUES = [
     (SPEED, "Duration", "usecond", "1,523.71"),
     (SPEED, "DRAM Throughput", "%", "0.00"),
@@ -94,20 +92,11 @@ def test_more_launches_than_fit_are_refused(tmp_path):
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_text_is_read_or_refused_in_one_line(tmp_path, data):
-    page = bytearray(text_page([("k", VALUES), ("j", VALUES)]).encode())
-    for _ in range(data.draw(st.integers(1, 5))):
-        page[data.draw(st.integers(0, len(page) - 1))] = data.draw(st.sampled_from(b"-\n,.\0\xff9= "))
-    path = tmp_path / "page.txt"
-    path.write_bytes(page[: data.draw(st.integers(1, len(page)))])
-    try:
-        rows = read_any(path)
-    except WarplogError as error:
-        rows = str(error).splitlines()
-        assert len(rows) == 1
-    assert rows
+    page = damaged(text_page([("k", VALUES), ("j", VALUES)]), data, b"-\n,.\0\xff9= ")
+    refused(tmp_path / "page.txt", page[: data.draw(st.integers(1, len(page)))])
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 def test_texts_that_others_printed():
     (path,) = CAPTURES.glob("*/a100_ncu_text.txt")
     rows = read_any(path)

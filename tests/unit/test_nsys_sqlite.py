@@ -1,15 +1,15 @@
 import math
 import sqlite3
-from pathlib import Path
 
 import pytest
 
+from captures import captured, needs_captures
 from report_files import KERNEL_2021, KERNEL_2026, PROCESS, THREAD, Nsys
 from warplog.errors import WarplogError
 from warplog.parsers import nsys_sqlite, sqlite_tables
 from warplog.parsers.nvtx_nesting import NvtxRange, enclosing
 
-CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.sqlite"))
+CAPTURES = captured(".sqlite")
 
 
 def small(path, columns=KERNEL_2026):
@@ -164,7 +164,7 @@ def test_nesting_is_by_time_and_an_open_range_never_ends():
     assert found == {1: ("open",), 2: ("open", "b", "c"), 3: ("open", "b"), 4: ("open",), 5: ()}
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@needs_captures
 def test_captures_are_read_with_their_ranges():
     reports = {p.stem: nsys_sqlite.read(p) for p in CAPTURES}
     two_gpus, loop = reports["h100_2gpu_1s"], reports["power_iteration__baseline"]

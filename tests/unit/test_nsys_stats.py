@@ -1,15 +1,14 @@
 """What `nsys stats` prints, by its old and its new names."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from captures import CAPTURES, needs_captures
+from printed_pages import damaged, refused
 from warplog.errors import WarplogError
 from warplog.report_reader import read_any
 
-CAPTURES = Path(__file__).parents[2] / ".." / "shared" / "captures"
 TIMES = "Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 KERNELS = f"Time (%),Total Time (ns),Instances,{TIMES},Name\n" + (
     '75.0,6000,2,3000.0,2950.5,2000,4000,10.0,"void gemm<float, 4>(float *, int)"\n'
@@ -140,20 +139,11 @@ def test_a_cut_or_damaged_summary_is_refused(tmp_path, text, said):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_summary_is_read_or_refused_in_one_line(tmp_path, data):
-    page = bytearray(data.draw(st.sampled_from([KERNELS, SIZED + MEMORY, TEXT])).encode())
-    for _ in range(data.draw(st.integers(1, 5))):
-        page[data.draw(st.integers(0, len(page) - 1))] = data.draw(st.sampled_from(b'"-\n,.\0\xff9( '))
-    path = tmp_path / "stats.txt"
-    path.write_bytes(page[: data.draw(st.integers(1, len(page)))])
-    try:
-        rows = read_any(path)
-    except WarplogError as error:
-        rows = str(error).splitlines()
-        assert len(rows) == 1
-    assert rows
+    page = damaged(data.draw(st.sampled_from([KERNELS, SIZED + MEMORY, TEXT])), data, b'"-\n,.\0\xff9( ')
+    refused(tmp_path / "stats.txt", page[: data.draw(st.integers(1, len(page)))])
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 def test_a_summary_that_others_printed():
     (path,) = CAPTURES.glob("*/h100_nsys_stats.txt")
     rows = read_any(path)

@@ -1,13 +1,12 @@
-from pathlib import Path
-
 import pytest
 
+from captures import captured, needs_captures
 from warplog.errors import WarplogError
 from warplog.metrics import evaluate, occupancy_limiter
 from warplog.occupancy import LIMITS, theoretical
 from warplog.parsers import ncu_rep
 
-CAPTURES = sorted((Path(__file__).parents[2] / ".." / "shared" / "captures").glob("*/*.ncu-rep"))
+CAPTURES = captured(".ncu-rep")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_what_cannot_be_computed_is_refused(capability, threads):
         theoretical(32, threads, 0, capability)
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here")
+@needs_captures
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_every_captured_launch_has_the_occupancy_that_ncu_computed(path):
     report = ncu_rep.read(path)

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from captures import CAPTURES, needs_captures
 from report_files import Launch, Nsys, write_ncu
 from warplog import extraction, toolchain
 from warplog.errors import WarplogError
 from warplog.report_reader import read_any
 
 DATA = Path(__file__).parents[1] / "data" / "parsers"
-CAPTURES = Path(__file__).parents[2] / ".." / "shared" / "captures"
 KEYS = [
     *("source", "tool", "tool_version", "gpu", "cc", "kernel", "launch"),
     *("metric", "value", "unit", "status", "reason"),
@@ -146,7 +146,7 @@ def test_a_text_of_endless_lines_is_refused_before_it_is_parsed(tmp_path):
         read_any(path)
 
 
-@pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+@needs_captures
 def test_captures_of_others_are_read():
     files = [path for path in sorted(CAPTURES.glob("*/*")) if path.is_file()]
     assert files
