@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from warplog.errors import WarplogError
-from warplog.figure_files import read_table
 from warplog.quantities import Found, Quantities
+from warplog.table_files import read_table
 
 TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "tables"
 

@@ -11,8 +11,8 @@ from warplog.catalog import Family
 from warplog.claim import Claim
 from warplog.claim_formula import GPU_NAMES, SASS, Term
 from warplog.errors import WarplogError
-from warplog.figure_files import ORIGIN_COLUMNS, read_table
 from warplog.quantities import Found, Quantities
+from warplog.table_files import ORIGIN_COLUMNS, read_table
 
 CONFIRMED, REFUTED, NOT_MEASURABLE = VERDICTS = ("confirmed", "refuted", "not_measurable")
 _MOST_REASONS = 2

@@ -13,9 +13,9 @@ from warplog import bounds, decomposition, tabular
 from warplog.bounds import Bound
 from warplog.decomposition import Step
 from warplog.figure_data import FigureTables
-from warplog.figure_files import read_table
 from warplog.step_sentences import sentence
 from warplog.step_tables import bound_table, factor_table, state_table
+from warplog.table_files import read_table
 from warplog.tabular import plain
 
 __all__ = ["Bound", "Step", "bounds_of", "families", "markdown", "sentence", "steps"]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from warplog.errors import WarplogError
-from warplog.figure_files import NEEDED, ORIGIN_COLUMNS, read_table
+from warplog.table_files import NEEDED, ORIGIN_COLUMNS, read_table
 from warplog.tabular import one_line
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")

@@ -48,7 +48,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
     "tables": ("tables.py", "table_*.py", "energy.py", "kernel_name.py", "published.py"),
     "oracle": ("oracle.py", "kernel_name.py", "occupancy.py", "quantities.py", "table_*.py", "metrics/*.py"),
     "claims": ("claim*.py", "formula.py", "kernel_name.py", "quantities.py", "parsers/sass.py"),
-    "plot": ("figure_*.py",),
+    "plot": ("figure_*.py", "table_files.py"),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
     "track": ("track.py", "kernel_name.py", "mlflow_*.py"),
     "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from warplog import mlflow_connection, mlflow_notes, mlflow_runs, mlflow_view
 from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
-from warplog.figure_files import read_table
 from warplog.mlflow_runs import Run
 from warplog.mlflow_store import Logged, Store
 from warplog.mlflow_view import View
 from warplog.records import read_json
+from warplog.table_files import read_table
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment

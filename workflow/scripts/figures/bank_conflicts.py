@@ -8,9 +8,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Shared-memory bank conflicts"
 NOTE = (

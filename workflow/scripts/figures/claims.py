@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables, words
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 from warplog.tabular import one_line
 
 TITLE = "Claims and verdicts"

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     ON_PAPER,
@@ -22,6 +21,7 @@ from warplog.figure_labels import (
     text_width_in,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Speed relative to the baseline"
 NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; ×: time of the parent over own time"

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, text_column
 from warplog.figure_style import Look, new_figure, styled
 from warplog.metrics import occupancy_limiter
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Occupancy and what limits it"
 NOTE = (

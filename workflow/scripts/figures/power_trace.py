@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_notes, legend_above, number
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Clock, power and speed of back-to-back launches"
 NOTE = (

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import INK, LINE_IN, MUTED, WIDTH_IN, SideLabel, number, side_labels, text_width_in
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Tile and wave quantization"
 NOTE = (

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     LINE_IN,
@@ -22,6 +21,7 @@ from warplog.figure_labels import (
     text_width_in,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Roofline"
 NOTE = "rate: timed launches; intensity: DRAM bytes counted by ncu; %: of the roof above the point; peaks: "

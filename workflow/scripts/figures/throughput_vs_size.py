@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from warplog.figure_data import FigureTables, words
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     INK,
     LINE_IN,
@@ -26,6 +25,7 @@ from warplog.figure_labels import (
     text_width_in,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Throughput against problem size"
 NOTE = "medians of timed launches with a cold L2, every case of the family; bands: quartiles"

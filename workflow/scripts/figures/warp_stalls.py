@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from warplog.figure_data import FigureTables
-from warplog.figure_files import ORIGIN_COLUMNS
 from warplog.figure_labels import (
     FONT_PT,
     INK,
@@ -26,6 +25,7 @@ from warplog.figure_labels import (
 )
 from warplog.figure_style import Look, new_figure, styled
 from warplog.metrics import dominant_stall
+from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "What warps wait for"
 NOTE = (

@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from warplog.errors import WarplogError
+from warplog.table_column import ORIGIN
 
 _MOST_BYTES = 512 * 1024**2
-ORIGIN_COLUMNS = ["gpu", "gpu_name", "origin", "campaign"]
+ORIGIN_COLUMNS = list(ORIGIN)
 NEEDED = {
     "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
     "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
