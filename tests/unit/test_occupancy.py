@@ -3,7 +3,7 @@ import pytest
 from captures import captured, needs_captures
 from warplog.errors import WarplogError
 from warplog.metrics import evaluate, occupancy_limiter
-from warplog.occupancy import LIMITS, theoretical
+from warplog.occupancy import LIMITS, lift, theoretical
 from warplog.parsers import ncu_rep
 
 CAPTURES = captured(".ncu-rep")
@@ -44,6 +44,20 @@ def test_more_of_a_resource_never_gives_more_blocks():
     for capability in LIMITS:
         blocks = [theoretical(registers, 128, 0, capability).blocks_per_sm for registers in range(256)]
         assert blocks == sorted(blocks, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("launch", "words"),
+    [
+        ((128, 256, 0), "16 warps an SM; 80 registers would allow 24"),
+        ((16, 128, 40960), "20 warps an SM; 37888 bytes would allow 24"),
+        ((16, 768, 0), "48 warps an SM; 800 threads would allow 50"),
+        ((16, 32, 0), "32 warps an SM; 64 threads would allow 64"),
+        ((16, 256, 0), ""),
+    ],
+)
+def test_what_would_lift_a_limit_is_the_smallest_change_that_does(launch, words):
+    assert lift(*launch, (9, 0)) == words
 
 
 @pytest.mark.parametrize(("capability", "threads"), [((6, 1), 32), ((9, 0), 0), ((9, 0), 1025)])

@@ -1,0 +1,32 @@
+"""Words and numbers in figures: what fits a line, what overlaps, how many digits."""
+
+import numpy as np
+import pytest
+
+from warplog.figure_labels import fit, number, spread, text_width_in, wrap
+
+
+def test_labels_are_spread_without_overlap_and_stay_near():
+    placed = spread([0.5, 0.5, 0.52, 0.9], 0.1, 0.0, 1.0)
+    assert np.all(np.diff(sorted(placed)) >= 0.1 - 1e-9)
+    assert placed[3] == pytest.approx(0.9)
+    assert sum(placed[:3]) / 3 == pytest.approx((0.5 + 0.5 + 0.52) / 3)
+    assert min(spread([0.0, 0.0], 0.3, 0.0, 1.0)) == 0
+    assert spread([0.4, 0.2], 0.1, 0.0, 1.0) == pytest.approx([0.4, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(51200.0, "51\u2009200"), (99.97, "100"), (12.5, "12.5"), (0.0833, "0.0833"), (0, "0"), (np.nan, "n/a")],
+)
+def test_numbers_keep_three_digits(value, text):
+    assert number(value) == text
+
+
+def test_long_text_is_wrapped_or_cut():
+    lines = wrap("word " * 60, 3.0)
+    assert len(lines) > 1
+    assert max(map(text_width_in, lines)) <= 3.0
+    assert fit("short", 3.0) == "short"
+    assert text_width_in(fit("x" * 300, 2.0)) <= 2.0
+    assert fit("x" * 300, 2.0).endswith("…")

@@ -1,0 +1,56 @@
+"""What MLflow is told of the tables: names and steps that never collide, one kernel a launch, one status a run."""
+
+from warplog import metrics, mlflow_points, mlflow_runs
+from warplog.mlflow_points import case_steps, main_rows, metric_path
+
+
+def test_case_steps_never_put_two_cases_on_one_point():
+    rows = [{"case": c, "size": 64} for c in ("zeros", "random", "64")] + [{"case": "big", "size": 128}]
+    steps = case_steps(rows, "random")
+    assert len(set(steps.values())) == len(rows)
+    assert steps["random"] == ("", 64)
+    assert case_steps([{"case": "a", "size": 1}, {"case": "b", "size": 2}], "a") == {
+        "a": ("", 1),
+        "b": ("", 2),
+    }
+
+
+def test_main_rows_follow_the_kernel_by_name_else_the_longest():
+    def row(kernel, metric, value, tool="ncu"):
+        return {"kernel": kernel, "launch": 0, "metric": metric, "value": value, "tool": tool}
+
+    rows = [
+        row("a", "duration_us", 1.0),
+        row("void ns::b<8>(int)", "duration_us", 5.0),
+        row("", "x", 1.0, "nsys"),
+    ]
+    assert [r["kernel"] for r in main_rows(rows)] == ["", "void ns::b<8>(int)"]
+    assert [r["kernel"] for r in main_rows(rows, "a")] == ["", "a"]
+    assert [r["kernel"] for r in main_rows(rows, "b")] == ["", "void ns::b<8>(int)"]
+
+
+def test_every_metric_name_is_legal_and_none_covers_another():
+    from mlflow.utils.validation import _validate_metric_name
+
+    measures = [name for name, _ in mlflow_points.MEASURES.values()]
+    series = [metric_path(name, "4096") for name in metrics.METRICS] + measures
+    facts = [metric_path(name, "") for name in (*metrics.METRICS, "sass_LDG.E.128", "sass_FFMA")]
+    headlines = [mlflow_points.MEASURES[c][0].split("/")[1] for c in mlflow_points.HEADLINES]
+    singles = [*facts, *(f"headline/{name}" for name in (*headlines, *metrics.METRICS))]
+    assert len(set(series)) == len(series)
+    assert len(set(singles)) == len(singles)
+    assert not {name for name in series if not name.startswith("build/")} & set(singles)
+    for name in (*series, *singles, metric_path("odd_100%[x](y)", "1"), metric_path("odd_100%[x](y)", "")):
+        _validate_metric_name(name)
+
+
+def test_status_tells_the_worst_failure_but_not_what_a_case_cannot():
+    status = mlflow_runs.status_of
+    assert status([("ok", ""), ("unsupported", "needs N a multiple of 128")]) == ("ok", "")
+    assert status([("ok", ""), ("timeout", "slow"), ("wrong", "off")]) == ("wrong", "off")
+    assert status([("skipped", "b"), ("skipped", "")]) == ("skipped", "b")
+    assert status([("ok", ""), ("ok", "recorded for an earlier version")]) == (
+        "ok",
+        "recorded for an earlier version",
+    )
+    assert status([])[0] == "missing"
