@@ -14,8 +14,6 @@ from warplog.checkup import host, tools
 from warplog.checkup.finding import Finding
 from warplog.tabular import printable
 
-__all__ = ["Finding", "examine", "exit_status", "show", "show_json", "summary"]
-
 _COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "bold red"}
 
 

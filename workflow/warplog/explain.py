@@ -18,8 +18,6 @@ from warplog.step_tables import bound_table, factor_table, state_table
 from warplog.table_files import read_table
 from warplog.tabular import plain
 
-__all__ = ["Bound", "Step", "bounds_of", "families", "markdown", "sentence", "steps"]
-
 _WHOLE = 0.95
 
 

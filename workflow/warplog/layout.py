@@ -63,6 +63,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "occupancy.py",
         "published.py",
         "step_*.py",
+        "table_files.py",
         "tabular.py",
     ),
 }
