@@ -36,18 +36,15 @@ def make_rows(
             rows["stages"] += stage_rows(records, source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
-            if variant.library:
-                key = {"family": name, "variant": variant.name, **source.labels()}
-                rows["library_kernels"] += ({**key, **row} for row in library_kernels(records.extract))
-            rows["power_trace"] += _traces(family, variant, cases[name], records, source)
-            rows["timeline"] += (
-                {"family": name, "variant": variant.name, **event, **source.labels()}
-                for event in records.extract["timeline"]
-            )
-            rows["lines"] += (
-                {"family": name, "variant": variant.name, **line, **source.labels()}
-                for line in records.extract.get("lines", ())
-            )
+            found = {
+                "library_kernels": library_kernels(records.extract) if variant.library else (),
+                "power_trace": _traces(family, cases[name], records),
+                "timeline": records.extract["timeline"],
+                "lines": records.extract.get("lines", ()),
+            }
+            key = {"family": name, "variant": variant.name, **source.labels()}
+            for table, own in found.items():
+                rows[table] += ({**key, **row} for row in own)
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
@@ -158,14 +155,11 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     }
 
 
-def _traces(
-    family: Family, variant: Variant, cases: tuple[str, ...], records: VariantRecords, source: Source
-) -> Iterator[Row]:
+def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
     for found in records.time["cases"]:
         if found["case"] in cases:
-            key = {"family": family.name, "variant": variant.name, "case": found["case"]}
             flops = family.value(family.flops, family.cases[found["case"]])
-            yield from ({**key, **row, **source.labels()} for row in trace_rows(found, flops))
+            yield from ({"case": found["case"], **row} for row in trace_rows(found, flops))
 
 
 def _duration(rows: list[Row], case: str, metric: str, tool: str) -> tuple[float | None, int]:
