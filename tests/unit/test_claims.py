@@ -1,7 +1,6 @@
 """Verdicts on claims: at a threshold and beside it, without the numbers, and those of the recorded campaign."""
 
 import dataclasses
-import importlib.util
 import io
 import math
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from script_modules import script
 from warplog import catalog, claims, figure_data, figure_style, tables
 from warplog.claim import make_claim
 from warplog.claim_formula import SASS
@@ -231,18 +231,10 @@ def test_families_have_claims():
     assert {f.name for f in FAMILIES.values() if f.claims} >= {"sgemm", "bf16_gemm", "reduction", "histogram"}
 
 
-def figure():
-    path = ROOT / "workflow" / "scripts" / "figures" / "claims.py"
-    spec = importlib.util.spec_from_file_location("claims_figure", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def drawn(rows, family="sgemm"):
     loaded = figure_data.load(TABLES, family)
     loaded = dataclasses.replace(loaded, claims=tables.as_frame(rows, CLAIMS, "claims"))
-    module = figure()
+    module = script("figures/claims")
     return module.draw(module.data(loaded), figure_style.look(loaded))
 
 

@@ -1,6 +1,5 @@
 """The figures: what is in their tables, what is written on them, and that they are the same each time."""
 
-import importlib.util
 import itertools
 import re
 import xml.dom.minidom
@@ -17,12 +16,12 @@ from matplotlib.colors import to_hex, to_rgb
 from PIL import Image
 
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add, write
+from script_modules import script
 from warplog import figure_data, figure_style
 from warplog.errors import WarplogError
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "workflow/scripts/plot_figure.py"
 FIGURES = [
     "bank_conflicts", "ladder", "occupancy", "overlap", "power_trace", "quantization", "roofline",
     "throughput_vs_size", "timeline", "warp_stalls",
@@ -42,14 +41,7 @@ UNITS = {
 FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384"): "timeout"}
 
 
-def plot_script():
-    spec = importlib.util.spec_from_file_location("plot_figure", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PLOT = plot_script()
+PLOT = script("plot_figure")
 MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
 
 

@@ -1,6 +1,5 @@
 """The figures of single families: copies behind kernels, power over time, tiles and waves."""
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 from figure_tables import ORIGIN, _measured, _row, _tables, _variant, vector_add
+from script_modules import script
 from warplog import figure_style
 from warplog.catalog import load_family
 from warplog.intervals import of_launch
@@ -21,11 +21,7 @@ SMS = 132
 
 
 def module(name):
-    path = ROOT / "workflow/scripts/figures" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return script(f"figures/{name}")
 
 
 def drawn(name, tables):

@@ -1,6 +1,5 @@
 """The search for a best setting on host functions: what it finds, refuses, survives and leaves behind."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 import host_tuning
+from script_modules import script
 from warplog import catalog, supervise, table_rows, tuned, tuning, tuning_record
 from warplog.device import Peaks
 from warplog.errors import WarplogError
@@ -234,7 +234,7 @@ def test_worker_ends_between_two_settings_when_the_time_is_over(
 
 
 def test_script_of_the_rule_searches_and_leaves_its_outputs(
-    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host_tuning.make_place(tmp_path)
     built = host_tuning.search(tmp_path)
@@ -248,16 +248,12 @@ def test_script_of_the_rule_searches_and_leaves_its_outputs(
         },
         "record",
     )  # fmt: skip
-    spec = importlib.util.spec_from_file_location(
-        "tune_variant", project / "workflow/scripts/tune_variant.py"
-    )
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    monkeypatch.setattr(script.jobs, "this_gpu", lambda slug: built.job.gpu)
-    made = script.jobs.make_job
-    monkeypatch.setattr(script.jobs, "make_job", lambda **v: replace(made(**v), backend="numpy"))
-    monkeypatch.setattr(script.toolchain, "ensure", lambda extra: None)
-    monkeypatch.setattr(script.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
+    tune = script("tune_variant")
+    monkeypatch.setattr(tune.jobs, "this_gpu", lambda slug: built.job.gpu)
+    made = tune.jobs.make_job
+    monkeypatch.setattr(tune.jobs, "make_job", lambda **v: replace(made(**v), backend="numpy"))
+    monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
+    monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
     record = built.job.record
     values = {
         "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
@@ -268,7 +264,7 @@ def test_script_of_the_rule_searches_and_leaves_its_outputs(
         "settings": {"minutes": 10, "timeout_s": 20},
         "record": record,
     }
-    script.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
+    tune.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
     assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
     assert winner(tmp_path)["campaign"] == "from-the-record"
 

@@ -1,6 +1,5 @@
 """`snakemake oracle` runs the kernels whose answers are known, and nothing else; a wrong verdict is its exit status."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -8,16 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from unit.script_modules import script
 
 from warplog import tables
 from warplog.table_judged import ORACLE
-
-
-def script(project: Path, name: str):
-    spec = importlib.util.spec_from_file_location(f"script_{name}", project / f"workflow/scripts/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("config", [[], ["families=sgemm", "variants=naive", "cases=4096"]])
@@ -51,9 +44,9 @@ def test_it_runs_its_own_jobs_whatever_the_campaign_chooses(project: Path, confi
 
 @pytest.mark.parametrize(("verdict", "status"), [("right", 0), ("not_measured", 0), ("wrong", 1)])
 def test_a_wrong_verdict_is_its_exit_status(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
     tables.write_table(rows, ORACLE, tmp_path / "oracle")
-    assert script(project, "oracle").main(tmp_path) == status
+    assert script("oracle").main(tmp_path) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err
