@@ -1,11 +1,14 @@
-"""Reports that others captured on many GPUs: in a folder beside the project, where somebody keeps them there."""
+"""Reports that others captured on many GPUs: in the folder that the variable WARPLOG_CAPTURES names, if it does."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
-needs_captures = pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captures here")
+CAPTURES = Path(os.environ.get("WARPLOG_CAPTURES") or "/nonexistent")
+needs_captures = pytest.mark.skipif(
+    not CAPTURES.is_dir(), reason="WARPLOG_CAPTURES names no folder of reports"
+)
 
 
 def captured(kind: str) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from script_modules import script
 from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
 from warplog import track
 from warplog.errors import WarplogError
@@ -473,3 +474,22 @@ def test_the_environments_uri_goes_first():
     assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": "http://x"}) == "http://x"
     assert track.link_base("https://me:pw@host/mlflow/") == "https://host/mlflow"
     assert track.link_base("sqlite:///a.db") == track.LOCAL_UI
+
+
+@pytest.mark.parametrize(
+    ("variant", "report", "kept"),
+    [
+        ("cublas", "session-1.ncu-rep", ["session-1.ncu-rep"]),
+        ("naive", "session-1.ncu-rep", []),
+        ("naive", "naive.ncu-rep", ["naive.ncu-rep"]),
+        ("cublas", "", []),
+    ],
+)
+def test_a_report_of_the_whole_family_lies_with_the_baselines_run(
+    tmp_path, monkeypatch, variant, report, kept
+):
+    logging = script("log_mlflow")
+    (tmp_path / "x.ncu.json").touch()
+    monkeypatch.setattr(logging, "read_json", lambda *_: {"report": report})
+    assert [path.name for path in logging.reports(tmp_path / "x.ncu.json", variant, "cublas")] == kept
+    assert logging.reports(tmp_path / "none.ncu.json", variant, "cublas") == []

@@ -1,7 +1,6 @@
 """A worklog as one HTML file that needs nothing else: figures, style and colours of code are inside."""
 
 import base64
-import io
 import re
 from functools import cache
 from pathlib import Path
@@ -68,22 +67,17 @@ def _code(excerpt: Excerpt) -> "Markup":
 
 
 def _image(picture: Picture) -> str:
-    """The PNG in 256 colours as a data URI: as drawn to the eye, and a third of the bytes.
-
-    Browsers open no address over 2 MiB, and `snakemake --report` makes one of the whole page.
-    """
+    """The PNG as a data URI."""
     from PIL import Image
 
-    small = io.BytesIO()
     try:
         if picture.path.stat().st_size > _MOST_PNG_BYTES:
             raise WarplogError(f"{picture.path}: over {_MOST_PNG_BYTES} bytes; draw it again")
         with Image.open(picture.path) as image:
-            few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        few.save(small, "PNG")
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+            image.verify()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise WarplogError(f"{picture.path}: is no readable PNG ({error}); draw it again") from None
-    return f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}"
+    return f"data:image/png;base64,{base64.b64encode(picture.path.read_bytes()).decode()}"
 
 
 def _anchor(name: str) -> str:
