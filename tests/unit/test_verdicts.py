@@ -280,7 +280,7 @@ def test_the_table_for_people_and_a_name_that_is_no_campaign(campaigns, capsys):
     assert "confirmed SLOWER" in told
     assert "+5.00 %" in told
     assert cli.main(["compare", str(folder / "A"), "../no such"]) == 1
-    assert "no recorded campaign" in capsys.readouterr().err
+    assert "no such folder or recorded campaign" in capsys.readouterr().err
 
 
 def test_samples_that_are_no_times_are_an_error_of_one_line(campaigns, capsys):
