@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from warplog.gpu import problem
 from warplog.gpu.problem import GUARD_BYTES, GuardedArray
 
 
@@ -121,3 +122,15 @@ def test_device_arrays_stay_on_the_device(device):
     array.store(np.ones(4, dtype=np.float32).view(OnDevice))
     assert isinstance(array._raw, OnDevice)
     assert FakePinned.asked == []
+
+
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 3 * 4096, 100_003])
+def test_reductions_by_rows_see_every_element(size: int) -> None:
+    for place in {0, size // 2, size - 1}:
+        values = np.zeros(size)
+        values[place] = 3.0
+        assert problem.over_all(np, "max", values) == 3.0
+        assert problem.over_all(np, "any", values)
+        assert problem.over_all(np, "sum", values != 0) == 1
+        assert not problem.over_all(np, "all", values == 0)
+    assert problem.over_all(np, "all", np.zeros(size) == 0)
