@@ -7,7 +7,8 @@
 //              group g of the transposed row r lies at g ^ (r / 4). A store by a quarter of a warp goes to eight rows
 //              with r / 4 = 0..7 and one g, hence to eight different groups of four banks; a read goes along one row.
 //              Blocks start row by row of tiles, so that those of one moment read long rows and write 2 KiB here and
-//              there in all rows of the result. With GROUP > 1 they go down that many rows before the next column.
+//              there in all rows of the result. With GROUP > 1 they go down that many rows before the next column. With
+//              STREAM, loads and stores say that the lines are not needed again.
 // Expected     At or above the padded tile; fewer instructions by a factor of about four.
 // Cost         16 KiB of shared memory a block; sectors need lanes in eights, so that a row of 64 is half a warp.
 // Constraints  Any M, N >= 1, M (with groups N) up to 65535 * TILE. Wide accesses need rows that start on 16 bytes: M and N multiples
@@ -30,7 +31,8 @@ template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if constexpr (WIDE) {
-        if (count > 0) quad = *reinterpret_cast<const float4*>(from);
+        const float4* wide = reinterpret_cast<const float4*>(from);
+        if (count > 0) quad = STREAM ? __ldcs(wide) : *wide;
     } else {
         if (count > 0) quad.x = from[0];
         if (count > 1) quad.y = from[1];
@@ -43,7 +45,9 @@ __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int 
 template <bool WIDE>
 __device__ __forceinline__ void store_quad(float* to, int count, float4 quad) {
     if constexpr (WIDE) {
-        if (count > 0) *reinterpret_cast<float4*>(to) = quad;
+        float4* wide = reinterpret_cast<float4*>(to);
+        if (count > 0 && STREAM) __stcs(wide, quad);
+        if (count > 0 && !STREAM) *wide = quad;
     } else {
         if (count > 0) to[0] = quad.x;
         if (count > 1) to[1] = quad.y;

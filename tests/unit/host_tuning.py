@@ -78,7 +78,7 @@ int warplog_timer_hot(void* t, Launcher f, const void* a, int launches, int repl
 """
 POLICY = {
     "min_samples": 3, "max_samples": 5, "max_seconds": 1.0, "rel_spread": 0.005, "warmup_launches": 1,
-    "warmup_ms": 1, "hot_seconds": 0.01, "hot_cases": "captured", "timeout_s": 20,
+    "warmup_ms": 1, "hot_seconds": 0.01, "hot_cases": "captured", "settle_ms": 1, "timeout_s": 20,
 }  # fmt: skip
 
 

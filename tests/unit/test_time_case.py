@@ -28,8 +28,10 @@ class FakeTimer:
     def __init__(self, blocking: bool) -> None:
         self.blocking = blocking
         self.hot_plan = (0, 0)
+        self.warmed: list[tuple[int, float]] = []
 
-    def warm_up(self, *_: object) -> WarmUp:
+    def warm_up(self, _launcher: object, _arguments: object, launches: int, milliseconds: float) -> WarmUp:
+        self.warmed.append((launches, milliseconds))
         return WarmUp(3, 5000.0, LAUNCH_US)
 
     def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
@@ -47,14 +49,20 @@ def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_driver.install(monkeypatch, H200 | {"GetTotalEnergyConsumption": 5_000_000})
 
     def run(
-        measuring: Measuring, blocking: bool = True, case: str = "64", **settings: object
+        measuring: Measuring,
+        blocking: bool = True,
+        case: str = "64",
+        default_mhz: float = 1950,
+        **settings: object,
     ) -> tuple[dict[str, object], FakeTimer]:
         job = make_job(tmp_path, RIGHT)
         backend, timer = NumpyBackend(), FakeTimer(blocking)
         family = replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         launcher = Launcher(job.build_folder / "kernel.so", backend)
-        return time_case(backend, launcher, timer, problem, {**DEFAULTS["time"], **settings}, 1980), timer
+        return time_case(
+            backend, launcher, timer, problem, {**DEFAULTS["time"], **settings}, default_mhz
+        ), timer
 
     return run
 
@@ -75,6 +83,15 @@ def test_cases_that_no_profiler_captures_have_a_hot_time_where_the_policy_says_s
     assert wanted["hot"]["median_us"] == LAUNCH_US
     long, _ = timed(Measuring(hot_seconds=0.5), case="1000")
     assert long["hot"]["median_us"] == LAUNCH_US
+
+
+def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
+    _, free = timed(Measuring())
+    assert free.warmed == [(3, 25)]
+    _, capped = timed(Measuring(), default_mhz=1980.0)
+    assert capped.warmed == [(3, 25), (1, 300)]
+    _, unwanted = timed(Measuring(), default_mhz=1980.0, settle_ms=0)
+    assert unwanted.warmed == [(3, 25)]
 
 
 def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:

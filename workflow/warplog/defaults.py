@@ -26,6 +26,7 @@ DEFAULTS: Mapping[str, Any] = {
         "rel_spread": 0.005,
         "warmup_launches": 3,
         "warmup_ms": 25,
+        "settle_ms": 300,
         "hot_seconds": 0.2,
         "hot_cases": "captured",
         "timeout_s": 120,

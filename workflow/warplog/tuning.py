@@ -32,6 +32,7 @@ LOOK_TIME: Mapping[str, Any] = {
     "warmup_ms": 10,
     "hot_seconds": 0.02,
     "hot_cases": "all",
+    "settle_ms": 100,
 }
 CHECK_ROUNDS = 1
 FINAL_ROUNDS = 2

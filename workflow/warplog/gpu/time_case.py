@@ -6,7 +6,16 @@ from typing import Any
 from warplog.device import Sampler
 from warplog.gpu.backend import Backend, Launcher
 from warplog.gpu.problem import Problem
-from warplog.gpu.timer import ColdSample, StopRule, Timer, cold_batch, hot_plan, sample_until, unthrottled
+from warplog.gpu.timer import (
+    ColdSample,
+    StopRule,
+    Timer,
+    cold_batch,
+    hot_plan,
+    is_held_back,
+    sample_until,
+    unthrottled,
+)
 from warplog.summary import summarise
 
 _SEED = 20_000
@@ -31,6 +40,9 @@ def time_case(
     backend.synchronise()
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     batch = cold_batch(warm.fastest_us)
+    first = timer.cold(launcher, problem.arguments, batch)
+    if settings["settle_ms"] and is_held_back(first, default_mhz):
+        timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
     with Sampler() as sampler:
         samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us

@@ -14,6 +14,7 @@ from warplog.summary import summarise
 EMPTY_SAMPLES = 51
 LEAST_SAMPLES = 3  # of a kernel so slow that the time limit runs out first
 THROTTLED_BELOW = 0.75  # of the default SM clock: such samples are discarded
+HELD_BACK_BELOW = 0.97  # of the default SM clock
 _BATCH_SECONDS = 0.1
 _BATCH_MOST = 20
 _GRAPH_SECONDS = 0.02
@@ -78,6 +79,15 @@ def sample_until(
         if settled and len(samples) >= 3 * rule.min_samples:
             break
     return samples
+
+
+def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
+    """Whether the median SM clock is below 97 % of the default: the board is at its power limit, or hot.
+
+    The clock then sinks for a while, so that what is sampled first would look faster than what comes after it.
+    """
+    clocks = [s.sm_mhz for s in samples if s.sm_mhz]
+    return bool(clocks) and summarise(clocks).median_us < HELD_BACK_BELOW * default_mhz
 
 
 def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
