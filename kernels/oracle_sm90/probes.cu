@@ -14,18 +14,19 @@
 enum Probe { WGMMA = 0, GMMA = 1, BY_BARRIERS = 2, CLUSTER = 3 };
 
 constexpr int GROUP = 128;             // threads of a warpgroup, and of a block
+constexpr int RIVALS = 4;              // warpgroups of a block that share the tensor cores
 constexpr int ROW = 64;                // bf16 values in the 128 bytes of a row
 constexpr int BARRIER_THREADS = 64, BARRIERS = 16;
 constexpr int CLUSTER_THREADS = 1024, CLUSTER_BLOCKS = 8;
 
 // Operands are ones all over, so that neither their layout nor that of the results matters: every product adds its 16
 // terms to all 64 x 2 COUNT results of the block, of which a thread holds COUNT.
-template <int COUNT, int PRODUCTS>
+template <int COUNT, int PRODUCTS, int GROUPS, int IN_FLIGHT>
 __device__ __forceinline__ void grow(__nv_bfloat16* ones, const float* x, float* y, int rounds) {
-    for (int i = threadIdx.x; i < (wgmma::M + 2 * COUNT) * ROW; i += GROUP) ones[i] = __float2bfloat16(1.0f);
+    for (int i = threadIdx.x; i < (wgmma::M + 2 * COUNT) * ROW; i += GROUPS * GROUP) ones[i] = __float2bfloat16(1.0f);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
-    const int first = blockIdx.x * GROUP * COUNT + threadIdx.x;
+    const int first = (blockIdx.x * GROUPS + threadIdx.x / GROUP) * GROUP * COUNT + threadIdx.x % GROUP;
     float sum[COUNT];
 #pragma unroll
     for (int j = 0; j < COUNT; ++j) sum[j] = x[first + j * GROUP];
@@ -36,9 +37,11 @@ __device__ __forceinline__ void grow(__nv_bfloat16* ones, const float* x, float*
 #pragma unroll
         for (int k = 0; k < PRODUCTS; ++k) wgmma::multiply(sum, a, b, 1);
         wgmma::commit();
-        wgmma::wait<0>();
-        wgmma::pin(sum);
+        wgmma::wait<IN_FLIGHT>();
+        if (IN_FLIGHT == 0) wgmma::pin(sum);
     }
+    wgmma::wait<0>();
+    wgmma::pin(sum);
 #pragma unroll
     for (int j = 0; j < COUNT; ++j) y[first + j * GROUP] = sum[j];
 }
@@ -46,13 +49,14 @@ __device__ __forceinline__ void grow(__nv_bfloat16* ones, const float* x, float*
 // 64 x 64 x 16 products: 131072 operations each.
 __global__ void __launch_bounds__(GROUP) count_wgmma(const float* x, float* y, int rounds) {
     __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 64) * ROW];
-    grow<32, 1>(ones, x, y, rounds);
+    grow<32, 1, 1, 0>(ones, x, y, rounds);
 }
 
-// gmma: four warps that wait for 64 x 256 x 16 products, 128 cycles each, four at a time.
-__global__ void __launch_bounds__(GROUP) stall_gmma(const float* x, float* y, int rounds) {
-    __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 256) * ROW];
-    grow<128, 4>(ones, x, y, rounds);
+// gmma: four warpgroups that want to begin products while others' fill the tensor cores. Who waits for his own products
+// to end is said to wait at a `barrier`.
+__global__ void __launch_bounds__(RIVALS * GROUP) stall_gmma(const float* x, float* y, int rounds) {
+    __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 64) * ROW];
+    grow<32, 8, RIVALS, 1>(ones, x, y, rounds);
 }
 
 template <int FIRST>
@@ -79,7 +83,7 @@ __global__ void __cluster_dims__(CLUSTER_BLOCKS) __launch_bounds__(CLUSTER_THREA
 extern "C" int launch(const float* x, float* y, int n, int probe, int amount, cudaStream_t stream) {
     switch (probe) {
         case WGMMA: count_wgmma<<<n / (64 * 64), GROUP, 0, stream>>>(x, y, amount); break;
-        case GMMA: stall_gmma<<<n / (64 * 256), GROUP, 0, stream>>>(x, y, amount); break;
+        case GMMA: stall_gmma<<<n / (64 * 64 * RIVALS), RIVALS * GROUP, 0, stream>>>(x, y, amount); break;
         case BY_BARRIERS: limited_by_barriers<<<n / BARRIER_THREADS, BARRIER_THREADS, 0, stream>>>(x, y); break;
         case CLUSTER: blocks_in_clusters<<<n / CLUSTER_THREADS, CLUSTER_THREADS, 0, stream>>>(x, y); break;
         default: return cudaErrorInvalidValue;

@@ -195,7 +195,7 @@ def test_long_code_does_not_fit_the_instruction_caches(build_one):
 @pytest.mark.nvcc
 def test_hopper_waits_for_products_and_uses_every_barrier(build_one):
     folder, kernels = build_one(HOPPER, "sm_90")
-    for name, products in (("count_wgmma", 1), ("stall_gmma", 4)):
+    for name, products in (("count_wgmma", 1), ("stall_gmma", 8)):
         opcodes = loop(folder, kernels[name]["mangled"], "HGMMA")
         assert opcodes.count("HGMMA") == products
         assert opcodes.count("WARPGROUP") == 2  # arrive and wait

@@ -22,11 +22,11 @@ DEFAULTS: Mapping[str, Any] = {
     "time": {
         "min_samples": 10,
         "max_samples": 200,
-        "max_seconds": 3.0,
+        "max_seconds": 1.0,
         "rel_spread": 0.005,
         "warmup_launches": 3,
         "warmup_ms": 25,
-        "settle_ms": 300,
+        "settle_ms": 200,
         "hot_seconds": 0.2,
         "hot_cases": "captured",
         "timeout_s": 120,
