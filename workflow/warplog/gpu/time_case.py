@@ -10,6 +10,7 @@ from warplog.gpu.timer import (
     ColdSample,
     StopRule,
     Timer,
+    WarmUp,
     cold_batch,
     hot_plan,
     is_held_back,
@@ -38,11 +39,7 @@ def time_case(
     traced_s = problem.family.measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
-    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
-    batch = cold_batch(warm.fastest_us)
-    first = timer.cold(launcher, problem.arguments, batch)
-    if settings["settle_ms"] and is_held_back(first, default_mhz):
-        timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
+    warm, batch = _warm_up(launcher, timer, problem, settings, default_mhz)
     with Sampler() as sampler:
         samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
@@ -64,6 +61,18 @@ def time_case(
         **sampler.result(),
         **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
     }
+
+
+def _warm_up(
+    launcher: Launcher, timer: Timer, problem: Problem, settings: dict[str, Any], default_mhz: float
+) -> tuple[WarmUp, int]:
+    """Warms up, for longer where the clock is held back; also the number of cold samples in a batch."""
+    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
+    batch = cold_batch(warm.fastest_us)
+    first = timer.cold(launcher, problem.arguments, batch)
+    if settings["settle_ms"] and is_held_back(first, default_mhz):
+        timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
+    return warm, batch
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
