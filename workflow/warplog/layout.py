@@ -50,7 +50,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
     "claims": ("claim*.py", "formula.py", "kernel_name.py", "quantities.py", "parsers/sass.py"),
     "plot": ("figure_*.py", "measured.py", "rates.py", "step_sentences.py", "table_files.py"),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
-    "track": ("track.py", "kernel_name.py", "mlflow_*.py", "rates.py"),
+    "track": ("track.py", "kernel_name.py", "measured.py", "mlflow_*.py", "rates.py"),
     "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
     "worklog": (
         "worklog/*.py",

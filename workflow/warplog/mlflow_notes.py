@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warplog.figure_data import FigureTables, Quantity
+from warplog.measured import measured
 from warplog.mlflow_points import Row
 from warplog.mlflow_runs import Run
 from warplog.rates import told_in
@@ -113,12 +114,8 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     rows = sorted(data.claims.to_dict("records"), key=lambda row: str(row["verdict"]) != "refuted")
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
-        measured = (
-            f"{_number(row['measured'])} {_plain(str(row['unit']))}"
-            if not math.isnan(row["measured"])
-            else "–"
-        )
-        cells = [str(row["id"]), _plain(str(row["claim"])), str(row["verdict"]).replace("_", " "), measured]
+        told = _plain(measured(row["measured"], str(row["unit"]))) or "–"
+        cells = [str(row["id"]), _plain(str(row["claim"])), str(row["verdict"]).replace("_", " "), told]
         lines.append(f"| {' | '.join(f'{c}{_PADDING}' for c in [*cells, _plain(str(row['condition']))])} |")
         if sum(map(len, lines)) > room - 500:
             return [*lines, "", "More claims: `tables/claims.csv` of the baseline's run."]
@@ -132,7 +129,7 @@ def _gap(run: Run, name: str) -> bool:
 def _number(value: float) -> str:
     if math.isnan(value):
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 99.95 or value == 0 else f"{value:#.3g}"
 
 
 def _plain(text: str) -> str:

@@ -157,7 +157,7 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: floa
         text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
         fits = text_width_in(text) + 0.2 < width_in * np.log(high / ridge) / np.log(high / low)
         axes.annotate(
-            text, (ridge if fits else high, roof["rate"]), (12 if fits else 0, 3), textcoords="offset points",
+            text, (ridge if fits else high, roof["rate"]), (12 if fits else 0, 4.5), textcoords="offset points",
             ha="left" if fits else "right", bbox=ON_PAPER, zorder=4,
         )  # fmt: skip
     if slope < np.inf:
