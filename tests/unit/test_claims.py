@@ -249,7 +249,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     assert f"{counts['refuted']} refuted" in picture.get_suptitle()
     shown = words(picture)
     assert set(recorded) <= set(shown)
-    assert shown.count("✗ refuted") == counts["refuted"]
+    assert shown.count("✗") == counts["refuted"]
     assert {"11.8 x", ">= 5.4", "86.7 %"} <= set(shown)
     figure_style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
     box = picture.get_tightbbox()
@@ -258,7 +258,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
 
 def test_the_figure_without_claims_says_so():
     assert "no claims are written" in drawn([]).get_suptitle()
-    assert words(drawn([])) == ["id", "claim", "verdict", "measured", "confirmed if"]
+    assert words(drawn([])) == ["", "id", "claim", "measured", "confirmed if"]
 
 
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warplog.figure_labels import fit, number, spread, text_width_in, wrap
+from warplog.figure_labels import fit, number, spread, text_width_in, tick, wrap
 
 
 def test_labels_are_spread_without_overlap_and_stay_near():
@@ -21,6 +21,13 @@ def test_labels_are_spread_without_overlap_and_stay_near():
 )
 def test_numbers_keep_three_digits(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(5.0, "5"), (12.5, "12.5"), (0.1, "0.1"), (20000, "20\u2009000")]
+)
+def test_ticks_have_no_more_digits_than_they_need(value, text):
+    assert tick(value) == text
 
 
 def test_long_text_is_wrapped_or_cut():

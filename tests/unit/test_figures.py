@@ -33,8 +33,8 @@ UNITS = {
     "overlap": ("(ms)", None),
     "power_trace": ("(s)", None),
     "quantization": ("elements", "TFLOP/s"),
-    "roofline": ("FLOP per byte", "GFLOP/s"),
-    "throughput_vs_size": ("elements", "GFLOP/s"),
+    "roofline": ("FLOP per byte", "TFLOP/s"),
+    "throughput_vs_size": ("elements", "TFLOP/s"),
     "timeline": ("(ms)", None),
     "warp_stalls": ("(%)", None),
 }
@@ -165,7 +165,7 @@ def test_ladder_holds_percent_quartiles_and_gain(good):
     assert entry["rate"] == pytest.approx(31437)
     words = texts(drawn("ladder", good))
     assert "×1.21" in words
-    assert "31\u2009437 GFLOP/s" in words
+    assert "31.4 TFLOP/s" in words
 
 
 def test_ladder_without_a_baseline_refers_to_the_fastest():
@@ -366,7 +366,7 @@ def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix)
         svg = first[1].read_text(encoding="utf-8")
         words = set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
         assert "warptile" in " ".join(words), "text stays text"
-        assert name != "ladder" or "36\u2009267 GFLOP/s" in words
+        assert name != "ladder" or "36.3 TFLOP/s" in words
         assert "<dc:date>" not in svg
         table = pd.read_csv(first[2], dtype={"case": str})
         assert set(table["variant"].dropna()) == set(SGEMM)

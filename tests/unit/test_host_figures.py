@@ -182,3 +182,15 @@ def test_quantization_tells_blocks_and_needs_no_counters(steps):
     rows = module("quantization").data(uncounted)
     assert rows["predicted_us"].isna().all()
     assert "tile_128" in words(drawn("quantization", uncounted))
+
+
+def test_pieces_too_narrow_to_be_told_apart_are_one_bar():
+    overlap = module("overlap")
+    piece = {"engine": "kernel", "duration_us": 5.0}
+    events = pd.DataFrame([piece | {"start_us": 5.1 * i} for i in range(100)])
+    assert list(overlap._joined(events, 10.0)["duration_us"]) == [pytest.approx(5.1 * 99 + 5)]
+    assert len(overlap._joined(events, 4.0)) == 100
+    apart = events.assign(start_us=events["start_us"] * 2)
+    assert len(overlap._joined(apart, 10.0)) == 100
+    other = pd.concat([events, events.assign(engine="Host-to-Device")])
+    assert len(overlap._joined(other, 10.0)) == 2

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_family
-from warplog import device, interpreter, plan, tuned
+from warplog import catalog, device, interpreter, plan, tuned
 from warplog.checkup import host
 from warplog.errors import WarplogError
+from warplog.selection import choose_figures
 
 LIVE = {"mode": "live", "gpu": "h200"}
 
@@ -192,3 +193,16 @@ def test_where_arrays_live_is_a_parameter_of_the_job(place: Path) -> None:
     family = plan.make_plan({**LIVE, "families": "transfer"}).of("transfer")
     memory = family.job()["memory"]
     assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
+
+
+def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    families = catalog.load([Path("kernels")])
+    drawn = {name: {figure for _, figure in choose_figures([name], families)} for name in families}
+    counted = {"bank_conflicts", "occupancy", "warp_stalls", "roofline"}
+    assert counted | {"timeline", "claims"} <= drawn["sgemm"]
+    assert not counted & (drawn["transfer"] | drawn["overlap"])
+    assert "timeline" in drawn["transfer"]
+    assert "timeline" not in drawn["overlap"]
+    assert "roofline" not in drawn["transpose"]
+    assert "claims" not in drawn["scan"]

@@ -105,14 +105,14 @@ def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, record
 def test_numbers_are_those_of_the_tables(page, recorded):
     rows = recorded.ladder(recorded.case).set_index("variant")
     for one in page.rungs:
-        assert one.figures[0] == (f"{rows.loc[one.name, 'gflops']:.0f} GFLOP/s", "at 4096")
+        assert one.figures[0] == (f"{rows.loc[one.name, 'gflops'] / 1e3:#.3g} TFLOP/s", "at 4096")
         assert one.percent == pytest.approx(100 * rows.loc[one.name, "ratio_to_baseline"])
         assert f"{int(rows.loc[one.name, 'samples'])} launches" in one.noise
     step = rows.loc["vectorized", "median_us"] / rows.loc["warptile", "median_us"]
     assert rung(page, "warptile").figures[2] == (f"{step:.3g}x", "over vectorized")
     assert f"SM at {rows['sm_mhz'].min():.0f}" in dict(page.facts)["Clocks"]
     assert "recorded" not in dict(page.facts)["Campaign"]  # these tables were made by the live campaign
-    assert "warptile with 44507 GFLOP/s, 86.7 % of cublas" in page.lead[0]
+    assert "warptile with 44.5 TFLOP/s, 86.7 % of cublas" in page.lead[0]
 
 
 def test_what_others_printed_stands_beside_ours_with_its_source(page):
@@ -345,13 +345,13 @@ def test_code_that_was_shown_is_named_and_not_repeated(recorded):
 def test_remarks_of_the_tables_are_passed_on(recorded):
     rows = recorded.measurements.copy()
     hit = rows["variant"] == "warptile"
-    rows.loc[hit, "reason"] = "recorded for an earlier version of this source"
+    rows.loc[hit, "reason"] = "recorded for an earlier source"
     rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
     variants = recorded.variants.copy()
     variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
     page = told(replace(recorded, measurements=rows, variants=variants))
     assert rung(page, "warptile").remarks == (
-        "recorded for an earlier version of this source",
+        "recorded for an earlier source",
         "the GPU throttled while it was timed: sw_power_cap",
         "40 B of registers spilled",
     )
@@ -395,7 +395,7 @@ def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_con
     [
         (32.0, "register", "32 registers"),
         (1.0, "block", "1 block"),
-        (2.5, "sector/request", "2.5 sectors/request"),
+        (2.5, "sector/request", "2.50 sectors/request"),
         (11.79, "x", "11.8 x"),
         (4.86, "us", "4.86 us"),
         (math.nan, "x", ""),
@@ -437,3 +437,36 @@ def test_a_figure_that_is_gone_is_named(page):
     lost = replace(page, ladder=replace(page.ladder, path=Path("none.png")))
     with pytest.raises(WarplogError, match=r"none\.png: is no readable PNG"):
         html(lost)
+
+
+def test_a_remark_on_every_variant_is_said_once(recorded):
+    rows = recorded.measurements.assign(reason="recorded for an earlier source")
+    rows.loc[rows["variant"] == "warptile", "reason"] += "; not tuned"
+    page = told(replace(recorded, measurements=rows))
+    assert ("All variants", "recorded for an earlier source") in page.facts
+    assert rung(page, "naive").remarks == ()
+    assert rung(page, "warptile").remarks == ("not tuned",)
+    assert html(page).count("recorded for an earlier source") == 1
+
+
+def test_sizes_stand_below_each_other_where_the_table_would_be_wider_than_a_page(recorded):
+    few = recorded.measurements
+    more = [few.assign(case=few["case"] + f"-long-name-{n}", size=few["size"] + n) for n in (1, 2)]
+    narrow, wide = (
+        told(replace(recorded, measurements=rows)).summaries[0].table
+        for rows in (few, pd.concat([few, *more]))
+    )
+    assert narrow.titles[:2] == ("variant", "128")
+    assert wide.titles[:2] == ("case", "naive")
+    assert len(wide.rows) == 3 * len(narrow.titles[1:])
+    assert wide.rows[0] == ("128", *(row[1] for row in narrow.rows))
+
+
+def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
+    copies = replace(FAMILY, measuring=replace(FAMILY.measuring, profilers=("nsys",)))
+    page = worklog.gather(copies, recorded, CAMPAIGN, PICTURES, CAPTIONS)
+    assert not any("Nsight Compute" in text for text in page.method)
+    assert page.notes == ()
+    assert rung(page, "gmem_coalesced").story == ()
+    assert not any("bounds" in text for text in rung(page, "naive").limits)
+    assert not any(summary.heading.startswith("Resources") for summary in page.summaries)

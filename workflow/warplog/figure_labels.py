@@ -81,6 +81,11 @@ def number(value: float) -> str:
     return f"{value:.{min(digits, 6)}f}"
 
 
+def tick(value: float) -> str:
+    """A number at an axis: no more digits than it has, thousands apart."""
+    return f"{value:,.6g}".replace(",", "\u2009")
+
+
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions nearest to `targets` (least squares) and `gap` apart, within [low, high] if they fit."""
     if not len(targets):
@@ -184,7 +189,7 @@ def text_column(
 
 def legend_above(axes: Axes, handles: Sequence[Artist], rows: int = 1) -> None:
     """A legend in `rows` rows between the figure's title and the columns' headers, from the left edge."""
-    axes.set_title(" ", pad=72 * LINE_IN * rows + 6)  # room for it
+    axes.set_title(" ", pad=72 * LINE_IN * rows + 10)  # room for it
     figure = axes.get_figure(root=True)
     assert figure is not None
     legend = figure.legend(

@@ -112,9 +112,12 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def remarks(ladder: pd.DataFrame) -> list[str]:
-    """What the tables remark on good rows (such as an outdated source), with the number of variants."""
+    """What the tables remark on good rows (such as an outdated source), each once, with the number of variants."""
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
-    return [f"{count} of {len(ladder)} variants: {text}" for text, count in noted.value_counts().items()]
+    return [
+        f"{'all' if count == len(ladder) else f'{count} of {len(ladder)}'} variants: {text}"
+        for text, count in noted.value_counts().items()
+    ]
 
 
 def theme() -> AbstractContextManager[None]:

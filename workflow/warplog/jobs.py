@@ -11,6 +11,7 @@ from warplog import device, provenance
 from warplog.catalog import Family, Variant, load_family
 from warplog.device import Gpu
 from warplog.errors import WarplogError
+from warplog.rates import told_in
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of
 from warplog.refusal import Refusal
 from warplog.supervise import Task, group_of
@@ -123,7 +124,9 @@ class Job:
             work, unit = (
                 (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
             )
-            return f"{cold:.4g} us cold{hot}, {work / max(cold, 1e-3) / 1e3:.5g} {unit}"
+            rate = work / max(cold, 1e-3) / 1e3
+            unit, factor = told_in(unit, [rate])
+            return f"{cold:.4g} us cold{hot}, {rate * factor:.4g} {unit}"
         if mode == "check":
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
         return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"

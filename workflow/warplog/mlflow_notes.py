@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warplog.figure_data import FigureTables, Quantity
+from warplog.measured import measured
 from warplog.mlflow_points import Row
 from warplog.mlflow_runs import Run
+from warplog.rates import told_in
 
 _MOST_CHARACTERS = 15_000  # MLflow takes 20,000 in an experiment's tag
 _PADDING = "&nbsp;&nbsp;"  # the UI sets the cells of a table without any
@@ -19,8 +21,8 @@ def experiment_note(
     """The experiment's note. Its first heading is all that the UI shows before the note is unfolded."""
     label = text_of(data, "size_label", "problem size")
     ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
-    numbers = [name for name in _NUMBERS if any(not _gap(run, name) for run in runs)]
-    heads = ["variant", "idea", *(_NUMBERS[name] for name in numbers), "% of baseline", "status", "origin"]
+    numbers = {name: _told_in(name, runs) for name in _NUMBERS if any(not _gap(run, name) for run in runs)}
+    heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
     lines = [
         f"### {_plain(text_of(data, 'title', data.family))}: {_message(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
@@ -42,9 +44,8 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     lines = [f"**{_plain(str(variant['idea']))}**", "", provenance(campaign), ""]
     if run.status != "ok" or run.reason:
         lines += [f"**{run.status.replace('_', ' ')}**: {_plain(run.reason)}", ""]
-    numbers = [
-        f"{_number(run.headline(name))} {unit}" for name, unit in _NUMBERS.items() if not _gap(run, name)
-    ]
+    known = {name: _told_in(name, [run]) for name in _NUMBERS if not _gap(run, name)}
+    numbers = [f"{_number(run.headline(name) * factor)} {unit}" for name, (unit, factor) in known.items()]
     if not _gap(run, "pct_of_baseline") and not run.is_baseline:
         numbers += [f"{run.headline('pct_of_baseline'):.1f} % of the baseline"]
     facts = [f"Case `{data.case}`: {', '.join(numbers)}"] if numbers else []
@@ -81,7 +82,8 @@ def _message(quantity: Quantity, case: str, runs: Sequence[Run]) -> str:
     if not own:
         return "no variant has a result yet"
     best = min(own, key=lambda run: run.headline("median_us"))
-    text = f"{best.variant} reaches {_number(best.headline(name))} {quantity.unit}"
+    unit, factor = _told_in(name, [best])
+    text = f"{best.variant} reaches {_number(best.headline(name) * factor)} {unit}"
     baseline = next((run for run in runs if run.is_baseline), None)
     if baseline is not None and not _gap(best, "pct_of_baseline"):
         text += f", {best.headline('pct_of_baseline'):.0f} % of {baseline.variant}"
@@ -90,10 +92,19 @@ def _message(quantity: Quantity, case: str, runs: Sequence[Run]) -> str:
     )
 
 
-def _rung(run: Run, idea: str, numbers: Sequence[str]) -> str:
+def _told_in(name: str, runs: Sequence[Run]) -> tuple[str, float]:
+    return told_in(_NUMBERS[name], (run.headline(name) for run in runs))
+
+
+def _rung(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]]) -> str:
     share = "–" if _gap(run, "pct_of_baseline") else f"{run.headline('pct_of_baseline'):.1f}"
     name = f"**{run.variant}** (baseline)" if run.is_baseline else run.variant
-    cells = [name, _plain(idea), *(_number(run.headline(number)) for number in numbers), share]
+    cells = [
+        name,
+        _plain(idea),
+        *(_number(run.headline(n) * factor) for n, (_, factor) in numbers.items()),
+        share,
+    ]
     cells = [f"{cell}{_PADDING}" for cell in [*cells, run.status.replace("_", " ")]]
     return f"| {' | '.join([*cells, run.tags['origin']])} |"
 
@@ -103,12 +114,8 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     rows = sorted(data.claims.to_dict("records"), key=lambda row: str(row["verdict"]) != "refuted")
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
-        measured = (
-            f"{_number(row['measured'])} {_plain(str(row['unit']))}"
-            if not math.isnan(row["measured"])
-            else "–"
-        )
-        cells = [str(row["id"]), _plain(str(row["claim"])), str(row["verdict"]).replace("_", " "), measured]
+        told = _plain(measured(row["measured"], str(row["unit"]))) or "–"
+        cells = [str(row["id"]), _plain(str(row["claim"])), str(row["verdict"]).replace("_", " "), told]
         lines.append(f"| {' | '.join(f'{c}{_PADDING}' for c in [*cells, _plain(str(row['condition']))])} |")
         if sum(map(len, lines)) > room - 500:
             return [*lines, "", "More claims: `tables/claims.csv` of the baseline's run."]
@@ -122,7 +129,7 @@ def _gap(run: Run, name: str) -> bool:
 def _number(value: float) -> str:
     if math.isnan(value):
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 99.95 or value == 0 else f"{value:#.3g}"
 
 
 def _plain(text: str) -> str:

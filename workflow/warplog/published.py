@@ -125,7 +125,7 @@ def speed(value: float, status: str = "ok") -> str:
     """A rate in whole units from 100 on, else three digits; the status where there is none."""
     if math.isnan(value):
         return status.replace("_", " ") if status != "ok" else "n/a"
-    return f"{value:.0f}" if value >= 99.95 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:#.3g}"
 
 
 def share(value: float) -> str:

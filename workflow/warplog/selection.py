@@ -82,7 +82,30 @@ def captured(family: Family, cases: Collection[str]) -> list[str]:
 
 
 def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> tuple[tuple[str, str], ...]:
-    """(family, figure) for each chosen family; one that a family names is drawn for such families only."""
+    """(family, figure) for each chosen family, without those that would be empty there.
+
+    One that a family names is drawn for such families only.
+    """
     figures = sorted(path.stem for path in FIGURES.glob("[a-z]*.py"))
     special = {figure for family in families.values() for figure in family.figures}
-    return tuple((f, n) for f in chosen for n in figures if n not in special or n in families[f].figures)
+    return tuple(
+        (f, n)
+        for f in chosen
+        for n in figures
+        if (n not in special or n in families[f].figures) and n not in _empty(families[f])
+    )
+
+
+def _empty(family: Family) -> set[str]:
+    """The figures with nothing to show: counters where ncu is not run, a roofline without operations, no claims.
+
+    Where `overlap` shows one launch engine by engine, the timeline of all of them says no more.
+    """
+    empty = {"timeline"} if "overlap" in family.figures else set()
+    if "ncu" not in family.measuring.profilers:
+        empty |= {"bank_conflicts", "occupancy", "roofline", "warp_stalls"}
+    if all(family.value(family.flops, case) == 0 for case in family.cases.values()):
+        empty.add("roofline")
+    if not family.claims:
+        empty.add("claims")
+    return empty

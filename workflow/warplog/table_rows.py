@@ -109,7 +109,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
         is_old = source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant)
-        old = "recorded for an earlier version of this source" if is_old else ""
+        old = "recorded for an earlier source" if is_old else ""
         row["reason"] = "; ".join(filter(None, [row["reason"], old, variant.remark]))
     return row
 

@@ -1,5 +1,7 @@
 """How many passes through shared memory does each variant lose to bank conflicts?"""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,8 +10,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from warplog.figure_data import FigureTables
-from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column
+from warplog.figure_labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column, tick
 from warplog.figure_style import Look, new_figure, styled
+from warplog.step_sentences import number as counted
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Shared-memory bank conflicts"
@@ -65,7 +68,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     some = excess.to_numpy() > 0
     axes.barh(rows[some], excess[some], 0.72, left=ideal[some], color=EXCESS, hatch="////", ec=INK, lw=0.5)
     axes.set_xlabel("share of the wavefronts (%)" if as_share else f"shared-memory wavefronts ({unit})")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.set_xlim(0, 100 if as_share or not len(totals) else top / factor * 1.02)
     if totals.empty:
         axes.set_xticks([])
@@ -86,10 +89,10 @@ def _columns(axes: Axes, data: pd.DataFrame) -> None:
     """Wavefronts, excess and ways as numbers."""
     good = data["gap"] == ""
 
-    def cells(column: str, pattern: str) -> list[str]:
-        return [pattern.format(number(v)) if ok else "" for v, ok in zip(data[column], good, strict=True)]
+    def cells(column: str, told: Callable[[float], str]) -> list[str]:
+        return [told(value) if ok else "" for value, ok in zip(data[column], good, strict=True)]
 
     ways = [f"{w:.2f}-way" if ok else "" for w, ok in zip(data["shared_conflict_ways"], good, strict=True)]
     end = text_column(axes, "ways", ways, 0.08, "right")
-    end = text_column(axes, "excess", cells("excess_pct", "{} %"), end, "right")
-    text_column(axes, "wavefronts", cells("shared_wavefronts", "{}"), end, "right")
+    end = text_column(axes, "excess", cells("excess_pct", lambda pct: f"{number(pct)} %"), end, "right")
+    text_column(axes, "wavefronts", cells("shared_wavefronts", counted), end, "right")

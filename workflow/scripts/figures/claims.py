@@ -8,24 +8,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables, words
-from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, number, text_width_in, wrap
+from warplog.figure_labels import FAINT, INK, LINE_IN, MUTED, WIDTH_IN, fit, wrap
 from warplog.figure_style import Look, new_figure, styled
+from warplog.measured import measured
 from warplog.table_files import ORIGIN_COLUMNS
 from warplog.tabular import one_line
 
 TITLE = "Claims and verdicts"
 NOTE = (
-    "a claim is confirmed where the measured number fulfils the condition, and refuted where it does not; "
-    "under it, what was published and why it is not measurable; formulas and sources: table claims"
+    "✓ confirmed: the measured number fulfils the condition; ✗ refuted: it does not; – not measurable here, and why; "
+    "under each claim, what was published; formulas and sources: table claims"
 )
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
     "refuted": ("✗", "#a8321a", "#fbeae5"),
     "not_measurable": ("–", MUTED, "white"),
 }
-COLUMNS = {"id": 0.05, "claim": 0.5, "verdict": 4.0, "measured": 5.16, "condition": 6.2}  # starts, in inches
-WIDTHS_IN = {"id": 0.42, "measured": 1.0, "condition": 0.88}
-CLAIM_IN, PAD_IN, HEADER_IN = 3.4, 0.07, 0.22
+COLUMNS = {"verdict": 0.06, "id": 0.24, "claim": 0.68, "measured": 5.1, "condition": 6.2}  # starts, in inches
+WIDTHS_IN = {"id": 0.42, "measured": 1.05, "condition": 0.88}
+CLAIM_IN, PAD_IN, HEADER_IN = 4.3, 0.07, 0.22
+HEADERS = {"verdict": "", "condition": "confirmed if"}
 NOTHING = "no claims are written for this family"
 
 
@@ -43,7 +45,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """A table: each claim with what was published, its verdict, the measured number and the condition."""
     claims = data[data["id"].notna()]
-    counts = [f"{(claims['verdict'] == v).sum()} {words(v)}" for v in LOOKS] if len(claims) else [NOTHING]
+    found = claims["verdict"].value_counts()
+    counts = [f"{mark} {found[v]} {words(v)}" for v, (mark, _, _) in LOOKS.items() if v in found] or [NOTHING]
     rows = [(row, _lines(row)) for row in claims.to_dict("records")]
     height = HEADER_IN + sum(_height(lines) for _, lines in rows)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
@@ -51,7 +54,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set(xlim=(0, WIDTH_IN - 0.1), ylim=(height, 0))
     axes.set_axis_off()
     for name, start in COLUMNS.items():
-        axes.text(start, HEADER_IN - 0.06, "confirmed if" if name == "condition" else name, color=MUTED)
+        axes.text(start, HEADER_IN - 0.06, HEADERS.get(name, name), color=MUTED)
     top = HEADER_IN
     for row, lines in rows:
         _draw_row(axes, row, lines, top)
@@ -80,18 +83,9 @@ def _draw_row(axes: Axes, row: Mapping[Hashable, Any], lines: list[tuple[str, st
         axes.text(COLUMNS["claim"], first + LINE_IN * number_of, fit(line, CLAIM_IN), color=shade)
     cells = {
         "id": row["id"],
-        "measured": measured(row["measured"], row["unit"]),
+        "measured": measured(row["measured"], str(row["unit"] or "")),
         "condition": row["condition"],
     }
     for name, text in cells.items():
         axes.text(COLUMNS[name], first, fit(one_line(str(text)), WIDTHS_IN[name]))
-    axes.text(COLUMNS["verdict"], first, f"{mark} {words(row['verdict'])}", color=colour, weight="bold")
-
-
-def measured(value: float, unit: str) -> str:
-    """The number with its unit, in the width of its column; "" where there is none."""
-    if pd.isna(value):
-        return ""
-    text = f"{value:.3g}" if abs(value) >= 1e6 else number(value)
-    whole = f"{text} {unit}".strip()
-    return whole if text_width_in(whole) <= WIDTHS_IN["measured"] else text
+    axes.text(COLUMNS["verdict"], first, mark, color=colour, weight="bold")

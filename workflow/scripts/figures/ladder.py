@@ -21,6 +21,7 @@ from warplog.figure_labels import (
     text_width_in,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.rates import told_in
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Speed relative to the baseline"
@@ -101,6 +102,8 @@ def _times(gain: float) -> str:
 def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
     """Whiskers, and the rate at each bar's end; returns the x limit that leaves room for it."""
     limits = [102.0]
+    unit, factor = told_in(str(data["rate_unit"].iloc[0]), data["rate"])
+    covering = {**ON_PAPER, "alpha": 1.0}  # the line of the reference would cross out the number
     for row, bar in enumerate(data.to_dict("records")):
         if bar["gap"]:
             gap_note(axes, row, bar["gap"])
@@ -111,7 +114,7 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
             bar["percent"], row, xerr=spread, color=INK, lw=0.9, capsize=2.2, capthick=0.9,
             path_effects=[withStroke(linewidth=1.8, foreground="white")],
         )  # fmt: skip
-        end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'])} {bar['rate_unit']}"
-        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=ON_PAPER)
+        end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
+        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
         limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width_in))
     return max(limits)

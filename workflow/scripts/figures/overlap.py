@@ -19,6 +19,8 @@ NOTE = (
     "nsys, the launch of median wall time; wall: first start to last end; longest: the busiest engine in percent of "
     "it, 100 % is perfect; hidden: share of the copies' time in which another engine worked too"
 )
+JOINED = "; pieces too narrow to be told apart are drawn as one"
+NARROW = 1 / 150  # of the axis
 ENGINES = {  # by kind and name in the timeline: place in the row, face (None: the variant's), hatch, words
     "Host-to-Device": (0, "white", "....", "copy to the device"),
     "kernel": (1, None, "", "kernel, in the variant's colour"),
@@ -73,20 +75,25 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     first, good = rungs.iloc[0], rungs["gap"] == ""
+    end_us = float((data["start_us"] + data["duration_us"]).max()) if good.any() else 1e3
+    lanes = {
+        str(v): _joined(own, NARROW * end_us) for v, own in data[data["engine"].notna()].groupby("variant")
+    }
+    joined = any(len(own) < (data["variant"] == variant).sum() for variant, own in lanes.items())
     figure = new_figure(
-        f"{TITLE} · {first['family']}, case {first['case']}", 0.84 + 2 * ROW_IN * len(rungs), NOTE, look
+        f"{TITLE} · {first['family']}, case {first['case']}",
+        0.84 + 2 * ROW_IN * len(rungs),
+        NOTE + JOINED * joined,
+        look,
     )
     axes = figure.add_subplot()
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
-    ends = data["start_us"] + data["duration_us"]
-    axes.set(
-        xlim=(0, ends.max() * 1e-3 if good.any() else 1), xlabel="time since the launch's first event (ms)"
-    )
+    axes.set(xlim=(0, end_us * 1e-3 * 1.002), xlabel="time since the launch's first event (ms)")
     for row, rung in enumerate(rungs.to_dict("records")):
         if rung["gap"]:
             gap_note(axes, row, rung["gap"])
         else:
-            _lanes(axes, row, data[data["variant"] == rung["variant"]], look)
+            _lanes(axes, row, lanes[rung["variant"]], look)
     if not good.any():
         axes.set_xticks([])
         return figure
@@ -94,6 +101,19 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     patches = [Patch(fc=f or "#7f7f7f", hatch=h, ec=INK, lw=0.5, label=w) for _, f, h, w in ENGINES.values()]
     legend_above(axes, patches)
     return figure
+
+
+def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
+    """The events of one variant; where pieces of an engine shorter than `least_us` all but touch, one for them."""
+    runs: list[dict[Hashable, Any]] = []
+    for event in events.sort_values(["engine", "start_us"], kind="stable").to_dict("records"):
+        last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else None
+        gap_us = event["start_us"] - last["start_us"] - last["duration_us"] if last else np.inf
+        if last and event["duration_us"] < least_us and gap_us < least_us / 8:
+            last["duration_us"] = event["start_us"] + event["duration_us"] - last["start_us"]
+        else:
+            runs.append(dict(event))
+    return pd.DataFrame(runs)
 
 
 def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from warplog.figure_data import FigureTables
 from warplog.figure_labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_notes, legend_above, number
 from warplog.figure_style import Look, new_figure, styled
+from warplog.rates import told_in
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Clock, power and speed of back-to-back launches"
@@ -16,11 +17,7 @@ NOTE = (
     "clock and power as the driver tells them (power is averaged by the board), speed from the launches' own times; "
     "axes do not begin at zero; energy: of the whole run, by the board's energy counter where it has one"
 )
-PANELS = {
-    "sm_mhz": ("SM clock\n(MHz)", 1.0),
-    "power_w": ("board power\n(W)", 1.0),
-    "gflops": ("speed\n(TFLOP/s)", 1e-3),
-}
+PANELS = {"sm_mhz": ("SM clock", "MHz"), "power_w": ("board power", "W"), "gflops": ("speed", "GFLOP/s")}
 # Colour and dashes of the cases, in their order: colours of Okabe and Ito, to be told apart with any eyes.
 LOOKS = [
     ("#D55E00", (1, 0)), ("#0072B2", (5, 1.5)), ("#009E73", (1.2, 1.2)), ("#CC79A7", (5, 1.5, 1.2, 1.5)),
@@ -66,9 +63,10 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     looks = {case: LOOKS[i % len(LOOKS)] for i, case in enumerate(cases)}
     for column, variant in enumerate(good):
         rows = data[(data["variant"] == variant) & (data["gap"] == "")]
-        for axes, (name, (label, factor)) in zip(grid[:, column], PANELS.items(), strict=False):
+        for axes, (name, (label, unit)) in zip(grid[:, column], PANELS.items(), strict=False):
+            told, factor = told_in(unit, data[name])
             _lines(axes, rows, name, factor, looks)
-            axes.set_ylabel(label if column == 0 else "")
+            axes.set_ylabel(f"{label}\n({told})" if column == 0 else "")
             axes.tick_params(labelbottom=name == list(PANELS)[-1])
         grid[len(PANELS) - 1, column].set_xlabel("time since the run's first launch (s)")
         _energy(grid[-1, column], rows, looks)

@@ -9,14 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.figure_data import FigureTables
-from warplog.figure_labels import INK, LINE_IN, MUTED, WIDTH_IN, SideLabel, number, side_labels, text_width_in
+from warplog.figure_labels import LINE_IN, MUTED, WIDTH_IN, SideLabel, side_labels, text_width_in, tick
 from warplog.figure_style import Look, new_figure, styled
+from warplog.rates import told_in
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Tile and wave quantization"
 NOTE = (
-    "medians with a cold L2; thin lines: predicted from tiles and waves alone, time = waves begun x time of the best "
-    "filled wave, waves = blocks / (SMs x blocks per SM)"
+    "medians with a cold L2; thin, in the same colour: predicted from tiles and waves alone, time = waves begun x time "
+    "of the best filled wave, waves = blocks / (SMs x blocks per SM)"
 )
 LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
 
@@ -97,10 +98,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
     figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, NOTE, look)
     grid = figure.subplots(2, 1, sharex=True)
-    for axes, column, factor in ((grid[0], "gflops", 1e-3), (grid[1], "median_us", 1.0)):
-        _lines(axes, data, column, factor, look)
+    unit, factor = told_in("GFLOP/s", data["gflops"])
+    _lines(grid[0], data, "gflops", factor, look)
+    _lines(grid[1], data, "median_us", 1.0, look)
     size_label = data.iloc[0]["size_label"]
-    grid[0].set_ylabel("speed (TFLOP/s)")
+    grid[0].set_ylabel(f"speed ({unit})")
     grid[0].set_xlabel(size_label)
     grid[1].set(ylabel="median time (µs)", xlabel=size_label)
     last = data[data["gap"] == ""].groupby("variant").last()
@@ -131,7 +133,7 @@ def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Loo
             rows["size"], rows[column] * factor, color=style.edge, marker=style.marker, ms=3.5, lw=1.2,
             dashes=style.dashes or (1, 0),
         )  # fmt: skip
-        axes.plot(rows["size"], rows[predicted] * factor, color=INK, lw=0.6)
+        axes.plot(rows["size"], rows[predicted] * factor, color=style.edge, lw=0.6)
     first = data[data["waves"].notna()].groupby("variant", sort=False)
     for _, rows in first:
         row = rows.iloc[-1]
@@ -140,7 +142,7 @@ def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Loo
             for wave in range(1, int(row["waves"]) + 1):
                 axes.axvline(wave * step, color=MUTED, lw=0.6, ls=":")
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda value, _: number(value))
-    axes.xaxis.set_major_formatter(lambda value, _: number(value))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: tick(value))
     axes.grid(axis="y")
     axes.spines[["right", "top"]].set_visible(False)

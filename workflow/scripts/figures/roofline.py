@@ -13,14 +13,17 @@ from warplog.figure_labels import (
     LINE_IN,
     MUTED,
     NAME_IN,
+    ON_PAPER,
     WIDTH_IN,
     SideLabel,
     fit,
     number,
     side_labels,
     text_width_in,
+    tick,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.rates import told_in
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Roofline"
@@ -82,6 +85,7 @@ def _roofs(tables: FigureTables, timed: pd.DataFrame) -> pd.DataFrame:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Log-log roofs with one marker per variant, named in the margin in order of height."""
+    data = _in_its_unit(data)
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
     sources = sorted({str(s) for s in data["peak_source"].dropna() if s})
@@ -92,23 +96,28 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set(
         xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic, log scale)"
     )
-    axes.set_ylabel("throughput (GFLOP/s, log scale)")
     labels = [_label(point, look) for point in points.to_dict("records")]
     width = WIDTH_IN - 0.9 - max(text_width_in(label.text) for label in labels)
     _limits(axes, data)
-    _draw_roofs(axes, data, (body - 0.5) / width)
+    _draw_roofs(axes, data, width, body - 0.5)
     if len(drawn):
         styles = {v: look.style(v) for v in drawn["variant"]}
         sns.scatterplot(
-            drawn, x="intensity_flop_per_byte", y="gflops", hue="variant", style="variant", size="variant",
+            drawn, x="intensity_flop_per_byte", y="rate", hue="variant", style="variant", size="variant",
             palette={v: s.edge for v, s in styles.items()}, markers={v: s.marker for v, s in styles.items()},
             sizes={v: 110 if s.marker == "*" else 46 for v, s in styles.items()}, edgecolor="white",
             linewidth=0.6, zorder=3, legend=False, ax=axes,
         )  # fmt: skip
     side_labels(axes, labels, body - 0.5, width)
     axes.set_xlabel("arithmetic intensity (FLOP per byte of DRAM traffic, log scale)")
-    axes.set_ylabel("throughput (GFLOP/s, log scale)")
+    axes.set_ylabel(f"throughput ({first['unit']}, log scale)")
     return figure
+
+
+def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
+    """With `rate`, the points' and roofs' GFLOP/s in `unit`, and `slope`, what a FLOP per byte brings in it."""
+    unit, factor = told_in("GFLOP/s", data["gflops"])
+    return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
 
 def _label(point: dict, look: Look) -> SideLabel:
@@ -117,40 +126,44 @@ def _label(point: dict, look: Look) -> SideLabel:
         return SideLabel(np.nan, np.nan, f"{name}: {point['gap'].split(':')[0]}")
     style, share = look.style(point["variant"]), point["roof_pct"]
     text = f"{name}  {share:.0f} %" if np.isfinite(share) else name
-    return SideLabel(point["intensity_flop_per_byte"], point["gflops"], text, style.edge, style.marker)
+    return SideLabel(point["intensity_flop_per_byte"], point["rate"], text, style.edge, style.marker)
 
 
 def _limits(axes: Axes, data: pd.DataFrame) -> None:
     """Limits around points, marks and the ridges, a factor of three wider."""
-    roofs, bytes_per_s = data.loc[data["kind"] == "compute", "gflops"], data["gbytes_per_s"].max()
-    ridges = list(roofs / bytes_per_s) if bytes_per_s > 0 else []
+    roofs, slope = data.loc[data["kind"] == "compute", "rate"], data["slope"].max()
+    ridges = list(roofs / slope) if slope > 0 else []
     across = [x for x in [*data["intensity_flop_per_byte"], *ridges] if x > 0] or [1.0]
-    up = [y for y in data["gflops"] if y > 0] or [1.0]
+    up = [y for y in data["rate"] if y > 0] or [1.0]
     axes.set_xlim(min([x / 3 for x in across] + [x / 6 for x in ridges]), max(across) * 3)
     axes.set_ylim(min(min(up) / 2.5, max(up) / 30), max(up) * 2.2)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", "\u2009")))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axes.grid(axis="both")
     sns.despine(ax=axes)
 
 
-def _draw_roofs(axes: Axes, data: pd.DataFrame, aspect: float) -> None:
+def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: float) -> None:
     """Horizontal compute roofs, the slanted memory roof up to the highest of them, the algorithm's mark."""
     low, high = axes.get_xlim()
-    compute = data[data["kind"] == "compute"]
-    above = float(data["gflops"].max()) > float(compute["gflops"].max()) or compute.empty
-    top = axes.get_ylim()[1] if above else float(compute["gflops"].max())
-    slopes = data.loc[data["kind"] == "memory", "gbytes_per_s"]
-    slope = float(slopes.max()) if len(slopes) else np.inf
+    compute, memory = data[data["kind"] == "compute"], data[data["kind"] == "memory"]
+    above = float(data["rate"].max()) > float(compute["rate"].max()) or compute.empty
+    top = axes.get_ylim()[1] if above else float(compute["rate"].max())
+    slope = float(memory["slope"].max()) if len(memory) else np.inf
     for roof in compute.to_dict("records"):
-        ridge = roof["gflops"] / slope if slope < np.inf else low
-        axes.plot([ridge, high], [roof["gflops"]] * 2, color=INK, lw=1.1)
-        text = f"{roof['label']} {number(roof['gflops'])} GFLOP/s"
-        axes.annotate(text, (max(low, ridge), roof["gflops"]), (12, 3), textcoords="offset points")
+        ridge = max(low, roof["rate"] / slope) if slope < np.inf else low
+        axes.plot([ridge, high], [roof["rate"]] * 2, color=INK, lw=1.1)
+        text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
+        fits = text_width_in(text) + 0.2 < width_in * np.log(high / ridge) / np.log(high / low)
+        axes.annotate(
+            text, (ridge if fits else high, roof["rate"]), (12 if fits else 0, 4.5), textcoords="offset points",
+            ha="left" if fits else "right", bbox=ON_PAPER, zorder=4,
+        )  # fmt: skip
     if slope < np.inf:
         axes.plot([low, top / slope], [low * slope, top], color=INK, lw=1.1)
-        _slanted(axes, f"DRAM peak {number(slope)} GB/s", slope, aspect)
+        text = f"DRAM peak {number(memory['gbytes_per_s'].max())} GB/s"
+        _slanted(axes, text, slope, top, list(data["intensity_flop_per_byte"]), height_in / width_in)
     for mark in data[data["kind"] == "algorithm"].to_dict("records"):
         at = mark["intensity_flop_per_byte"]
         axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
@@ -161,10 +174,13 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, aspect: float) -> None:
         )  # fmt: skip
 
 
-def _slanted(axes: Axes, text: str, slope: float, aspect: float) -> None:
-    """Text along the memory roof, where the roof's visible part begins."""
+def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float], aspect: float) -> None:
+    """Text along the memory roof, where its visible part begins, or where it ends if more is `taken` there."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
-    start = max(x0, y0 / slope) * 1.15
+    start, end = max(x0, y0 / slope) * 1.15, min(x1, top / slope) / 1.15
+    middle = np.sqrt(start * end)
+    late = sum(x < middle for x in taken) > sum(middle <= x <= end for x in taken)
     angle = np.degrees(np.arctan(aspect * np.log10(x1 / x0) / np.log10(y1 / y0)))
-    axes.annotate(text, (start, start * slope), (-4, 5), textcoords="offset points", rotation=angle,
-                  rotation_mode="anchor")  # fmt: skip
+    at = end / 2 if late else start  # the name of the compute roof is at its end
+    axes.annotate(text, (at, at * slope), (-4, 5), textcoords="offset points", rotation=angle,
+                  rotation_mode="anchor", ha="right" if late else "left")  # fmt: skip

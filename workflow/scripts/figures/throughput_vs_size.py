@@ -23,8 +23,10 @@ from warplog.figure_labels import (
     side_labels,
     spread,
     text_width_in,
+    tick,
 )
 from warplog.figure_style import Look, new_figure, styled
+from warplog.rates import told_in
 from warplog.table_files import ORIGIN_COLUMNS
 
 TITLE = "Throughput against problem size"
@@ -89,7 +91,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """One line per variant over log2 size with its name at its end; × marks a size without a time."""
     others = data.loc[~data["drawn"], "case"].nunique()
     note = NOTE + (f"; {others} cases of another kind are in this figure's CSV only" if others else "")
-    data = data[data["drawn"]]
+    data = _in_its_unit(data[data["drawn"]])
     first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
     good = data[data["gap"] == ""]
@@ -105,6 +107,13 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
     _gaps(axes, data[(data["gap"] != "") & data["place"].notna()], look, body - 0.5)
     return figure
+
+
+def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their rates, and the peak they are seen against, in the unit that they are told in."""
+    unit, factor = told_in(str(data["unit"].iloc[0]), [*data["rate"], *data["peak"]])
+    rates = ["rate", "rate_q1", "rate_q3", "peak"]
+    return data.assign(unit=unit, **{name: data[name] * factor for name in rates})
 
 
 def _between(data: pd.DataFrame) -> pd.Series:
@@ -134,7 +143,7 @@ def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     sizes = sorted(float(s) for s in data["size"].unique() if s > 0) or [1.0]
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size, sizes[-1])))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
     if good.empty:
@@ -144,25 +153,28 @@ def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(0, float(good["rate_q3"].fillna(good["rate"]).max()) * 1.08)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: number(rate)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: tick(rate)))
     axes.grid(axis="y")
     sns.despine(ax=axes)
 
 
 def _apart(sizes: list[float]) -> list[float]:
-    """Those of the ascending sizes that can be written beside each other: a ninth of the axis apart."""
-    step = (sizes[-1] / sizes[0]) ** (1 / 9)
-    kept = sizes[:1]
-    for size in sizes[1:]:
-        if size >= kept[-1] * step * 0.999:
+    """Those of the ascending sizes that can be written beside each other, a ninth of the axis apart.
+
+    Of sizes that are closer the one with more factors of two is kept: 8192 rather than 8191.
+    """
+    step = 0.999 * (sizes[-1] / sizes[0]) ** (1 / 9)
+    kept: list[float] = []
+    for size in sorted(sizes, key=lambda size: -(int(size) & -int(size))):
+        if all(max(size / other, other / size) >= step for other in kept):
             kept.append(size)
-    return kept
+    return sorted(kept)
 
 
-def _short(size: float) -> str:
-    """A size in binary units from 64Ki on where it is a multiple of one: 16Mi for 16777216."""
+def _short(size: float, largest: float) -> str:
+    """A multiple of a binary unit in it: 16Mi for 16777216; sizes that all lie below 64Ki stay as they are."""
     for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
-        if size >= 2**16 and size % factor == 0:
+        if largest >= 2**16 and size >= factor and size % factor == 0:
             return f"{size / factor:.0f}{unit}"
     return f"{size:.0f}"
 
@@ -172,7 +184,7 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     first = data.iloc[0]
     if not np.isfinite(first["peak"]) or good.empty:
         return
-    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']} ({first['peak_source']})"
+    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}, {first['peak_source']}"
     if first["peak"] > 4 * good["rate"].max():
         axes.set_title(f"{text}: far above this axis", loc="left", color=MUTED)
         return

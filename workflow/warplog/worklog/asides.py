@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplog.measured import measured
 from warplog.step_sentences import number as rounded
 from warplog.step_sentences import share_text
 from warplog.tabular import Table
@@ -15,21 +16,6 @@ Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "most often in")
-_COUNTED = frozenset(
-    (
-        "barrier",
-        "block",
-        "byte",
-        "conflict",
-        "cycle",
-        "register",
-        "sector",
-        "thread",
-        "warp",
-        "wave",
-        "wavefront",
-    )
-)
 _WHERE_NAMED = ("claim", "condition", "measure")
 
 
@@ -53,7 +39,7 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
         (
             f"{text(row['id'])}: {text(row['claim'])}",
             _verdict(row),
-            _measured(row),
+            measured(number(row["measured"]), text(row["unit"])),
             *(text(row[name]) for name in ("published", "source")),
         )
         for row in claims
@@ -109,17 +95,6 @@ def number(value: object) -> float:
 def text(cell: object) -> str:
     """The cell as text; "" where there is none."""
     return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
-
-
-def _measured(row: Row) -> str:
-    value = number(row["measured"])
-    return "" if math.isnan(value) else f"{rounded(value)} {_plural(text(row['unit']), value)}".strip()
-
-
-def _plural(unit: str, value: float) -> str:
-    """A counted thing as it is read: 32 registers, 4 sectors/request, 1 block; 3 us, 5 % and 2 x stay."""
-    counted, slash, rest = unit.partition("/")
-    return f"{counted}s{slash}{rest}" if value != 1 and counted in _COUNTED else unit
 
 
 def _verdict(row: Row) -> str:

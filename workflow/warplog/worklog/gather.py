@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from warplog.catalog import Family, Variant
 from warplog.figure_data import FigureTables
 from warplog.step_tables import FACTOR_NOTES, STATE_NOTES
 from warplog.tabular import Table
-from warplog.worklog.asides import Row, claims_table, number
-from warplog.worklog.ladder import Ladder, by_case
+from warplog.worklog.asides import Row, claims_table, number, records
+from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 
 _ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
@@ -22,9 +22,13 @@ _METHOD = (
     "Every variant was checked against a float64 reference before it was timed.",
     "A time is the median of launches with a cold L2: foreign, clean lines fill it before each of them, and"
     " the interval of two events with nothing between is subtracted.",
-    "Counters are Nsight Compute's, taken apart from the timing, with flushed caches and untouched clocks;"
-    " they are those of the longest kernel at {case}.",
 )
+_COUNTERS = (
+    "Counters are Nsight Compute's, taken apart from the timing, with flushed caches and untouched clocks;"
+    " they are those of the longest kernel at {case}."
+)
+_NO_COUNTERS = "Nsight Systems watched apart from the timing; counters are not captured, copies have none."
+_PAGE = 100  # characters across
 _OTHERS = "What others printed was measured by them: another GPU, compiler or size, as it says beside it."
 
 
@@ -48,17 +52,17 @@ def gather(
     ladder = Ladder(family, tables, (int(major), int(minor)))
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
     order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER})]
-    method = tuple(text.format(case=tables.profiled_case) for text in _METHOD)
+    counters = _COUNTERS.format(case=tables.profiled_case) if ladder.counted else _NO_COUNTERS
     others = any(variant.published for variant in family.variants)
     return Page(
         family=family.name,
         title=family.title,
         summary=family.summary,
-        facts=_facts(tables, campaign),
+        facts=(*_facts(tables, campaign), *(("All variants", told) for told in ladder.shared)),
         lead=_lead(ladder),
-        method=(*method, *([_OTHERS] if others else [])),
+        method=(*_METHOD, counters, *([_OTHERS] if others else [])),
         ladder=drawn.get("ladder"),
-        notes=(*FACTOR_NOTES, *STATE_NOTES),
+        notes=(*FACTOR_NOTES, *STATE_NOTES) if ladder.counted else (),
         rungs=ladder.rungs(),
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),
@@ -136,20 +140,42 @@ def _printed(variant: Variant) -> str:
 
 
 def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
-    column, unit, scale = ladder.unit
+    column, unit, factor = ladder.unit
 
     def speed(row: Row) -> str:
-        return published.speed(number(row.get(column)) / scale, str(row["status"]))
+        return published.speed(number(row.get(column)) * factor, str(row["status"]))
 
     def share(row: Row) -> str:
         return published.share(number(row.get("ratio_to_baseline")))
 
-    found = [Summary(f"{unit} by {ladder.tables.variants['size_label'].iloc[0]}", by_case(ladder, speed))]
+    found = [Summary(f"{unit} by {ladder.tables.variants['size_label'].iloc[0]}", _by_case(ladder, speed))]
     if ladder.family.baseline in ladder.rows:
-        found.append(Summary(f"Percent of {ladder.family.baseline}", by_case(ladder, share)))
-    found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
+        found.append(Summary(f"Percent of {ladder.family.baseline}", _by_case(ladder, share)))
+    if ladder.counted:
+        found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
     return (*found, *([Summary("What was claimed of the whole ladder", claims)] if claims else ()))
+
+
+def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
+    """A row for each variant, a column for each timed case, in the order of their sizes.
+
+    Where that is wider than a page, a row for each case and a column for each variant, if that is narrower.
+    """
+    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
+    at = {(str(row["variant"]), str(row["case"])): row for row in rows}
+    blank: Row = {"status": "missing"}
+    lines = tuple((v, *(cell(at.get((v, case), blank)) for case in cases)) for v in ladder.rows)
+    table = Table(("variant", *cases), lines, frozenset(range(1, len(cases) + 1)))
+    turned = list(zip(*(table.titles, *lines), strict=True))
+    other = Table(("case", *turned[0][1:]), tuple(turned[1:]), frozenset(range(1, len(lines) + 1)))
+    return min(table, other, key=_width) if _width(table) > _PAGE else table
+
+
+def _width(table: Table) -> int:
+    """Characters across, with the space between columns."""
+    return sum(max(map(len, column)) + 3 for column in zip(table.titles, *table.rows, strict=True))
 
 
 def _resources(ladder: Ladder) -> Table:

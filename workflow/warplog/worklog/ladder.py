@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,7 @@ from warplog.catalog import Family, Variant
 from warplog.contract import Published
 from warplog.decomposition import Step
 from warplog.figure_data import FigureTables
+from warplog.rates import told_in
 from warplog.step_sentences import sentences
 from warplog.step_tables import factor_table, state_table
 from warplog.tabular import Table
@@ -73,16 +73,16 @@ class Ladder:
 
     @cached_property
     def unit(self) -> tuple[str, str, float]:
-        """The column of `measurements` that speed is told in, its unit, and what one of it is in the column."""
+        """The column of `measurements` that speed is told in, its unit, and the factor from the one to the other."""
         quantity = self.tables.quantity()
-        if quantity.column == "gflops" and published.unit(self.family) == "TFLOP/s":
-            return "gflops", "TFLOP/s", 1e3
-        return quantity.column, quantity.unit, 1.0
+        rates = (number(row[quantity.column]) for row in records(self.tables.measurements))
+        unit, factor = told_in(quantity.unit, rates)
+        return quantity.column, unit, factor
 
     def speed(self, row: Row) -> str:
         """The row's speed with its unit; "" where it has none."""
-        column, unit, scale = self.unit
-        value = number(row.get(column)) / scale
+        column, unit, factor = self.unit
+        value = number(row.get(column)) * factor
         return "" if math.isnan(value) else f"{published.speed(value)} {unit}"
 
     def rungs(self) -> tuple[Rung, ...]:
@@ -108,7 +108,7 @@ class Ladder:
         good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
         launch = self.launches[variant.name]
         limits = (
-            *bound_sentences(bound),
+            *(bound_sentences(bound) if self.counted else ()),
             *traffic_sentences(launch, self._compulsory_bytes(row)),
             *occupancy_sentences(bound, launch, self.capability),
         )
@@ -124,14 +124,24 @@ class Ladder:
             noise=_noise(row) if good else "",
             excerpt=excerpt(variant.file),
             printed=self._printed(variant),
-            story=sentences(step) if step and good else (),
+            story=self._story(step) if step and good else (),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart else None,
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(self.claimed.get(variant.name, ())),
-            remarks=_remarks(row) if good else (),
+            remarks=tuple(told for told in _remarks(row) if told not in self.shared) if good else (),
         )
+
+    @property
+    def counted(self) -> bool:
+        """Whether the family's counters are captured at all."""
+        return "ncu" in self.family.measuring.profilers
+
+    def _story(self, step: Step) -> tuple[str, ...]:
+        """Why the step is faster; how much faster it is stands above already, where nothing else is known."""
+        told = sentences(step)
+        return told if self.counted or math.isnan(step.ratio) else ()
 
     def _lines(self, variant: str) -> list[Row]:
         """The hot lines of the variant's longest kernel."""
@@ -153,6 +163,12 @@ class Ladder:
         if step and not math.isnan(step.ratio):
             found.append((f"{step.ratio:.3g}x", f"over {step.parent}"))
         return tuple(pair for pair in found if pair[0])
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """The remarks on every variant that has a time, of several: what the page says once."""
+        each = [_remarks(row) for row in self.rows.values() if row["status"] == "ok"]
+        return tuple(told for told in each[0] if all(told in own for own in each)) if len(each) > 1 else ()
 
     def _printed(self, variant: Variant) -> Table | None:
         if not variant.published:
@@ -179,16 +195,6 @@ class Ladder:
         value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
         ratio = published.ratio(self.family, figure)
         return figure.source, figure.gpu, figure.case or "not said", published.speed(value), _share(ratio)
-
-
-def by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
-    """A row for each variant, a column for each timed case, in the order of their sizes."""
-    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
-    cases = list(dict.fromkeys(str(row["case"]) for row in rows))
-    at = {(str(row["variant"]), str(row["case"])): row for row in rows}
-    blank: Row = {"status": "missing"}
-    lines = tuple((v, *(cell(at.get((v, case), blank)) for case in cases)) for v in ladder.rows)
-    return Table(("variant", *cases), lines, frozenset(range(1, len(cases) + 1)))
 
 
 def time_text(us: float) -> str:
@@ -218,7 +224,7 @@ def _noise(row: Row) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    told = [str(row["reason"])] if row["reason"] else []
+    told = [part for part in str(row["reason"]).split("; ") if part]
     if str(row.get("agreement") or "ok") != "ok":
         told.append(f"the profilers' times differ: {row['agreement']}")
     if row.get("throttle_reasons"):

@@ -18,7 +18,8 @@ def markdown(page: Page, folder: Path) -> str:
         lines += [*_picture(page.ladder, folder), ""]
     for place, rung in enumerate(page.rungs, 1):
         lines += [*_rung(place, rung), ""]
-    lines += ["## How to read the tables", "", *(f"- {plain(note)}" for note in page.notes), ""]
+    if page.notes:
+        lines += ["## How to read the tables", "", *(f"- {plain(note)}" for note in page.notes), ""]
     if page.waiting:
         lines += ["## Not measured yet", "", *tabular.markdown(page.waiting), ""]
     for summary in page.summaries:
