@@ -15,7 +15,8 @@ from docutils.core import publish_parts
 from matplotlib.colors import to_hex, to_rgb
 from PIL import Image
 
-from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add, write
+from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
+from made_up_tables import write
 from script_modules import script
 from warplog import figure_data, figure_style
 from warplog.errors import WarplogError
