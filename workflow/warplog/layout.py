@@ -66,7 +66,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
     "plot": ("figure_*.py", "main_kernel.py", "table_files.py"),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
     "track": ("track.py", "kernel_name.py", "main_kernel.py", "mlflow_*.py"),
-    "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
+    "judge": ("aa.py", "campaign_*.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
     "worklog": (
         "worklog/*.py",
         "worklog/page.*",
