@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from warplog import device, tables
-from warplog.job import job
 from warplog.oracle import Oracle
 from warplog.plan import make_plan
 from warplog.quantities import Quantities
 from warplog.schema import read_yaml
+from warplog.script import job
 from warplog.table_columns import MEASUREMENTS, METRICS
 from warplog.table_judged import ORACLE
 from warplog.table_records import Source

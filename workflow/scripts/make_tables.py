@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog import device, tables
-from warplog.job import job
 from warplog.plan import make_plan
 from warplog.schema import read_yaml
+from warplog.script import job
 from warplog.table_records import Source
 from warplog.table_rows import make_rows
 from warplog.table_stages import told

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import jobs, measure
-from warplog.job import job, values_of
+from warplog.script import job, values_of
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a campaign to compare comes from: a recorded set, a results folder, or the runs of a tracking store."""
+"""Campaigns to compare, by name: a recorded one, a results folder, runs of a tracking store, or the parents in one."""
 
 import re
 import tempfile

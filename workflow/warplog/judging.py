@@ -61,7 +61,11 @@ class Judging:
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
     def history(self) -> list[str]:
-        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds."""
+        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds.
+
+        Raises:
+            WarplogError: a name that is not 'all' means none.
+        """
         chosen = self.plan.settings["history"]
         names = [chosen] if isinstance(chosen, str) else chosen
         if names != ["all"]:

@@ -55,6 +55,9 @@ class Quantities:
         the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
         from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: that of the kernel which
         was captured there, else the largest of the variant's kernels. A case that is never timed has metrics only.
+
+        Raises:
+            WarplogError: `name` is a column that holds text.
         """
         row = self._measured.get((family, variant, case))
         if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:

@@ -44,7 +44,7 @@ def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file as `write_bytes` does."""
+    """Writes a text file as UTF-8, and raises, as `write_bytes` does."""
     write_bytes(path, text.encode())
 
 
