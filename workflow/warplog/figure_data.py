@@ -1,4 +1,4 @@
-"""The tables of one family as the figures read them: one row per variant, in ladder order, gaps included."""
+"""The tables of one family as figures, pages and MLflow read them: a row per variant, in ladder order, with gaps."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

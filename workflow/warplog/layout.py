@@ -1,4 +1,7 @@
-"""Where results lie: stage first, then the key in one fixed order, so that rule, folder and log agree."""
+"""Where results lie and which modules decide them.
+
+Stage first, then the key in one fixed order, so that rule, folder and log agree.
+"""
 
 import os
 from collections.abc import Mapping
