@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
 from benchmarks.timer_table import Row, Timing, as_csv, as_markdown, make_row
+from one_variant import check_variant, time_variant
 
-from warplog import build, capture, device, extract, measure, process, provenance, toolchain
+from warplog import build, capture, device, extract, process, provenance, toolchain
 from warplog.catalog import Family, Variant, load_family
 from warplog.errors import WarplogError
 from warplog.gpu_lock import hold
@@ -111,9 +112,9 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
     built = build.build_variant(family, variant, gpu.arch, tools["nvcc"], tools["cuobjdump"], place / "build")
     _say("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
     check = bench.job(variant, "check", DEFAULTS["check"])
-    measure.check_variant(check)
+    check_variant(check)
     timer = bench.folder / "timer.so"
-    timed = measure.time_variant(
+    timed = time_variant(
         bench.job(variant, "time", {**DEFAULTS["time"], "hot_cases": "all"}), check.record, timer, cases
     )
     profiled = _profile(bench, variant, check.record, cases)

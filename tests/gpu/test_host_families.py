@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
+from one_variant import check_variant, time_variant
 
-from warplog import capture, device, extract, measure, toolchain
+from warplog import capture, device, extract, toolchain
 from warplog.catalog import load_family
 from warplog.defaults import DEFAULTS
 from warplog.energy import of_run
@@ -40,7 +41,7 @@ def checked(folder: Path, family: str, variant: str) -> Path:
     """The record of a passed check."""
     made = job(folder, family, variant, "check", {"rounds": 1, "timeout_s": 60})
     if not made.record.is_file():
-        measure.check_variant(made)
+        check_variant(made)
     record = read_json(made.record, "record")
     if record["status"] in ("unsupported", "skipped"):
         pytest.skip(record["reason"])
@@ -51,7 +52,7 @@ def checked(folder: Path, family: str, variant: str) -> Path:
 def timed(folder: Path, family: str, variant: str, case: str) -> Record:
     check = checked(folder, family, variant)
     made = job(folder, family, variant, "time", QUICK)
-    record = measure.time_variant(made, check, folder / "timer.so", (case,))
+    record = time_variant(made, check, folder / "timer.so", (case,))
     assert (record["status"], record["reason"]) == ("ok", "")
     return record["cases"][0]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
+from one_variant import check_variant, time_variant
 
 from warplog import capture, device, extract, measure, toolchain
 from warplog.catalog import load_family
@@ -65,8 +66,8 @@ def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:
     check = job(folder, "warptile", "check2", DEFAULTS["check"])
-    measure.check_variant(check)
-    timed = measure.time_variant(
+    check_variant(check)
+    timed = time_variant(
         job(folder, "warptile", "time2", DEFAULTS["time"]), check.record, folder / "timer.so", ("256",)
     )
     cold = timed["cases"][0]["cold"]

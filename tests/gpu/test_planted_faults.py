@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_variant, gpu_job
+from one_variant import sanitize_variant
 
-from warplog import sanitize, toolchain
+from warplog import toolchain
 from warplog.catalog import load_family
 from warplog.plan import DEFAULTS
 from warplog.records import Record
@@ -25,7 +26,7 @@ def sanitized(variant: str, folder: Path) -> Record:
         pytest.skip(tool.remedy)
     build_variant(FAMILY, variant, folder / "build")
     job = gpu_job(FAMILY, variant, folder / "build", folder / "sanitize.json", DEFAULTS["sanitize"])
-    record = sanitize.sanitize_variant(job, tool)
+    record = sanitize_variant(job, tool)
     if record["status"] == "unsupported":
         pytest.skip(record["reason"])
     return record

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_variant, gpu_job
+from one_variant import check_variant
 
-from warplog import measure
 from warplog.catalog import load_family
 from warplog.records import Record
 
@@ -37,7 +37,7 @@ EXPECTED = {
 def check(variant: str, folder: Path) -> Record:
     family, policy = load_family(FAMILY), {"rounds": 2, "timeout_s": 10}
     build_variant(family, variant, folder / "build")
-    return measure.check_variant(gpu_job(family, variant, folder / "build", folder / "check.json", policy))
+    return check_variant(gpu_job(family, variant, folder / "build", folder / "check.json", policy))
 
 
 @pytest.mark.parametrize("variant", EXPECTED)

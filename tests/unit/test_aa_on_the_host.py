@@ -4,9 +4,10 @@ import csv
 from dataclasses import replace
 
 import pytest
+from one_variant import check_variant, time_variant
 
 from host_family import make_job, make_timer
-from warplog import aa, layout, measure
+from warplog import aa, layout
 from warplog.plan import DEFAULTS
 from warplog.records import read_json
 
@@ -23,7 +24,7 @@ def place(tmp_path_factory):
     """A results folder with three rounds of one variant and two cases."""
     place = tmp_path_factory.mktemp("aa")
     job = make_job(place, BODY.format(folder=place))
-    measure.check_variant(job)
+    check_variant(job)
     timer = make_timer(place)
     policy = {
         **DEFAULTS["time"],
@@ -36,7 +37,7 @@ def place(tmp_path_factory):
         root = place / "results" / "aa" / f"round{number}"
         record = layout.record(root, "time", "none", "scale", "right")
         timing = replace(job, record=record, scratch=record.with_name(".right.work"), settings=policy)
-        measure.time_variant(timing, job.record, timer, ("64", "1000"))
+        time_variant(timing, job.record, timer, ("64", "1000"))
     return place
 
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from one_variant import check_variant
 
 from host_family import make_job
-from warplog import capture, measure
+from warplog import capture
 from warplog.contract import Measuring
 from warplog.records import read_json
 from warplog.toolchain import Tool
@@ -26,7 +27,7 @@ def test_ncu_has_nothing_to_see_where_the_family_says_so(
     tmp_path: Path, profilers: list[str], status: str, words: str
 ) -> None:
     checked = make_job(tmp_path, RIGHT)
-    measure.check_variant(checked)
+    check_variant(checked)
     family = replace(checked.family, measuring=Measuring(profilers=profilers))
     job = replace(checked, family=family, record=tmp_path / "ncu.json", settings=SETTINGS)
     missing = Tool("ncu", None, None, "install it")

@@ -16,7 +16,7 @@ from captures import CAPTURES
 from warplog import cli, doctor
 from warplog.checkup.finding import Finding
 from warplog.cli_parser import make_parser
-from warplog.extraction import COLUMNS
+from warplog.report_table import COLUMNS
 
 PACKAGES = Path(warplog.__file__).parents[1]
 PTXAS = """\

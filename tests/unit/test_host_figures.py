@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figure_tables import ORIGIN, _measured, _row, _tables, _variant, vector_add
+from figure_tables import vector_add
+from made_up_tables import MadeUpTables
 from script_modules import script
 from warplog import figure_style
 from warplog.catalog import load_family
@@ -39,31 +40,24 @@ def words(figure):
 @pytest.fixture(scope="module")
 def pipelines():
     """Three launches of each variant, engines of 5 ms; the second launch is the longest, the third the median."""
-    rows, counters, events, variants = [], [], [], []
+    made = MadeUpTables()
     for order, (name, (streams, pieces)) in enumerate(STREAMS.items()):
-        variants.append(_variant("overlap", name, order, "", not order, "64Mi", "64Mi", 2))
+        made.variant("overlap", name, order, 2, "64Mi", is_baseline=not order)
         for launch, slower in enumerate((1.0, 1.2, 1.1)):
             free, engine = [0.0] * streams, dict.fromkeys(ENGINES, 0.0)
             spans = {name: [] for name in ENGINES}
             for piece in range(pieces):
+                stream = piece % streams
                 for what in ENGINES:
-                    start = max(free[piece % streams], engine[what])
-                    free[piece % streams] = engine[what] = end = start + 5000.0 * slower / pieces
+                    start = max(free[stream], engine[what])
+                    free[stream] = engine[what] = end = start + 5000.0 * slower / pieces
                     spans[what].append((start, end))
-                    kind = "kernel" if what == "kernel" else "memcpy"
-                    events.append({"family": "overlap", "variant": name, "case": "64Mi", "kind": kind,
-                                   "name": "work" if what == "kernel" else what, "stream": piece % streams,
-                                   "start_us": start + 1e5 * launch, "duration_us": end - start,
-                                   "launch": launch, **ORIGIN})  # fmt: skip
+                    event = (what.replace("kernel", "work"), stream, start + 1e5 * launch, end - start)
+                    made.event("overlap", name, "64Mi", *event, launch=launch)
         found = of_launch(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
-        key = {"family": "overlap", "variant": name, "case": "64Mi"}
-        counters += [
-            key | _row("", 0, metric, value, False) | {"tool": "nsys"} for metric, value in found.items()
-        ]
-        rows.append(
-            _measured("overlap", name, "64Mi", 2**26, 1e11, 2**29, 1e11 / found["wall_us"] / 1e3, "ok")
-        )
-    return replace(_tables(rows, counters, [], variants, "sequential"), timeline=pd.DataFrame(events))
+        made.counted("overlap", name, "64Mi", "", 0, found, tool="nsys")
+        made.measured("overlap", name, "64Mi", 2**26, found["wall_us"], 1e11, 2**29)
+    return made.tables(overlap="sequential")
 
 
 def test_overlap_shows_the_launch_of_median_wall_time_by_engine(pipelines):
@@ -103,20 +97,23 @@ def test_overlap_without_numbered_launches_takes_all_events(pipelines):
 @pytest.fixture(scope="module")
 def traces():
     """cublas has two cases traced: random data at the power limit, zeros far below; `plain` has none."""
-    rows, trace, variants = [], [], []
+    made = MadeUpTables()
     for order, name in enumerate(("plain", "cublas")):
-        variants.append(_variant("power", name, order, "", name == "cublas", "8192-random", "8192-random", 2))
+        made.variant("power", name, order, 2, "8192-random", is_baseline=name == "cublas")
         for case, watts, mhz in (("8192-random", 700.0, 1500.0), ("8192-zeros", 350.0, 1980.0)):
-            rows.append(
-                _measured("power", name, case, 8192, 2 * 8192**3, 6 * 8192**2, 700e3 * mhz / 1980, "ok")
+            tflops, flops = 700 * mhz / 1980, 2.0 * 8192**3
+            energy = watts / tflops if name == "cublas" else np.nan
+            made.measured(
+                "power", name, case, 8192, flops / tflops / 1e6, flops, 6 * 8192**2, pj_per_flop=energy
             )
-            rows[-1]["pj_per_flop"] = watts / (700 * mhz / 1980) if name == "cublas" else np.nan
             if name == "cublas":
-                trace += [{"family": "power", "variant": name, "case": case, "time_s": i * 0.02, "sm_mhz": mhz,
-                           "power_w": watts, "temperature_c": 50.0, "energy_j": watts * i * 0.02,
-                           "throttle_reasons": "", "gflops": 7e5 * mhz / 1980, **ORIGIN}
-                          for i in range(100)]  # fmt: skip
-    return replace(_tables(rows, [], [], variants, "cublas"), power_trace=pd.DataFrame(trace))
+                key = {"family": "power", "variant": name, "case": case, **made.mark}
+                made.rows["power_trace"] += [
+                    {**key, "time_s": i * 0.02, "sm_mhz": mhz, "power_w": watts, "temperature_c": 50.0,
+                     "energy_j": watts * i * 0.02, "throttle_reasons": "", "gflops": 1e3 * tflops}
+                    for i in range(100)
+                ]  # fmt: skip
+    return made.tables(power="cublas")
 
 
 def test_power_trace_draws_a_line_per_case_and_the_energy_below(traces):
@@ -139,24 +136,22 @@ def test_power_trace_names_variants_without_one(traces):
 def steps():
     """The family's own cases, timed as if tiles and waves were all there is: 100 us a wave."""
     family = load_family(ROOT / "kernels/quantization/family.yaml")
-    rows, counters, variants = [], [], []
+    made = MadeUpTables()
     for order, v in enumerate(family.variants):
         text = {"parameters": json.dumps(dict(v.parameters)), "size_label": family.size_label}
-        named = _variant("quantization", v.name, order, "", v.name == family.baseline, "16896", "16896", 3)
-        variants.append(named | text)
+        about = {"is_baseline": v.name == family.baseline, **text}
+        made.variant("quantization", v.name, order, 3, "16896", **about)
         tile, per_sm = v.parameters["BM"], v.parameters["BLOCKS_PER_SM"]
         for case in family.cases.values():
             m, n = int(case.values["M"]), int(case.values["N"])
             blocks = np.ceil(m / tile) * np.ceil(n / v.parameters["BN"])
             us = 100.0 * np.ceil(blocks / (SMS * per_sm))
-            flops = family.value(family.flops, case)
-            rows.append(_measured("quantization", v.name, case.name, m, flops, 4 * m, flops / us / 1e3, "ok"))
-        key = {"family": "quantization", "variant": v.name, "case": "16896"}
+            made.measured("quantization", v.name, case.name, m, us, family.value(family.flops, case), 4 * m)
         grid = np.ceil(16896 / tile) * 128 / v.parameters["BN"]
         told = {"grid_blocks": grid, "occupancy_limit_warps_blocks": 8}
         told |= {"occupancy_limit_shared_memory_blocks": per_sm}
-        counters += [key | _row("gemm", 0, metric, value, False) for metric, value in told.items()]
-    return _tables(rows, counters, [], variants, "tile_128")
+        made.counted("quantization", v.name, "16896", "gemm", 0, told)
+    return made.tables(quantization="tile_128")
 
 
 def test_waves_predict_what_only_waves_make(steps):

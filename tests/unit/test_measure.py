@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from one_variant import check_variant, time_variant
 
 from host_family import make_job
 from warplog import measure
@@ -17,7 +18,7 @@ RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
 
 def test_right_function_passes_all_cases(tmp_path: Path) -> None:
-    record = measure.check_variant(make_job(tmp_path, RIGHT))
+    record = check_variant(make_job(tmp_path, RIGHT))
     assert (record["status"], record["reason"]) == ("ok", "")
     assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
     assert all(c["rounds"] == 2 and c["max_error_over_tolerance"] <= 1 for c in record["cases"])
@@ -27,7 +28,7 @@ def test_right_function_passes_all_cases(tmp_path: Path) -> None:
 def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
     placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
-    assert measure.check_variant(placed)["status"] == "ok"
+    assert check_variant(placed)["status"] == "ok"
     assert placed.task("check", ("odd",), {}).memory == {"": {"x": "pinned", "y": "pageable"}}
     both = family_task([(job, ("odd",)), (placed, ("even",))], "check", {})
     assert both.memory["right"] == {"x": "pinned", "y": "pageable"}
@@ -53,28 +54,26 @@ def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_function_is_refused_for_its_reason(tmp_path: Path, body: str, words: str) -> None:
-    record = measure.check_variant(make_job(tmp_path, body))
+    record = check_variant(make_job(tmp_path, body))
     assert record["status"] == "wrong"
     assert words in record["reason"]
 
 
 def test_crash_ends_the_case_and_skips_the_rest(tmp_path: Path) -> None:
-    record = measure.check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGSEGV); {RIGHT}"))
+    record = check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGSEGV); {RIGHT}"))
     assert [c["status"] for c in record["cases"]] == ["ok", "crashed", "skipped"]
     assert record["status"] == "crashed"
     assert "SIGSEGV" in record["reason"]
 
 
 def test_hang_is_a_timeout(tmp_path: Path) -> None:
-    record = measure.check_variant(
-        make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0)
-    )
+    record = check_variant(make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0))
     assert [c["status"] for c in record["cases"]] == ["ok", "timeout", "skipped"]
     assert "no answer within 1 s" in record["reason"]
 
 
 def test_error_code_is_a_crash_and_memory_is_memory(tmp_path: Path) -> None:
-    record = measure.check_variant(make_job(tmp_path, "if (a->N == 127) return 2; return 700;"))
+    record = check_variant(make_job(tmp_path, "if (a->N == 127) return 2; return 700;"))
     assert [c["status"] for c in record["cases"]][:2] == ["out_of_memory", "crashed"]
 
 
@@ -90,7 +89,7 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
 
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
-    script += f"from warplog import measure; measure.check_variant(pickle.load(open({pickled!r}, 'rb')))"
+    script += f"from warplog import measure; measure.check_family([pickle.load(open({pickled!r}, 'rb'))])"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
@@ -100,16 +99,16 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     assert {n["result"]["case"] for n in notes if "result" in n} == {"right:odd", "right:one"}
     (tmp_path / "go").touch()
     begun = len([n for n in notes if "begin" in n])
-    record = measure.check_variant(job)
+    record = check_variant(job)
     assert record["status"] == "ok"
     assert begun == 3
 
 
 def test_refuses_to_time_what_was_not_proven(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    check = measure.check_variant(job) | {"status": "wrong", "reason": "case odd: y is all zero"}
+    check = check_variant(job) | {"status": "wrong", "reason": "case odd: y is all zero"}
     write_json(tmp_path / "bad.json", check, "record")
-    record = measure.time_variant(job, tmp_path / "bad.json", tmp_path / "timer.so", ("64",))
+    record = time_variant(job, tmp_path / "bad.json", tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
     assert "all zero" in record["reason"]
     assert "cold" not in record["cases"][0]
@@ -117,10 +116,10 @@ def test_refuses_to_time_what_was_not_proven(tmp_path: Path) -> None:
 
 def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    measure.check_variant(job)
+    check_variant(job)
     stale = read_json(job.record) | {"library_sha256": "0" * 64}
     write_json(tmp_path / "stale.json", stale, "record")
-    record = measure.time_variant(job, tmp_path / "stale.json", tmp_path / "timer.so", ("64",))
+    record = time_variant(job, tmp_path / "stale.json", tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
     summary = dict.fromkeys(("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread"), 1.0)
     summary |= {"samples": 1, "samples_us": [1.0]}

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from one_variant import check_variant
 
 from host_family import make_job
-from warplog import measure, records, schema
+from warplog import records, schema
 from warplog.errors import WarplogError
 
 
@@ -58,7 +59,7 @@ def test_nan_never_reaches_a_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stage", ["build", "check"])
 def test_unknown_key_in_a_record_is_refused(tmp_path: Path, stage: str) -> None:
     job = make_job(tmp_path, "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];")
-    measure.check_variant(job)
+    check_variant(job)
     path = {"build": job.build_folder / "record.json", "check": job.record}[stage]
     record = records.read_json(path, "record")
     schema.check(record, "record", "r")

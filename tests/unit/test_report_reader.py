@@ -5,7 +5,7 @@ import pytest
 
 from captures import CAPTURES, needs_captures
 from report_files import Launch, Nsys, write_ncu
-from warplog import extraction, toolchain
+from warplog import report_table, toolchain
 from warplog.errors import WarplogError
 from warplog.report_reader import read_any
 
@@ -158,7 +158,7 @@ def test_captures_of_others_are_read():
 
 
 def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(extraction, "FILES_A_PROCESS", 3)
+    monkeypatch.setattr(report_table, "FILES_A_PROCESS", 3)
     files = [
         write_ncu(tmp_path / f"{i}.ncu-rep", [Launch("k", {"gpu__time_duration.sum": 1000.0 * i})])
         for i in range(8)
@@ -174,7 +174,7 @@ def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_pa
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     errors = []
-    table = extraction.read_all(files, errors.append)
+    table = report_table.read_all(files, errors.append)
     times = table[table["metric"] == "duration_us"]
     assert list(times["value"]) == [0, 1, 3, 4, 6, 7]
     assert [str(error).split(":")[0] for error in errors] == [str(files[2]), str(files[5])]

@@ -4,6 +4,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from one_variant import sanitize_variant
 
 from host_family import DRIVER, make_job
 from warplog import sanitize
@@ -75,7 +76,7 @@ def check(record, tool):
 
 def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     job = job_of(COPY)
-    record = sanitize.sanitize_variant(job, tool)
+    record = sanitize_variant(job, tool)
     assert record == read_json(job.record, "record")
     assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
     assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
@@ -95,12 +96,12 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_while_the_launcher_runs
     source.write_text("#include <stdio.h>\n#include <string.h>\n" + text)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", job.build_folder / "kernel.so", source], check=True)
     memory = {"x": "pinned", "y": "pageable"}
-    record = sanitize.sanitize_variant(replace(job, variant=replace(job.variant, memory=memory)), tool)
+    record = sanitize_variant(replace(job, variant=replace(job.variant, memory=memory)), tool)
     assert (record["status"], record["reason"]) == ("ok", "")
 
 
 def test_large_cases_are_left_out(job_of, tool):
-    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    record = sanitize_variant(job_of(COPY), tool)
     assert record["cases"] == ["odd", "one"]  # `even` has 256 inputs and as many outputs
 
 
@@ -117,7 +118,7 @@ def test_the_launcher_gets_arrays_of_exactly_their_size_and_unwritten_outputs(jo
     source.write_text("#include <stdio.h>\n#include <malloc.h>\n" + text)
     library = job.build_folder / "kernel.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    sanitize.sanitize_variant(job, tool)
+    sanitize_variant(job, tool)
     lines = set(seen.read_text().splitlines())
     for line in lines:
         count, size_x, size_y, first = map(int, line.split())
@@ -129,7 +130,7 @@ def test_the_launcher_gets_arrays_of_exactly_their_size_and_unwritten_outputs(jo
 
 def test_a_finding_is_a_row_with_its_source_line(job_of, tool, tmp_path):
     (tmp_path / "racecheck.txt").write_text(RACE)
-    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    record = sanitize_variant(job_of(COPY), tool)
     assert record["status"] == "finding"
     assert check(record, "memcheck")["status"] == "ok"
     rows = sanitize.rows(record)
@@ -148,13 +149,13 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
         "========= Invalid __global__ write of size 4 bytes\n"
         "=========     at scale(float *)+0x90 in scale.cu:5\n========= ERROR SUMMARY: 1 error\n"
     )
-    record = sanitize.sanitize_variant(job_of(COPY), tool)
+    record = sanitize_variant(job_of(COPY), tool)
     assert check(record, "memcheck")["status"] == "finding"
     assert "scale.cu:5" in check(record, "memcheck")["reason"]
     (tmp_path / "synccheck.txt").write_text(
         "========= Target application returned an error\n========= ERROR SUMMARY: 1 error\n"
     )
-    crashed = check(sanitize.sanitize_variant(job_of(COPY), tool), "synccheck")
+    crashed = check(sanitize_variant(job_of(COPY), tool), "synccheck")
     assert crashed["status"] == "crashed"
     assert "case odd" in crashed["reason"]
     assert "unspecified launch failure" in crashed["reason"]
@@ -185,7 +186,7 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
 )
 def test_a_tool_that_said_nothing_clear_is_never_clean(job_of, tool, tmp_path, text, status, words):
     (tmp_path / "initcheck.txt").write_text(text)
-    entry = check(sanitize.sanitize_variant(job_of(COPY), tool), "initcheck")
+    entry = check(sanitize_variant(job_of(COPY), tool), "initcheck")
     assert entry["status"] == status
     assert words in entry["reason"]
 
@@ -193,12 +194,12 @@ def test_a_tool_that_said_nothing_clear_is_never_clean(job_of, tool, tmp_path, t
 def test_a_kernel_that_hangs_is_a_timeout(job_of, tool):
     job = job_of("for (;;) sleep(1);")
     job = type(job)(**{**vars(job), "settings": settings(timeout_s=0.5, tools=["memcheck"])})
-    assert sanitize.sanitize_variant(job, tool)["status"] == "timeout"
+    assert sanitize_variant(job, tool)["status"] == "timeout"
 
 
 def test_without_the_tool_the_record_says_so(job_of):
     missing = Tool("compute-sanitizer", None, None, "install the CUDA toolkit")
-    record = sanitize.sanitize_variant(job_of(COPY), missing)
+    record = sanitize_variant(job_of(COPY), missing)
     assert record["status"] == "missing"
     assert "install the CUDA toolkit" in record["reason"]
     assert {row["status"] for row in sanitize.rows(record)} == {"missing"}
@@ -206,7 +207,7 @@ def test_without_the_tool_the_record_says_so(job_of):
 
 def test_a_record_cannot_call_a_tool_clean_that_counted_errors(job_of, tool):
     job = job_of(COPY)
-    record = sanitize.sanitize_variant(job, tool)
+    record = sanitize_variant(job, tool)
     record["checks"][0]["errors"] = 2
     from warplog.records import write_json
 

@@ -128,13 +128,13 @@ def test_the_locked_disassembler_comes_before_an_older_one_on_the_path(bare):
 
 
 def test_cublas_is_found_in_wheels_in_the_environment_and_in_the_toolkit(bare, monkeypatch):
-    assert toolchain.cublas_library() is None
+    assert toolchain.library("cublas") is None
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{bare}/nowhere::{bare}/elsewhere")
     for place in ("usr/local/cuda/lib64", "elsewhere", "site/nvidia/cu13/lib"):
         (bare / place).mkdir(parents=True)
         (bare / place / "libcublas.so.12").touch()
         (bare / place / "libcublas.so.13").touch()
-        assert toolchain.cublas_library() == bare / place / "libcublas.so.13"
+        assert toolchain.library("cublas") == bare / place / "libcublas.so.13"
 
 
 def test_the_host_compiler_is_the_one_that_nvcc_will_call(bare, monkeypatch):

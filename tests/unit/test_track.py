@@ -1,10 +1,5 @@
-"""The MLflow stage against a real SQLite store: runs equal the tables, once, and stay so."""
+"""What MLflow is told: runs equal the tables, with notes, tags and files that say where the numbers come from."""
 
-import json
-import os
-import shutil
-import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +8,7 @@ import pytest
 
 from script_modules import script
 from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
-from warplog import track
-from warplog.errors import WarplogError
-from warplog.mlflow_connection import tracking_uri
+from tracked_project import Project, logged, moved
 from warplog.mlflow_points import metric_path
 
 COLUMNS = {
@@ -33,93 +26,16 @@ COLUMNS = {
 }
 
 
-class Project:
-    """A folder with tables, files of some variants, and a store; what a user has."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.uri = f"sqlite:///{root}/results/mlflow.db"
-        self.tables = root / "results" / "tables"
-
-    def make(self) -> "Project":
-        write_tables(self.tables)
-        for variant in ("cublas", "naive", "warptile"):
-            folder = self.root / "files" / variant
-            folder.mkdir(parents=True)
-            (folder / f"{variant}.cu").write_text(f"// {variant}\n")
-            (folder / "kernel.sass").write_text("FFMA R0, R1, R2, R3 ;\n")
-            (folder / "record.json").write_text(json.dumps({"stage": "build"}))
-            (folder / "ncu.json").write_text(json.dumps({"stage": "profile", "tool": "ncu"}))
-            (folder / f"{variant}.ncu-rep").write_bytes(b"\0" * 1000)
-        (self.root / "figures").mkdir()
-        (self.root / "figures" / "ladder.svg").write_text("<svg/>")
-        return self
-
-    def log(self, campaign: dict[str, Any] = CAMPAIGN) -> track.TrackingResult:
-        variants = [path.name for path in (self.root / "files").iterdir()]
-        files = {("sgemm", v): [*(self.root / "files" / v).iterdir(), Path("gone.log")] for v in variants}
-        figures = {"sgemm": [self.root / "figures" / "ladder.svg"]}
-        return track.log_campaign(self.tables, campaign, track.Attachments(files, figures), self.uri)
-
-    def changes(self, result: track.TrackingResult) -> dict[str, str]:
-        """What happened to the runs that are not as they were, by variant."""
-        runs = {v: run for family in result.experiments for v, run in family.runs.items()}
-        return {variant: run.change for variant, run in runs.items() if run.change != "unchanged"}
-
-    @property
-    def client(self) -> Any:
-        import mlflow  # here, and not while tests are collected: then its telemetry would be on
-
-        return mlflow.MlflowClient(self.uri)
-
-    def experiment(self, family: str = "sgemm") -> Any:
-        return self.client.get_experiment_by_name(f"warplog/{family}")
-
-    def stored(self, family: str = "sgemm", deleted_too: bool = False) -> list[Any]:
-        from mlflow.entities import ViewType
-
-        kind = ViewType.ALL if deleted_too else ViewType.ACTIVE_ONLY
-        return list(self.client.search_runs([self.experiment(family).experiment_id], "", kind, 1000))
-
-    def run(self, variant: str, family: str = "sgemm") -> Any:
-        (found,) = (r for r in self.stored(family) if r.data.params["variant"] == variant)
-        return found
-
-    def points(self, variant: str, family: str = "sgemm") -> dict[tuple[str, int], float]:
-        run = self.run(variant, family)
-        history = [m for n in run.data.metrics for m in self.client.get_metric_history(run.info.run_id, n)]
-        found = {(m.key, m.step): m.value for m in history}
-        assert len(found) == len(history), "a metric has two values at one step"
-        return found
-
-    def files(self, variant: str) -> list[str]:
-        run_id = self.run(variant).info.run_id
-        folders = [entry.path for entry in self.client.list_artifacts(run_id)]
-        return sorted(entry.path for f in folders for entry in self.client.list_artifacts(run_id, f))
-
-    def edit(self, table: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
-        path = self.tables / f"{table}.parquet"
-        change(pd.read_parquet(path)).to_parquet(path)
-
-
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A logged project that no test changes; its path has characters that a URI would escape."""
-    project = Project(tmp_path_factory.mktemp("a project") / "first").make()
-    result = project.log()
-    assert {run.change for family in result.experiments for run in family.runs.values()} == {"created"}
-    return project
+    return logged(tmp_path_factory.mktemp("a project") / "first")
 
 
 @pytest.fixture
 def project(template: Project, tmp_path: Path) -> Project:
-    """A logged project to change: the template, copied to another place."""
-    from mlflow.tracking._tracking_service import utils
-
-    # Runs of the copy have the same ids, and MLflow remembers within a process where a run's files lie.
-    utils._artifact_repos_cache.clear()
-    shutil.copytree(template.root, tmp_path / "moved here")
-    return Project(tmp_path / "moved here")
+    """A logged project to change."""
+    return moved(template, tmp_path / "moved here")
 
 
 def test_runs_hold_what_the_tables_hold(template):
@@ -212,146 +128,6 @@ def test_files_have_names_that_the_ui_previews(project):
     assert "figures/ladder.svg" in project.files("cublas")
 
 
-def test_logging_again_changes_nothing(project):
-    before = {r.info.run_id: r for r in project.stored(deleted_too=True)}
-    tags = project.experiment().tags
-    assert project.changes(project.log()) == {}
-    after = {r.info.run_id: r for r in project.stored(deleted_too=True)}
-    assert {k: r.data.tags for k, r in after.items()} == {k: r.data.tags for k, r in before.items()}
-    assert project.experiment().tags == tags
-
-
-def test_the_record_of_a_second_run_is_the_same(project):
-    first, second = project.log().as_record(), project.log().as_record()
-    assert first == second == json.loads(json.dumps(first))
-    assert first["experiments"][0]["runs"]["naive"] == project.run("naive").info.run_id
-    assert project.experiment().experiment_id in first["experiments"][0]["link"]
-
-
-def test_a_changed_number_replaces_that_run_alone(project):
-    def slower(table):
-        return table.assign(hot_us=table["hot_us"].where(table["variant"] != "naive", table["hot_us"] * 2))
-
-    others = {r.info.run_id for r in project.stored() if r.data.params["variant"] != "naive"}
-    project.edit("measurements", slower)
-    assert project.changes(project.log()) == {"naive": "replaced"}
-    assert len(project.stored()) == len(LADDER)
-    assert others < {r.info.run_id for r in project.stored()}
-    measured = pd.read_parquet(project.tables / "measurements.parquet")
-    row = measured[(measured["variant"] == "naive") & (measured["case"] == "4096")].iloc[0]
-    assert project.points("naive")["time/hot_us", 4096] == row["hot_us"]
-
-
-def test_a_changed_file_replaces_its_run(project):
-    (project.root / "files" / "naive" / "naive.cu").write_text("// faster now\n")
-    assert project.changes(project.log()) == {"naive": "replaced"}
-
-
-def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
-    def insert(table):
-        new = table[table["variant"] == "naive"].assign(variant="first")
-        moved = {"order": table["order"] + 1} if "order" in table else {}
-        return pd.concat([new, table.assign(**moved)], ignore_index=True)
-
-    for table in ("variants", "measurements", "metrics"):
-        project.edit(table, insert)
-    colour = project.run("warptile").data.tags["mlflow.runColor"]
-    assert project.changes(project.log()) == {"first": "created"}
-    assert project.run("warptile").data.tags["ladder_order"] == "8"
-    assert project.run("warptile").data.tags["mlflow.runColor"] != colour
-
-
-def test_a_variant_that_left_the_tables_loses_its_run(project):
-    for table in ("variants", "measurements", "metrics"):
-        project.edit(table, lambda rows: rows[rows["variant"] != "naive"])
-    assert project.changes(project.log()) == {}
-    assert {r.data.params["variant"] for r in project.stored()} == set(LADDER) - {"naive"}
-
-
-def test_new_figures_are_uploaded_without_a_new_run(project):
-    from mlflow.artifacts import download_artifacts
-
-    (project.root / "figures" / "ladder.svg").write_text("<svg>new</svg>")
-    assert project.changes(project.log()) == {}
-    run_id = project.run("cublas").info.run_id
-    path = download_artifacts(run_id=run_id, artifact_path="figures/ladder.svg", tracking_uri=project.uri)
-    assert Path(path).read_text() == "<svg>new</svg>"
-
-
-def test_a_run_that_was_cut_short_is_written_again(project, monkeypatch):
-    from mlflow import MlflowClient
-
-    (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MlflowClient, "log_artifacts", full)
-        with pytest.raises(WarplogError, match="No space left on device"):
-            project.log()
-    assert "RUNNING" in {r.info.status for r in project.stored()}
-    assert project.changes(project.log()) == {"naive": "replaced"}
-    assert len(project.stored()) == len(LADDER)
-    assert {r.info.status for r in project.stored()} == {"FINISHED", "FAILED", "KILLED"}
-
-
-def test_a_run_that_never_ended_is_written_again(project):
-    project.client.update_run(project.run("naive").info.run_id, status="RUNNING")
-    assert project.changes(project.log()) == {"naive": "replaced"}
-
-
-def test_foreign_runs_experiments_and_campaigns_stay(project):
-    client = project.client
-    ours = project.experiment().experiment_id
-    foreign = client.create_experiment("my own")
-    mine = [client.create_run(foreign), client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"]})]
-    mine += [client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"], "gpu": "h200"})]
-    assert project.changes(project.log()) == {}
-    write_tables(project.tables, campaign="h200-later")
-    changes = project.changes(project.log({**CAMPAIGN, "campaign": "h200-later"}))
-    assert set(changes.values()) == {"created"}
-    assert {client.get_run(r.info.run_id).info.lifecycle_stage for r in mine} == {"active"}
-    assert len(project.stored()) == 2 * len(LADDER) + 2
-    assert client.get_experiment(foreign).tags == {}
-
-
-def test_a_project_that_moved_takes_its_files_along(project, template):
-    """The fixture is a copy: the store still names the place of the original."""
-    assert project.changes(project.log()) == {}
-    assert str(project.root) in project.run("naive").info.artifact_uri
-    assert "source/kernel.cu.txt" in project.files("naive")
-    assert str(template.root) in template.run("naive").info.artifact_uri
-
-
-def test_lost_files_are_logged_again(project):
-    shutil.rmtree(project.root / "results" / "mlartifacts")
-    assert set(project.changes(project.log()).values()) == {"replaced"}
-    assert "source/kernel.cu.txt" in project.files("naive")
-    assert len(project.stored()) == len(LADDER)
-
-
-def test_a_deleted_experiment_comes_back_without_doubles(project):
-    (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
-    project.log()
-    project.client.delete_experiment(project.experiment().experiment_id)
-    write_tables(project.tables, campaign="h200-later")
-    project.log({**CAMPAIGN, "campaign": "h200-later"})
-    assert len(project.stored()) == 2 * len(LADDER)
-
-
-def test_tables_of_two_campaigns_give_each_its_own_runs(project):
-    other = Project(project.root / "other")
-    write_tables(other.tables, campaign="h200-later")
-    for table in ("variants", "measurements", "metrics"):
-        more = pd.read_parquet(other.tables / f"{table}.parquet")
-        project.edit(table, lambda rows, more=more: pd.concat([rows, more], ignore_index=True))
-    assert project.changes(project.log()) == {}
-    result = project.log({**CAMPAIGN, "campaign": "h200-later"})
-    assert set(project.changes(result).values()) == {"created"}
-    assert len(project.stored()) == 2 * len(LADDER)
-
-
 def test_a_recorded_campaign_says_so_everywhere(project):
     write_tables(project.tables, origin="recorded", campaign="h200-before")
     project.log({**CAMPAIGN, "campaign": "h200-before"})
@@ -407,73 +183,6 @@ def test_cases_of_equal_size_become_series_of_their_own(template):
     points = template.points("global_atomics", "histogram")
     assert points["time/median_us", 1 << 24] * 3 == pytest.approx(points["time/median_us_skewed", 1 << 24])
     assert points["memory/dram_bytes", 1 << 24] == 4 << 24
-
-
-@pytest.mark.timeout(60)
-def test_a_dead_server_fails_with_one_line_and_no_password(template):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
-        uri = f"http://me:secret@127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(WarplogError) as told:
-            track.log_campaign(template.tables, CAMPAIGN, track.Attachments(), uri)
-    text = str(told.value)
-    assert "does not answer" in text
-    assert "MLFLOW_TRACKING_URI" in text
-    assert "secret" not in text
-    assert "\n" not in text
-
-
-@pytest.mark.timeout(60)
-def test_a_silent_server_fails_too(template, monkeypatch):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(WarplogError, match="does not answer"):
-            track.log_campaign(template.tables, CAMPAIGN, track.Attachments(), uri)
-
-
-def test_a_broken_store_names_the_remedy(template, tmp_path):
-    (tmp_path / "mlflow.db").write_text("this is no database, and it is longer than a header\n" * 10)
-    with pytest.raises(WarplogError, match=r"mlflow\.db: the MLflow store cannot be used .* move it away"):
-        track.log_campaign(template.tables, CAMPAIGN, track.Attachments(), f"sqlite:///{tmp_path}/mlflow.db")
-
-
-def test_a_campaign_that_the_tables_lack_is_an_error(template, tmp_path):
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
-    with pytest.raises(WarplogError, match="no row of campaign other"):
-        track.log_campaign(template.tables, {**CAMPAIGN, "campaign": "other"}, track.Attachments(), uri)
-    with pytest.raises(WarplogError, match="campaign"):
-        track.log_campaign(template.tables, {**CAMPAIGN, "campaign": "x' or 1"}, track.Attachments(), uri)
-    with pytest.raises(WarplogError, match=r"variants\.parquet"):
-        track.log_campaign(tmp_path, CAMPAIGN, track.Attachments(), uri)
-    assert not (tmp_path / "mlflow.db").exists()
-
-
-def test_the_environment_is_as_before_and_telemetry_was_off(project, monkeypatch):
-    from mlflow import MlflowClient
-
-    seen = []
-    plain = MlflowClient.search_experiments
-
-    def watched(*arguments: Any, **options: Any) -> Any:
-        seen.append((os.environ["MLFLOW_DISABLE_TELEMETRY"], os.environ["DO_NOT_TRACK"]))
-        return plain(*arguments, **options)
-
-    monkeypatch.setattr(MlflowClient, "search_experiments", watched)
-    for name in [name for name in os.environ if name.startswith(("MLFLOW_", "DO_NOT_TRACK"))]:
-        monkeypatch.delenv(name)
-    before = dict(os.environ)
-    project.log()
-    assert seen == [("true", "true")]
-    assert dict(os.environ) == before
-
-
-def test_the_environments_uri_goes_first():
-    assert tracking_uri("sqlite:///a.db", {}) == "sqlite:///a.db"
-    assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": " "}) == "sqlite:///a.db"
-    assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": "http://x"}) == "http://x"
-    assert track.link_base("https://me:pw@host/mlflow/") == "https://host/mlflow"
-    assert track.link_base("sqlite:///a.db") == track.LOCAL_UI
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Small tables of a made-up campaign, in the columns of the real ones."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warplog.table_columns import TABLES
-from warplog.tables import as_frame
+from made_up_tables import MadeUpTables, write
 
 CAMPAIGN: dict[str, Any] = {
     "schema": 1,
@@ -63,107 +63,58 @@ LADDER = {
     "broken": Rung("forgets a barrier", 40.0, _tiles(64, 64, 8, 4, 4), bad=("wrong", _OFF)),
     "tma_pipelined": Rung("TMA loads", 40.0, bad=("unsupported", "needs sm_100a, this GPU is sm_90")),
 }
-Rows = dict[str, list[dict[str, Any]]]
 
 
 def write_tables(folder: Path, origin: str = "live", campaign: str = CAMPAIGN["campaign"]) -> Path:
     """Writes the tables of sgemm (ten variants) and histogram (two variants, two cases of each size)."""
-    mark = {"gpu": "h200", "gpu_name": "NVIDIA H200", "origin": origin, "campaign": campaign}
-    rows: Rows = {name: [] for name in TABLES}
+    made = MadeUpTables(origin, campaign)
     for order, name in enumerate(LADDER):
-        _sgemm(rows, order, name)
+        _sgemm(made, order, name)
     for order, (name, slow) in enumerate((("cub", 1.0), ("global_atomics", 9.0))):
-        _histogram(rows, order, name, slow)
-    for name in ("measurements", "metrics", "variants"):
-        rows[name] = [{**row, **mark} for row in rows[name]]
-    peaks = {"fp32_tflops_peak": 66.9, "dram_gbytes_per_s_peak": 4800.0, "max_sm_mhz": 1980.0}
-    rows["gpus"].append({"gpu": "h200", "gpu_name": "NVIDIA H200", "arch": "sm_90", "sms": 132, **peaks})
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, columns in TABLES.items():
-        as_frame(rows[name], columns, name).to_parquet(folder / f"{name}.parquet")
+        _histogram(made, order, name, slow)
+    write(made.tables(sgemm="cublas", histogram="cub"), folder)
     return folder
 
 
-def _sgemm(rows: Rows, order: int, name: str) -> None:
+def _sgemm(made: MadeUpTables, order: int, name: str) -> None:
     rung = LADDER[name]
-    key = {"family": "sgemm", "variant": name}
     status, reason = rung.bad
     for size in SIZES:
-        head = {**key, "case": str(size), "size": size, "status": status, "reason": reason}
-        speed, best = (t * 1e3 * size / (size + 700) * 1.171 for t in (rung.tflops, 51.2))
-        times = _times(2 * size**3 / speed / 1e3, 12 * size**2, speed / best) | {"gflops": speed}
-        rows["measurements"].append(head | (times if status == "ok" else {}))
-    about = {"title": "FP32 matrix multiplication", "size_label": "matrix size n", "parent": ""}
-    about |= {"parent": list(LADDER)[order - 1]} if order > 1 else {}
-    about |= {"credit": "S. Boehm, CUDA matmul worklog"} if name == "warptile" else {}
-    about |= {"headline_case": "4096", "profile_cases": "1024,4096", "is_baseline": name == "cublas"}
-    facts = {"registers_per_thread": rung.registers, "static_shared_bytes": rung.shared, "spill_bytes": 0}
-    own = {
-        "order": order,
-        "rungs": len(LADDER),
+        flops = 2.0 * size**3
+        us = flops / (rung.tflops * 1e6 * size / (size + 700) * 1.171)
+        about = {"status": status, "reason": reason, "commit": CAMPAIGN["commit"]}
+        made.measured("sgemm", name, str(size), size, us, flops, 12 * size**2, **about)
+    facts = {"registers_per_thread": rung.registers, "static_shared_bytes": rung.shared}
+    about = {
+        "title": "FP32 matrix multiplication",
+        "size_label": "matrix size n",
         "idea": rung.idea,
+        "parent": list(LADDER)[order - 1] if order > 1 else "",
+        "credit": "S. Boehm, CUDA matmul worklog" if name == "warptile" else "",
+        "is_baseline": name == "cublas",
+        "profile_cases": "1024,4096",
         "parameters": json.dumps(dict(rung.tiles)),
     }
-    rows["variants"].append({**key, **own, **about, **facts})
-    for metric in ("registers_per_thread", "static_shared_bytes", "sass_FFMA", "sass_LDG.E.128"):
-        _count(rows, key, "", f"{name}_kernel", 0, "ptxas", {metric: facts.get(metric, 64.0)})
+    made.variant("sgemm", name, order, len(LADDER), "4096", **about, **facts)
+    built = {**facts, "sass_FFMA": 64, "sass_LDG.E.128": 64}
+    made.counted("sgemm", name, "", f"{name}_kernel", 0, built, tool="ptxas")
     for size in PROFILED if status == "ok" else ():
         values = _counters(rung, size)
-        _count(rows, key, str(size), "fill_zero", 0, "ncu", {m: v / 50 for m, v in values.items()})
-        _count(rows, key, str(size), f"void {name}_kernel<8, 8>(float*)", 1, "ncu", values)
-        _count(rows, key, str(size), "", 0, "nsys", {"nsys_duration_us": values["duration_us"] * 1.02})
+        filled = {metric: value / 50 for metric, value in values.items()}
+        made.counted("sgemm", name, str(size), "fill_zero", 0, filled)
+        made.counted("sgemm", name, str(size), f"void {name}_kernel<8, 8>(float*)", 1, values)
+        whole = {"nsys_duration_us": values["duration_us"] * 1.02}
+        made.counted("sgemm", name, str(size), "", 0, whole, tool="nsys")
 
 
-def _histogram(rows: Rows, order: int, name: str, slow: float) -> None:
-    key = {"family": "histogram", "variant": name}
+def _histogram(made: MadeUpTables, order: int, name: str, slow: float) -> None:
     for size in (1 << 20, 1 << 24):
         for data, skew in (("uniform", 1.0), ("skewed", 3.0)):
-            head = {**key, "case": f"{data}-{size}", "size": size, "status": "ok", "reason": ""}
-            rows["measurements"].append(head | _times(size / 1e6 * slow * skew, 4 * size, 1 / slow))
-    about = {
-        "order": order,
-        "rungs": 2,
-        "idea": "bins in global memory",
-        "parameters": "{}",
-        "is_baseline": name == "cub",
-    }
+            us = size / 1e6 * slow * skew
+            made.measured("histogram", name, f"{data}-{size}", size, us, math.nan, 4 * size)
     case = f"uniform-{1 << 24}"
-    rows["variants"].append({**key, **about, "headline_case": case, "profile_cases": case})
-    _count(rows, key, case, name, 0, "ncu", {"dram_bytes": 4.0 * (1 << 24)})
-
-
-def _times(time_us: float, moved: float, ratio: float) -> dict[str, Any]:
-    factors = {
-        "median": 1.0,
-        "q1": 0.99,
-        "q3": 1.01,
-        "min": 0.98,
-        "max": 1.1,
-        "mean": 1.005,
-        "hot": 0.96,
-        "ncu": 1.01,
-    }
-    noise = {"samples": 40, "rel_spread": 0.011, "hot_rel_spread": 0.004, "empty_us": 1.28}
-    device = {"sm_mhz": 1965.0, "power_w": 520.5, "temperature_c": 51.0, "max_error_over_tolerance": 0.2}
-    ratios = {"ratio_to_baseline": ratio, "ratio_q1": ratio * 0.99, "ratio_q3": ratio * 1.01}
-    when = {"measured_at": "2026-11-20T03:10:00Z", "commit": CAMPAIGN["commit"], "source_sha256": "cd" * 32}
-    times = {f"{name}_us": time_us * factor for name, factor in factors.items()}
-    return {**times, **noise, **device, **ratios, **when, "gbytes_per_s": moved / time_us / 1e3}
-
-
-def _count(
-    rows: Rows, key: dict[str, str], case: str, kernel: str, launch: int, tool: str, values: dict[str, Any]
-) -> None:
-    for metric, value in values.items():
-        what = {
-            "case": case,
-            "kernel": kernel,
-            "launch": launch,
-            "metric": metric,
-            "value": value,
-            "tool": tool,
-        }
-        rows["metrics"].append({**key, **what, "status": "ok" if value == value else "missing"})
+    made.variant("histogram", name, order, 2, case, is_baseline=name == "cub", size_label="")
+    made.counted("histogram", name, case, name, 0, {"dram_bytes": 4.0 * (1 << 24)})
 
 
 def _counters(rung: Rung, size: int) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog import build, toolchain
-from warplog.job import job
+from warplog.script import job
 
 
 def main(arch: str, library: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from warplog import build, toolchain
 from warplog.catalog import load_family
 from warplog.errors import WarplogError
-from warplog.job import job
+from warplog.script import job
 
 
 def main(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from warplog import jobs, measure
-from warplog.job import job, values_of_family
+from warplog.script import job, values_of_family
 
 
 def main(values: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from warplog.errors import WarplogError
-from warplog.job import job
 from warplog.records import read_json
+from warplog.script import job
 
 
 def main(verdicts: Path) -> None:

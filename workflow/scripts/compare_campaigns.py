@@ -5,10 +5,10 @@ from typing import Any
 
 from warplog import comparison, comparison_figure, comparison_text
 from warplog.compared_campaigns import Sources, parent_of
-from warplog.job import job
 from warplog.mlflow_connection import tracking_uri
 from warplog.plan import make_plan
 from warplog.records import write_text
+from warplog.script import job
 
 
 def main(config: dict[str, Any], names: list[str], uri: str, outputs: dict[str, Path]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog import extract
-from warplog.job import job
+from warplog.script import job
 
 Paths = list[Path]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from warplog import claims, tables
-from warplog.job import job
 from warplog.plan import make_plan
+from warplog.script import job
 from warplog.table_judged import CLAIMS
 
 

@@ -3,31 +3,28 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import device, provenance, table_records, table_rows, tables
-from warplog.job import job
+from warplog import device, tables
 from warplog.oracle import Oracle
 from warplog.plan import make_plan
 from warplog.quantities import Quantities
-from warplog.records import read_json
 from warplog.schema import read_yaml
+from warplog.script import job
 from warplog.table_columns import MEASUREMENTS, METRICS
 from warplog.table_judged import ORACLE
+from warplog.table_records import Source
+from warplog.table_rows import make_rows
 
 
 def main(config: dict[str, Any], folder: Path) -> None:
     plan = make_plan(config).oracle()
-    campaign = read_json(Path(plan.campaign()), "record")
-    source = table_records.Source(
-        plan.root, plan.gpu, plan.arch, "live" if plan.live else "recorded", campaign
-    )
-    gpu = provenance.gpu_of(campaign)
-    peaks = device.peaks(gpu, read_yaml(Path("config/gpus.yaml"), "gpus"))
-    rows = table_rows.make_rows(source, plan.families, plan.cases, plan.chosen, gpu, peaks)
+    source = Source.of(plan)
+    peaks = device.peaks(source.device, read_yaml(Path("config/gpus.yaml"), "gpus"))
+    rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
     numbers = Quantities(
         tables.as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
         tables.as_frame(rows["metrics"], METRICS, "metrics"),
     )
-    verdicts = Oracle(numbers, gpu.compute_capability).judge(plan.families[f] for f in plan.chosen)
+    verdicts = Oracle(numbers, source.device.compute_capability).judge(plan.families[f] for f in plan.chosen)
     tables.write_table([{**row, **source.labels()} for row in verdicts], ORACLE, folder / "oracle")
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from warplog import aa
-from warplog.job import job
 from warplog.plan import make_plan
+from warplog.script import job
 
 
 def main(config: dict[str, Any], verdicts: Path, floors: Path, summary: Path) -> None:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from warplog import sanitize, tables
-from warplog.job import job
 from warplog.records import read_json
+from warplog.script import job
 from warplog.table_columns import SANITIZE
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from warplog import layout, track
-from warplog.job import job
 from warplog.mlflow_connection import tracking_uri
 from warplog.plan import Plan, make_plan
 from warplog.records import read_json, write_json
+from warplog.script import job
 
 
 def main(

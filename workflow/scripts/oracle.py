@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from warplog import oracle_report
-from warplog.job import job
+from warplog.script import job
 
 
 def main(folder: Path) -> int:

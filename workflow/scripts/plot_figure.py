@@ -6,8 +6,8 @@ from types import ModuleType
 
 from warplog import figure_data, figure_style
 from warplog.errors import WarplogError
-from warplog.job import job
 from warplog.records import write_text
+from warplog.script import job
 
 FIGURES = Path(__file__).parent / "figures"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog import history, history_figure
-from warplog.job import job
 from warplog.plan import make_plan
 from warplog.records import write_text
+from warplog.script import job
 
 
 def main(config: dict[str, Any], family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from warplog import figure_style, tuning_figure
-from warplog.job import job
 from warplog.records import read_json
+from warplog.script import job
 
 
 def main(record: Path, png: Path, svg: Path) -> None:

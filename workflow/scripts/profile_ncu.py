@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import capture, jobs, toolchain
-from warplog.job import job, values_of_family
+from warplog.script import job, values_of_family
 
 
 def main(values: dict[str, Any], checks: list[Path], cases: dict[str, list[str]]) -> None:

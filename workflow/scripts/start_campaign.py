@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog import jobs, provenance, toolchain
-from warplog.job import job
+from warplog.script import job
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import jobs, measure
-from warplog.job import job, values_of_family
+from warplog.script import job, values_of_family
 
 
 def main(values: dict[str, Any], checks: list[Path], timer: Path, cases: list[str]) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from warplog import jobs, measure
-from warplog.job import job, values_of
+from warplog.script import job, values_of
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
-    measure.time_variant(jobs.make_job(record=record, **values), check, timer, cases)
+    measure.time_family([jobs.make_job(record=record, **values)], [check], timer, cases)
 
 
 if "snakemake" in globals():

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from warplog import jobs, toolchain, tuning, tuning_record
-from warplog.job import job
 from warplog.records import read_json
+from warplog.script import job
 
 
 def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:

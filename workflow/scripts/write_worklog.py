@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog import figure_data, worklog
-from warplog.job import job
 from warplog.plan import make_plan
 from warplog.records import read_json, write_text
+from warplog.script import job
 
 
 def main(config: dict[str, Any], family: str, tables: Path, figures: Sequence[Path], output: Path) -> None:

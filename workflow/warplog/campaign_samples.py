@@ -89,7 +89,11 @@ def load(folder: Path, gpu: str = "") -> Campaign:
 
 
 def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
-    """The A/A rounds of that GPU below `folder`: each is a results folder of its own, aa/round<n>."""
+    """The A/A rounds of that GPU below `folder`, in turn: each is a results folder of its own, aa/round<n>.
+
+    Raises:
+        WarplogError: a record is not readable.
+    """
     found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
     return tuple(load(path, gpu) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
 

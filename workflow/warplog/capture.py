@@ -1,4 +1,4 @@
-"""Stage profile: one ncu session and one nsys session a variant, each over all its captured cases."""
+"""Stage profile: one ncu session and one nsys session a family, each over all captured cases of its variants."""
 
 import os
 import shutil
@@ -48,13 +48,8 @@ class _Capture:
         self.status, self.reason = _may_capture(job, profiler, check)
         if self.status == "ok" and not self.fitting:
             self.status, self.reason = "unsupported", job.misfit(self.cases[0]) if cases else "no case of it"
-        asked = (
-            self.status,
-            self.reason,
-            profiler.tool.version,
-            profiler.wrapper[:-1],
-            dict(job.variant.memory),
-        )
+        made_by = profiler.tool.version, profiler.wrapper[:-1]
+        asked = (self.status, self.reason, *made_by, dict(job.variant.memory))
         self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, asked)
 
     @property
@@ -73,7 +68,13 @@ class _Capture:
 def capture_ncu(
     jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
 ) -> None:
-    """Counters of one launch per case, of all variants in one session; `cases` are those of each variant."""
+    """Counters of one launch per case, of all variants in one session; what fails is said by the records.
+
+    `checks` (records) and `cases` (the captured ones of each variant) are in the order of `jobs`.
+
+    Raises:
+        WarplogError: a check or build record is missing.
+    """
     partial = jobs[0].record.parent / ".part.ncu-rep"
     # No probe of the oracle needs the dear counters, and it has many cases.
     metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
@@ -85,7 +86,7 @@ def capture_ncu(
 def capture_nsys(
     jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
 ) -> None:
-    """The timeline of back-to-back launches, of all variants in one session."""
+    """The timeline of back-to-back launches, of all variants in one session; otherwise as `capture_ncu`."""
     partial = jobs[0].record.parent / ".part.nsys-rep"
 
     def export() -> Path:

@@ -142,7 +142,7 @@ def _extract(options: argparse.Namespace) -> int:
     style = options.format or _format_of(options.output)
     if style == "parquet" and options.output is None:
         options.parser.error("parquet is not for a terminal: name a file with -o")
-    from warplog import extraction
+    from warplog import report_table
 
     failures = 0
 
@@ -151,8 +151,8 @@ def _extract(options: argparse.Namespace) -> int:
         failures += 1
         _say(f"error: {error}")
 
-    table = extraction.read_all(options.files, told)
-    extraction.write(table, style, options.output)
+    table = report_table.read_all(options.files, told)
+    report_table.write(table, style, options.output)
     return _FAILED if failures else 0
 
 

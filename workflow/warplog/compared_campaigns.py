@@ -1,4 +1,4 @@
-"""Where a campaign to compare comes from: a recorded set, a results folder, or the runs of a tracking store."""
+"""Campaigns to compare, by name: a recorded one, a results folder, runs of a tracking store, or the parents in one."""
 
 import re
 import tempfile
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplog import layout, mlflow_connection
+from warplog import campaign_source, layout, mlflow_connection
 from warplog.campaign_samples import Campaign, Key, Measured, load
 from warplog.catalog import Family
 from warplog.errors import WarplogError
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 MLFLOW, PARENTS = "mlflow:", "parents"
-_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"
 _MOST_RUNS = 5000
 _RECORDS = ("time", "extract")
 
@@ -40,27 +39,7 @@ class Sources:
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 fetch(name.removeprefix(MLFLOW), self.uri, Path(folder))
                 return replace(load(Path(folder), self.gpu), name=name)
-        return load(root(name, self.project), self.gpu)
-
-
-def root(name: str, project: Path) -> Path:
-    """The folder that `name` means: a results folder, or a campaign in results/recorded/ of `project`.
-
-    Raises:
-        WarplogError: it is neither.
-    """
-    if (Path(name) / "time").is_dir():
-        return Path(name)
-    recorded = project / layout.RECORDED / name
-    if re.fullmatch(_NAME, name) and (recorded / "time").is_dir():
-        return recorded
-    known = sorted(p.name for p in (project / layout.RECORDED).glob("[a-z0-9]*") if p.is_dir())
-    if Path(name).is_dir():
-        raise WarplogError(
-            f"{name}: holds no timings; run the campaign on a machine with a GPU, or name another"
-            f" ({', '.join(known) or 'none is recorded'})"
-        )
-    raise WarplogError(f"{name}: no such folder or recorded campaign ({', '.join(known) or 'none here'})")
+        return load(campaign_source.folder_of(name, self.project), self.gpu)
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:
@@ -89,7 +68,7 @@ def fetch(wanted: str, uri: str, folder: Path) -> None:
     Raises:
         WarplogError: the store does not answer, holds no such campaign or run, or a record is not one.
     """
-    if not re.fullmatch(_NAME, wanted):
+    if not re.fullmatch(campaign_source.NAME, wanted):
         raise WarplogError(f"{MLFLOW}{wanted}: neither the name of a campaign nor the id of a run")
     with mlflow_connection.connect(uri) as link:
         found = list(_runs(link.client, wanted))

@@ -5,23 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warplog.clocks import ClockState, Sampler, clock_state
 from warplog.nvml import Card, NoGpuError, opened
-
-__all__ = [
-    "ClockState",
-    "Gpu",
-    "GpuProcess",
-    "Peaks",
-    "Sampler",
-    "clock_state",
-    "detect",
-    "peaks",
-    "processes",
-    "settings",
-    "slug_of",
-    "why_not",
-]
 
 # FP32 lanes of one multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
 # capability 7.5 and 8.0, 128 for the others that are supported here.

@@ -1,4 +1,4 @@
-"""The tables of one family as the figures read them: one row per variant, in ladder order, gaps included."""
+"""The tables of one family as figures, pages and MLflow read them: a row per variant, in ladder order, with gaps."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from warplog.errors import WarplogError
+from warplog.main_kernel import key_of, longest
 from warplog.table_files import NEEDED, ORIGIN_COLUMNS, read_table
 from warplog.tabular import one_line
 
@@ -99,7 +100,7 @@ class FigureTables:
         case = self.profiled_case
         kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
         rows = self.metrics[(self.metrics["case"] == case) & (self.metrics["tool"] == "ncu")]
-        picked = [_longest(group) for _, group in rows.groupby("variant", sort=False)]
+        picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
         taken = pd.concat(picked) if picked else rows
         wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
         wide = wide.reindex(columns=list(names)).astype(float)
@@ -183,12 +184,11 @@ def _typical(rows: pd.DataFrame, column: str) -> float:
     return float(pd.to_numeric(rows[column], errors="coerce").median()) if column in rows else np.nan
 
 
-def _longest(group: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the launch with the longest duration; of the first launch where no duration is known."""
-    launches = group.groupby(["kernel", "launch"], sort=False, dropna=False)
-    times = {key: rows.loc[rows["metric"] == "duration_us", "value"].max() for key, rows in launches}
-    longest = max(times, key=lambda key: -1.0 if pd.isna(times[key]) else float(times[key]))
-    return launches.get_group(longest)
+def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows of one variant and case, those of the kernel that stands for the launch."""
+    told = rows.to_dict("records")
+    main = longest(told)
+    return rows[[key_of(row) == main for row in told]]
 
 
 def load(folder: Path, family: str, gpu: str = "") -> FigureTables:

@@ -1,4 +1,4 @@
-"""One GPU, one measurer: a lock by the GPU's UUID, held by the kernel, so freed even after `kill -9`."""
+"""One measurer a GPU, one run a results folder: locks that the kernel holds, so freed even after `kill -9`."""
 
 import hashlib
 import sys

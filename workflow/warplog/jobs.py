@@ -1,4 +1,4 @@
-"""A measuring job: one variant on this machine's GPU, from one build into one record."""
+"""Measuring jobs: one variant on this machine's GPU, from one build into one record; several share a worker."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ class Job:
     """One measuring job.
 
     Attributes:
-        settings: the stage's policy (config: check, time or profile).
+        settings: the stage's policy (config: check, time, profile, sanitize or tune).
         tools: versions by tool, for the provenance.
         scratch: folder of the journal while the job runs.
         inputs_sha256: of what the record depends on besides the build, "" where that is not known.
@@ -87,7 +87,7 @@ class Job:
         return bool(read_json(self.record).get("inputs_sha256") == inputs_sha256)
 
     def head(self, stage: str, build: Record, session: Record) -> Record:
-        """The keys that the records of check, time and profile share."""
+        """The keys that the records of all measuring stages share; `session` is what the worker noted."""
         return {
             "schema": SCHEMA_VERSION,
             "stage": stage,

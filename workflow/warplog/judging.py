@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warplog import layout
+from warplog import campaign_source, layout
 from warplog.compared_campaigns import MLFLOW, PARENTS
 from warplog.errors import WarplogError
 from warplog.mlflow_connection import own_file
@@ -61,7 +61,11 @@ class Judging:
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
     def history(self) -> list[str]:
-        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds."""
+        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds.
+
+        Raises:
+            WarplogError: a name that is not 'all' means none.
+        """
         chosen = self.plan.settings["history"]
         names = [chosen] if isinstance(chosen, str) else chosen
         if names != ["all"]:
@@ -96,8 +100,8 @@ class Judging:
             return str(store.stat().st_mtime_ns)
         if name == PARENTS:
             return self.plan.table_contract()
-        folder = Path(name) if Path(name).is_dir() else layout.recorded_root(name)
-        files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern))
+        folder = campaign_source.find(name)
+        files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern)) if folder else []
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 
 
@@ -107,9 +111,8 @@ def _campaigns(name: str) -> list[Path]:
     Raises:
         WarplogError: it means none.
     """
-    own = [Path(name), layout.recorded_root(name)]
-    found = [folder for folder in own if (folder / "time").is_dir()]
-    found = found[:1] or sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
+    one = campaign_source.find(name)
+    found = [one] if one else sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
     if not found:
         raise WarplogError(
             f"config: history: {name!r}: no recorded campaign, results folder or folder of them"

@@ -1,4 +1,7 @@
-"""Where results lie: stage first, then the key in one fixed order, so that rule, folder and log agree."""
+"""Where results lie and which modules decide them.
+
+Stage first, then the key in one fixed order, so that rule, folder and log agree.
+"""
 
 import os
 from collections.abc import Mapping
@@ -46,12 +49,34 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "metrics/*.py",
     ),
     "tables": ("tables.py", "table_*.py", "energy.py", "kernel_name.py", "published.py"),
-    "oracle": ("oracle.py", "kernel_name.py", "occupancy.py", "quantities.py", "table_*.py", "metrics/*.py"),
-    "claims": ("claim*.py", "formula.py", "kernel_name.py", "quantities.py", "parsers/sass.py"),
-    "plot": ("figure_*.py", "measured.py", "rates.py", "step_sentences.py", "table_files.py"),
+    "oracle": (
+        "oracle.py",
+        "kernel_name.py",
+        "main_kernel.py",
+        "occupancy.py",
+        "quantities.py",
+        "table_*.py",
+        "metrics/*.py",
+    ),
+    "claims": (
+        "claim*.py",
+        "formula.py",
+        "kernel_name.py",
+        "main_kernel.py",
+        "quantities.py",
+        "parsers/sass.py",
+    ),
+    "plot": (
+        "figure_*.py",
+        "main_kernel.py",
+        "measured.py",
+        "rates.py",
+        "step_sentences.py",
+        "table_files.py",
+    ),
     "plot_tuning": ("tuning_figure.py", "figure_style.py", "figure_labels.py"),
-    "track": ("track.py", "kernel_name.py", "measured.py", "mlflow_*.py", "rates.py"),
-    "judge": ("aa.py", "campaign_samples.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
+    "track": ("track.py", "kernel_name.py", "main_kernel.py", "measured.py", "mlflow_*.py", "rates.py"),
+    "judge": ("aa.py", "campaign_*.py", "comp*.py", "floors.py", "history*.py", "verdicts.py"),
     "worklog": (
         "worklog/*.py",
         "worklog/page.*",
@@ -61,6 +86,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "explain.py",
         "figure_data.py",
         "measured.py",
+        "main_kernel.py",
         "occupancy.py",
         "published.py",
         "rates.py",

@@ -78,20 +78,6 @@ def time_family(jobs: Sequence[Job], checks: Sequence[Path], timer: Path, cases:
     _measure(wanted, settings | {"default_mhz": jobs[0].gpu.max_sm_mhz}, timer=timer)
 
 
-def check_variant(job: Job) -> Record:
-    """check_family for one variant; its record."""
-    check_family([job])
-    record: Record = read_json(job.record)
-    return record
-
-
-def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
-    """time_family for one variant; its record."""
-    time_family([job], [check_record], timer, cases)
-    record: Record = read_json(job.record)
-    return record
-
-
 def _measure(
     wanted: Sequence[Measurement],
     settings: Mapping[str, Any],

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from warplog import metrics
 from warplog.kernel_name import bare
+from warplog.main_kernel import key_of, longest
 
 # Column of `measurements` -> (name, factor). Names keep the table's unit.
 MEASURES: Mapping[str, tuple[str, float]] = {
@@ -121,15 +122,11 @@ def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
     """
     kept = [row for row in rows if row["kernel"] == ""]
     for tool in dict.fromkeys(row["tool"] for row in rows):
-        launches: dict[tuple[str, int], list[Row]] = {}
-        for row in rows:
-            if row["tool"] == tool and row["kernel"] != "":
-                launches.setdefault((str(row["kernel"]), int(row["launch"])), []).append(row)
-        names = [name for name, _ in launches]
-        wanted = [n for n in names if n == kernel] or [n for n in names if bare(n) == bare(kernel)] or names
-        kept += max(
-            (found for (name, _), found in launches.items() if name in wanted), key=_longest, default=[]
-        )
+        own = [row for row in rows if row["tool"] == tool and row["kernel"] != ""]
+        names = {str(row["kernel"]) for row in own}
+        wanted = {n for n in names if n == kernel} or {n for n in names if bare(n) == bare(kernel)} or names
+        main = longest(row for row in own if row["kernel"] in wanted)
+        kept += (row for row in own if key_of(row) == main)
     return kept
 
 
@@ -146,11 +143,6 @@ def legal(name: str) -> str:
 def _absent_opcode(name: str, value: float) -> bool:
     """Dozens of opcodes occur in no GEMM: the tables keep their zeros, the UI's lists are for what is there."""
     return name.startswith("inst_") and value == 0
-
-
-def _longest(rows: Iterable[Row]) -> float:
-    times = (r["value"] for r in rows if str(r["metric"]).endswith("duration_us") and known(r["value"]))
-    return max(times, default=-1.0)
 
 
 def _rounded(value: float) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.errors import WarplogError
 from warplog.kernel_name import bare
+from warplog.main_kernel import longest
 from warplog.parsers.sass import matching
 from warplog.table_columns import MEASUREMENTS
 
@@ -54,6 +55,9 @@ class Quantities:
         the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
         from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: that of the kernel which
         was captured there, else the largest of the variant's kernels. A case that is never timed has metrics only.
+
+        Raises:
+            WarplogError: `name` is a column that holds text.
         """
         row = self._measured.get((family, variant, case))
         if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:
@@ -90,27 +94,17 @@ class Quantities:
             rows = self._metrics.get((family, variant, "", metric))
             if rows is None:
                 return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
-            ran = rows["kernel"].map(bare) == self._kernel(key)
+            ran = rows["kernel"].map(bare) == bare(self._main_kernel(key)[0])
             return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
         if name.startswith(_TOTAL):
             return _known(rows, metric, float(rows["value"].sum(skipna=False)))
-        row = rows[rows["launch"] == self._longest(key)]
+        row = rows[rows["launch"] == self._main_kernel(key)[1]]
         rows = row if len(row) else rows
         return _known(rows, metric, float(rows["value"].iloc[0]))
 
-    def _kernel(self, key: Key) -> str:
+    def _main_kernel(self, key: Key) -> tuple[str, int]:
         rows = self._metrics.get((*key, "duration_us"))
-        if rows is None:
-            return ""
-        row = rows[rows["launch"] == self._longest(key)]
-        return bare(str(row["kernel"].iloc[0])) if len(row) else ""
-
-    def _longest(self, key: Key) -> int:
-        rows = self._metrics.get((*key, "duration_us"))
-        if rows is None or rows["value"].isna().all():
-            return 0
-        launches = dict(zip(rows["value"].astype(float), rows["launch"].astype(int), strict=True))
-        return int(launches[max(launches)])
+        return (longest(rows.to_dict("records")) if rows is not None else None) or ("", 0)
 
 
 def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warplog import schema as schemas
+from warplog.bounded import read_bytes
 from warplog.errors import WarplogError
 
 Status = Literal[
@@ -43,7 +44,7 @@ def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file as `write_bytes` does."""
+    """Writes a text file as UTF-8, and raises, as `write_bytes` does."""
     write_bytes(path, text.encode())
 
 
@@ -78,12 +79,7 @@ def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTE
         WarplogError: missing, larger than `max_bytes`, not JSON, or not of the schema.
     """
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise WarplogError(f"{path}: {size} bytes, over the limit of {max_bytes}; is it a record?")
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+        data = json.loads(read_bytes(path, max_bytes, "is it a record?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
     if schema is not None:

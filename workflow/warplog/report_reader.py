@@ -6,12 +6,14 @@ and reason; what a report does not say is "". What ncu printed gives the values 
 the digits that were printed.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from warplog.bounded import read_bytes
 from warplog.errors import WarplogError
 from warplog.metrics import METRICS, Evaluated, evaluate
 from warplog.parsers import (
@@ -133,9 +135,8 @@ def _nsys(path: Path) -> Iterator[Row]:
 
 
 def _text(path: Path) -> Iterator[Row]:
-    if path.stat().st_size > _MOST_TEXT_BYTES:
-        raise WarplogError(f"{path}: over {_MOST_TEXT_BYTES} bytes of text; split it, or is it no report?")
-    text = path.read_text(encoding="utf-8", errors="replace")
+    told = read_bytes(path, _MOST_TEXT_BYTES, "split it, or is it no report?").decode(errors="replace")
+    text = re.sub("\r\n?", "\n", told)
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it, or is it no report?")
     try:

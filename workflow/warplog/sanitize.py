@@ -12,7 +12,7 @@ from typing import Any
 from warplog.errors import WarplogError
 from warplog.jobs import Job, family_task
 from warplog.parsers import sanitizer
-from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of, worst, write_json
+from warplog.records import SCHEMA_VERSION, Record, sha256_of, worst, write_json
 from warplog.refusal import Refusal, refuse_build
 from warplog.supervise import Task, discard, run_cases
 from warplog.toolchain import Tool
@@ -66,13 +66,6 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
                 part.checks.append(_check(part, tool, name))
     for part in stale:
         _write(part, tool)
-
-
-def sanitize_variant(job: Job, tool: Tool) -> Record:
-    """sanitize_family for one variant; its record."""
-    sanitize_family([job], tool)
-    record: Record = read_json(job.record)
-    return record
 
 
 def _all_clean(parts: Sequence[_Part], tool: Tool, name: str) -> bool:

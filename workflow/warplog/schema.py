@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from warplog.bounded import read_bytes
 from warplog.errors import WarplogError
 
 FOLDER = Path(__file__).parents[1] / "schemas"
@@ -38,12 +39,7 @@ def read_yaml(path: Path, schema: str) -> Any:
         WarplogError: unreadable, over 1 MiB, not YAML, or not of the schema; the text names the key.
     """
     try:
-        size = path.stat().st_size
-        if size > _MOST_YAML_BYTES:
-            raise WarplogError(f"{path}: {size} bytes; a YAML file here has at most {_MOST_YAML_BYTES}")
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+        data = yaml.safe_load(read_bytes(path, _MOST_YAML_BYTES, "is it a YAML file of ours?").decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
     check(data, schema, str(path))

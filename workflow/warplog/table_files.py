@@ -31,7 +31,13 @@ NEEDED = {
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """One of TABLES in `folder`; raises WarplogError where it is missing, too large or not what it should be."""
+    """One of the tables in NEEDED, from `folder`/<name>.parquet or else .csv.
+
+    Whole numbers are float64 where one is missing, else int64.
+
+    Raises:
+        WarplogError: it is missing, larger than 512 MiB, not readable, or lacks a column.
+    """
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():

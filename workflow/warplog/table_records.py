@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplog import layout
+from warplog.device import Gpu
+from warplog.provenance import gpu_of
 from warplog.records import Record, read_json
+
+if TYPE_CHECKING:
+    from warplog.plan import Plan
 
 _STAGES = ("build", "check", "time")
 
@@ -24,6 +29,21 @@ class Source:
     arch: str
     origin: str
     campaign: Record
+
+    @classmethod
+    def of(cls, plan: "Plan") -> "Source":
+        """The campaign that a plan measures or shows.
+
+        Raises:
+            WarplogError: its record is missing or not readable.
+        """
+        origin = "live" if plan.live else "recorded"
+        return cls(plan.root, plan.gpu, plan.arch, origin, read_json(Path(plan.campaign()), "record"))
+
+    @property
+    def device(self) -> Gpu:
+        """The GPU that measured, as the campaign record describes it."""
+        return gpu_of(self.campaign)
 
     def labels(self) -> dict[str, Any]:
         """The columns that say where a row comes from."""

@@ -24,7 +24,11 @@ def make_rows(
     source: Source, families: Mapping[str, Family], cases: Mapping[str, tuple[str, ...]],
     chosen: Mapping[str, tuple[Variant, ...]], gpu: Gpu, peaks: Peaks,
 ) -> dict[str, list[Row]]:  # fmt: skip
-    """The rows of all tables."""
+    """The rows by table. `chosen` are the variants and `cases` the timed cases by family; `gpu` is what measured.
+
+    Raises:
+        WarplogError: a record is not readable.
+    """
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     for name, variants in chosen.items():
         family = families[name]

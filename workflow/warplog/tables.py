@@ -45,7 +45,11 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
 
 
 def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":
-    """A frame with exactly the documented columns and types."""
+    """A frame with exactly the documented columns and types; what a row lacks is "" or NA.
+
+    Raises:
+        WarplogError: a row has a column that is not documented.
+    """
     import pandas as pd
 
     unknown = {key for row in rows for key in row} - set(columns)

@@ -152,13 +152,11 @@ def _lacks(extra: Extra) -> list[str]:
     return lacking + [name for name in ("cublas", "nvrtc") if library(name) is None]
 
 
-def cublas_library() -> Path | None:
-    """The file of cuBLAS 12 or 13, or None; from the wheels, LD_LIBRARY_PATH, the toolkit or the system."""
-    return library("cublas")
-
-
 def library(name: str) -> Path | None:
-    """A shared library of CUDA 12 or 13 by its short name ("cublas", "nvrtc"), or None."""
+    """A shared library of CUDA 12 or 13 by its short name ("cublas", "nvrtc"); None where there is none.
+
+    It is looked for in the wheels, LD_LIBRARY_PATH, the toolkit and the system, in this order.
+    """
     if (path := wheels.library(name)) is not None:
         return path
     places = [Path(part) for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]

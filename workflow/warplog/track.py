@@ -132,7 +132,7 @@ class _Job:
             note = mlflow_notes.run_note(run, variant, data, campaign)
             files = self.attachments.artefacts.get((family, run.variant), ())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
-                stage(Path(folder), files, data, run.variant)
+                lay_out(Path(folder), files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
                     data.claims.to_csv(Path(folder) / "tables" / "claims.csv", index=False)
                 former = old.pop(run.key, [])
@@ -174,7 +174,7 @@ class _Job:
         self.store.put_figures(logged[mlflow_runs.home(runs).variant].run_id, figures)
 
 
-def stage(folder: Path, files: Sequence[Path], data: FigureTables, variant: str) -> None:
+def lay_out(folder: Path, files: Sequence[Path], data: FigureTables, variant: str) -> None:
     """Lays out a run's files in source/, build/, records/ and reports/, and its rows of the tables as CSV."""
     for path in files:
         if path.is_file() and path.stat().st_size:

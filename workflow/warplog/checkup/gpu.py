@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warplog import device
 from warplog.checkup.finding import Finding
-from warplog.clocks import ClockState
+from warplog.clocks import ClockState, clock_state
 from warplog.device import Gpu
 
 OLDEST_DRIVER = 580
@@ -23,7 +23,7 @@ def examine(gpu: Gpu | None, nvcc: str | None = None) -> list[Finding]:
     """All about the GPU; one line where there is none. `nvcc` is the compiler's version."""
     if gpu is None:
         return [Finding("GPU", "info", f"none: {device.why_not()}; nothing is measured here")]
-    state = device.clock_state(gpu.uuid)
+    state = clock_state(gpu.uuid)
     return [
         identity(gpu),
         driver(gpu, nvcc),

@@ -103,7 +103,7 @@ def _cupy(project: Path) -> Finding:
 
 
 def _cublas(project: Path) -> Finding:
-    path = toolchain.cublas_library()
+    path = toolchain.library("cublas")
     if path is None:
         return _fetched_when_needed("cuBLAS", "gpu", "not here yet", True, project)
     trouble = _try_python("import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path))

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from warplog import toolchain
 from warplog.errors import WarplogError
-from warplog.toolchain import cublas_library
 
 _Pointer = ctypes.c_uint64
 
@@ -154,7 +154,7 @@ _BACKENDS: Mapping[str, Callable[[], Backend]] = {
 
 def _preload_cublas() -> None:
     """cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy."""
-    if cublas := cublas_library():
+    if cublas := toolchain.library("cublas"):
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
 

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from warplog.device import Sampler
+from warplog.clocks import Sampler
 from warplog.gpu.backend import Backend, Launcher
 from warplog.gpu.problem import Problem
 from warplog.gpu.timer import (

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from warplog.metrics.names import TENSOR_OPCODES
 
-Better = Literal["higher", "lower"] | None
 Formula = Callable[..., float | str]
 
 
@@ -25,12 +23,11 @@ class Metric:
     the value in `unit`, or a sentence that says why there is none.
 
     A metric without counters comes from another tool (`ptxas`, `cuobjdump`, `nsys`).
-    `group` is where the metric appears in MLflow; `better` is None where neither direction is.
+    `group` is where the metric appears in MLflow.
     """
 
     name: str
     unit: str
-    better: Better
     group: str
     counters: tuple[str, ...]
     formula: Formula | None

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from warplog.bounded import read_bytes
 from warplog.errors import WarplogError
 
 MAGIC = b"NVR\0"
@@ -64,13 +65,7 @@ def is_report(start: bytes) -> bool:
 
 
 def _load(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise WarplogError(f"{path}: {size} bytes, over the limit of {MAX_BYTES}; profile fewer launches")
-        data = path.read_bytes()
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_bytes(path, MAX_BYTES, "profile fewer launches")
     if not data:
         raise WarplogError(f"{path}: is empty; the profiler wrote no report")
     if not is_report(data):

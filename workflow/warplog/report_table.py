@@ -1,4 +1,4 @@
-"""Reports of NVIDIA's profilers, from any source, as one plain table."""
+"""`warplog extract`: reports of NVIDIA's profilers and compilers, from any source, as one plain table."""
 
 import json
 import math

@@ -1,0 +1,99 @@
+"""A project whose tables are logged to a store of its own: what the tests of tracking look at and change."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from track_tables import CAMPAIGN, write_tables
+from warplog import track
+
+
+class Project:
+    """A folder with tables, files of some variants, and a store; what a user has."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.uri = f"sqlite:///{root}/results/mlflow.db"
+        self.tables = root / "results" / "tables"
+
+    def make(self) -> "Project":
+        write_tables(self.tables)
+        for variant in ("cublas", "naive", "warptile"):
+            folder = self.root / "files" / variant
+            folder.mkdir(parents=True)
+            (folder / f"{variant}.cu").write_text(f"// {variant}\n")
+            (folder / "kernel.sass").write_text("FFMA R0, R1, R2, R3 ;\n")
+            (folder / "record.json").write_text(json.dumps({"stage": "build"}))
+            (folder / "ncu.json").write_text(json.dumps({"stage": "profile", "tool": "ncu"}))
+            (folder / f"{variant}.ncu-rep").write_bytes(b"\0" * 1000)
+        (self.root / "figures").mkdir()
+        (self.root / "figures" / "ladder.svg").write_text("<svg/>")
+        return self
+
+    def log(self, campaign: dict[str, Any] = CAMPAIGN) -> track.TrackingResult:
+        variants = [path.name for path in (self.root / "files").iterdir()]
+        files = {("sgemm", v): [*(self.root / "files" / v).iterdir(), Path("gone.log")] for v in variants}
+        figures = {"sgemm": [self.root / "figures" / "ladder.svg"]}
+        return track.log_campaign(self.tables, campaign, track.Attachments(files, figures), self.uri)
+
+    def changes(self, result: track.TrackingResult) -> dict[str, str]:
+        """What happened to the runs that are not as they were, by variant."""
+        runs = {v: run for family in result.experiments for v, run in family.runs.items()}
+        return {variant: run.change for variant, run in runs.items() if run.change != "unchanged"}
+
+    @property
+    def client(self) -> Any:
+        import mlflow  # here, and not while tests are collected: then its telemetry would be on
+
+        return mlflow.MlflowClient(self.uri)
+
+    def experiment(self, family: str = "sgemm") -> Any:
+        return self.client.get_experiment_by_name(f"warplog/{family}")
+
+    def stored(self, family: str = "sgemm", deleted_too: bool = False) -> list[Any]:
+        from mlflow.entities import ViewType
+
+        kind = ViewType.ALL if deleted_too else ViewType.ACTIVE_ONLY
+        return list(self.client.search_runs([self.experiment(family).experiment_id], "", kind, 1000))
+
+    def run(self, variant: str, family: str = "sgemm") -> Any:
+        (found,) = (r for r in self.stored(family) if r.data.params["variant"] == variant)
+        return found
+
+    def points(self, variant: str, family: str = "sgemm") -> dict[tuple[str, int], float]:
+        run = self.run(variant, family)
+        history = [m for n in run.data.metrics for m in self.client.get_metric_history(run.info.run_id, n)]
+        found = {(m.key, m.step): m.value for m in history}
+        assert len(found) == len(history), "a metric has two values at one step"
+        return found
+
+    def files(self, variant: str) -> list[str]:
+        run_id = self.run(variant).info.run_id
+        folders = [entry.path for entry in self.client.list_artifacts(run_id)]
+        return sorted(entry.path for f in folders for entry in self.client.list_artifacts(run_id, f))
+
+    def edit(self, table: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+        path = self.tables / f"{table}.parquet"
+        change(pd.read_parquet(path)).to_parquet(path)
+
+
+def logged(root: Path) -> Project:
+    """A project whose tables have been logged once."""
+    project = Project(root).make()
+    result = project.log()
+    assert {run.change for family in result.experiments for run in family.runs.values()} == {"created"}
+    return project
+
+
+def moved(project: Project, root: Path) -> Project:
+    """A copy of a logged project in another place."""
+    from mlflow.tracking._tracking_service import utils
+
+    # Runs of the copy have the same ids, and MLflow remembers within a process where a run's files lie.
+    utils._artifact_repos_cache.clear()
+    shutil.copytree(project.root, root)
+    return Project(root)
