@@ -40,6 +40,8 @@ def test_throttled_samples_are_discarded_but_never_all() -> None:
     fast, slow = ColdSample(1.0, 1900.0, True), ColdSample(2.0, 900.0, True)
     kept, discarded = unthrottled([fast] * 5 + [slow] * 2, default_mhz=1980)
     assert (kept, discarded) == ([fast] * 5, 2)
+    kept, discarded = unthrottled([fast] * 11 + [slow] * 189, default_mhz=1980)
+    assert (len(kept), discarded) == (200, 189), "a power limit is no stray"
     kept, discarded = unthrottled([slow] * 5, default_mhz=1980)
     assert (len(kept), discarded) == (5, 5)
     unknown = ColdSample(1.0, 0.0, True)

@@ -93,11 +93,13 @@ def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
 def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
     """The samples at 75 % of the default clock or above, and how many were below it.
 
-    Where fewer than LEAST_SAMPLES remain, all are kept: data that is tagged serves better than none.
+    Only strays are discarded, a third of the samples at most. Where more are below, the board is held back by its
+    power limit, and to keep the others would show what the kernel does not sustain: all are kept, and told of.
     """
     kept = [s for s in samples if s.sm_mhz == 0 or s.sm_mhz >= THROTTLED_BELOW * default_mhz]
     discarded = len(samples) - len(kept)
-    return (kept, discarded) if len(kept) >= LEAST_SAMPLES else (list(samples), discarded)
+    strays = len(kept) >= LEAST_SAMPLES and discarded <= len(samples) // 3
+    return (kept, discarded) if strays else (list(samples), discarded)
 
 
 class Timer:
