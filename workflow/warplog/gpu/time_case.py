@@ -1,6 +1,7 @@
 """Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from warplog.clocks import Sampler
@@ -39,7 +40,8 @@ def time_case(
     traced_s = problem.family.measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
-    warm, batch = _warm_up(launcher, timer, problem, settings, default_mhz)
+    warm, batch, held_back = _warm_up(launcher, timer, problem, settings, default_mhz)
+    rule = replace(rule, to_the_end=held_back)  # the clock goes on moving: a few samples alike say little
     with Sampler() as sampler:
         samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
@@ -65,14 +67,15 @@ def time_case(
 
 def _warm_up(
     launcher: Launcher, timer: Timer, problem: Problem, settings: dict[str, Any], default_mhz: float
-) -> tuple[WarmUp, int]:
-    """Warms up, for longer where the clock is held back; also the number of cold samples in a batch."""
+) -> tuple[WarmUp, int, bool]:
+    """Warms up, for longer where the clock is held back; the cold samples in a batch, and whether it is."""
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     batch = cold_batch(warm.fastest_us)
     first = timer.cold(launcher, problem.arguments, batch)
-    if settings["settle_ms"] and is_held_back(first, default_mhz):
+    held_back = is_held_back(first, default_mhz)
+    if settings["settle_ms"] and held_back:
         timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
-    return warm, batch
+    return warm, batch, held_back
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:

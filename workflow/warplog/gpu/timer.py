@@ -51,6 +51,7 @@ class StopRule:
     max_samples: int
     max_seconds: float
     rel_spread: float
+    to_the_end: bool = False  # as many samples as the limits allow, however alike they are
 
 
 def sample_until(
@@ -70,7 +71,7 @@ def sample_until(
             break
         samples += collect(min(batch, rule.max_samples - len(samples)))
         spreads.append(summarise([s.event_us for s in samples]).rel_spread)
-        if len(samples) < rule.min_samples:
+        if len(samples) < rule.min_samples or rule.to_the_end:
             continue
         if spreads[-1] < rule.rel_spread:
             break
