@@ -29,12 +29,14 @@ class FakeTimer:
         self.blocking = blocking
         self.hot_plan = (0, 0)
         self.warmed: list[tuple[int, float]] = []
+        self.launched = 0
 
     def warm_up(self, _launcher: object, _arguments: object, launches: int, milliseconds: float) -> WarmUp:
         self.warmed.append((launches, milliseconds))
         return WarmUp(3, 5000.0, LAUNCH_US)
 
     def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
+        self.launched += count
         return [ColdSample(LAUNCH_US + 1, 1900.0, self.blocking)] * count
 
     def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
@@ -95,6 +97,11 @@ def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
     assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"
     _, unwanted = timed(Measuring(), default_mhz=1980.0, settle_ms=0)
     assert unwanted.warmed == [(3, 25)]
+
+
+def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
+    result, timer = timed(Measuring())
+    assert timer.launched == result["cold"]["samples"], "a launch may last seconds"
 
 
 def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:

@@ -131,9 +131,12 @@ def _one_worker(
     write_json(file, _task_json(task, journal, cases))
     journal.begin()
 
-    def overdue() -> bool:
+    def tell() -> None:
         for result in journal.read():
             say(result)
+
+    def overdue() -> bool:
+        tell()
         quiet_s = time.monotonic() - journal.last_note
         if journal.waiting:
             journal.say_waiting(quiet_s)
@@ -146,8 +149,7 @@ def _one_worker(
     try:
         completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
     finally:
-        for result in journal.read():
-            say(result)
+        tell()
         journal.end()
         end_process(journal.pid, str(file))
 
@@ -156,8 +158,7 @@ def _one_worker(
         return
     if journal.running is not None and completed.returncode != BROKEN:
         note(journal.path, {"result": _post_mortem(journal.running, completed, timeout_s)})
-        for noted in journal.read():
-            say(noted)
+        tell()
     elif not any(completed.ok or result["status"] == "crashed" for result in finished_now):
         # Else the worker ended itself after a device error, and the next one goes on.
         how = explain_exit(completed)

@@ -11,7 +11,6 @@ from warplog.gpu.timer import (
     ColdSample,
     StopRule,
     Timer,
-    WarmUp,
     cold_batch,
     hot_plan,
     is_held_back,
@@ -40,10 +39,9 @@ def time_case(
     traced_s = problem.family.measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
-    warm, batch, held_back = _warm_up(launcher, timer, problem, settings, default_mhz)
-    rule = replace(rule, to_the_end=held_back)  # the clock goes on moving: a few samples alike say little
+    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     with Sampler() as sampler:
-        samples = sample_until(lambda n: timer.cold(launcher, problem.arguments, n), rule, batch)
+        samples = _samples(launcher, timer, problem, rule, cold_batch(warm.fastest_us), settings, default_mhz)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
         launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
         hot = (
@@ -65,17 +63,27 @@ def time_case(
     }
 
 
-def _warm_up(
-    launcher: Launcher, timer: Timer, problem: Problem, settings: dict[str, Any], default_mhz: float
-) -> tuple[WarmUp, int, bool]:
-    """Warms up, for longer where the clock is held back; the cold samples in a batch, and whether it is."""
-    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
-    batch = cold_batch(warm.fastest_us)
-    first = timer.cold(launcher, problem.arguments, batch)
-    held_back = is_held_back(first, default_mhz)
-    if settings["settle_ms"] and held_back:
-        timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
-    return warm, batch, held_back
+def _samples(
+    launcher: Launcher,
+    timer: Timer,
+    problem: Problem,
+    rule: StopRule,
+    batch: int,
+    settings: dict[str, Any],
+    default_mhz: float,
+) -> list[ColdSample]:
+    """The cold samples. Where the clock is held back it gets time to settle, and sampling goes on to the limits."""
+
+    def collect(count: int) -> list[ColdSample]:
+        return timer.cold(launcher, problem.arguments, count)
+
+    unused = [collect(min(batch, rule.max_samples))]
+    if is_held_back(unused[0], default_mhz):
+        unused.clear()
+        rule = replace(rule, to_the_end=True)  # the clock goes on moving: a few samples alike say little
+        if settings["settle_ms"]:
+            timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
+    return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
