@@ -7,12 +7,18 @@ import pytest
 from warplog import build, toolchain
 
 
-def builder(family, tmp_path_factory, names=None):
-    """build_all(arch): folder and record of every variant, or of those named; skipped without the tools."""
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
+def compilers():
+    """nvcc and cuobjdump; the test is skipped where one is missing."""
+    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
+    for tool in tools:
         if not tool.ok:
             pytest.skip(f"{tool.name}: {tool.remedy}")
+    return tools
+
+
+def builder(family, tmp_path_factory, names=None):
+    """build_all(arch): folder and record of every variant, or of those named; skipped without the tools."""
+    nvcc, cuobjdump = compilers()
 
     def all_of(arch):
         root = tmp_path_factory.mktemp(arch)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from warplog import build, catalog, toolchain
+from sass_builds import compilers
+from warplog import build, catalog
 from warplog.parsers import sass
 from warplog.tuning_space import name_of
 
@@ -55,10 +56,7 @@ def test_every_setting_keeps_what_the_kernel_asserts() -> None:
 def test_settings_compile_without_warnings_or_spills_and_read_as_wide_as_they_can(
     arch: str, tmp_path: Path
 ) -> None:
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
 
     def one(values: tuple[int, ...]) -> None:
         setting = dict(zip(NAMES, values, strict=True))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog import best_of, build, catalog, cli, toolchain
+from sass_builds import compilers
+from warplog import best_of, build, catalog, cli
 from warplog.errors import WarplogError
 
 PROJECT = Path(__file__).parents[2]
@@ -79,10 +80,7 @@ def test_the_committed_table_is_that_of_the_recorded_campaign(tmp_path, monkeypa
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_a_table_of_many_variants_compiles(tmp_path, arch):
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     shutil.copytree(FAMILY.folder.parent, tmp_path / "kernels")
     family = catalog.load_family(tmp_path / "kernels" / "sgemm" / "family.yaml")
     header = family.folder / "best_of.cuh"

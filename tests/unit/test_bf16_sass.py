@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sass_builds import builder
-from warplog import build, catalog, toolchain
+from sass_builds import builder, compilers
+from warplog import build, catalog
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -158,10 +158,7 @@ def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
     ],
 )
 def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, tmp_path):
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     variant = FAMILY.variant(name)
     assert setting in variant.tune.settings()
     chosen = replace(variant, parameters=variant.tune.parameters(setting))

@@ -12,7 +12,8 @@ from benchmarks import compare_timers
 from benchmarks.timer_table import COLUMNS, TIMERS, Timing, as_csv, as_markdown, make_row
 
 import host_family
-from warplog import build, device, process, toolchain
+from sass_builds import compilers
+from warplog import build, device, process
 from warplog.catalog import load_family
 from warplog.parsers import sass
 from warplog.records import read_json, write_json
@@ -122,10 +123,7 @@ def test_reference_is_the_definition_and_a_copy_is_exact():
 
 @pytest.mark.nvcc
 def test_probe_kernels_compile_to_wide_accesses_without_spills(tmp_path):
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     for variant in FAMILY.variants:
         folder = tmp_path / variant.name
         record = build.build_variant(FAMILY, variant, "sm_90", nvcc, cuobjdump, folder)

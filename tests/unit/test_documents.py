@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warplog import build, catalog, cli, figure_data, figure_style, toolchain
+from sass_builds import compilers
+from warplog import build, catalog, cli, figure_data, figure_style
 
 PROJECT = Path(__file__).parents[2]
 TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
@@ -41,10 +42,7 @@ def test_links_lead_somewhere(document):
 
 @pytest.mark.nvcc
 def test_the_variant_of_the_readme_is_accepted_and_compiles(tmp_path):
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     folder = shutil.copytree(PROJECT / "kernels", tmp_path / "kernels") / "sgemm"
     (folder / "mine.cu").write_text(block("README.md", "c++", "launch("))
     listed = (folder / "family.yaml").read_text()

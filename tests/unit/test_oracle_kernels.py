@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sass_builds import compilers
 from warplog import build, catalog, occupancy, toolchain
 from warplog.parsers import sass
 
@@ -37,10 +38,7 @@ LOOPS = {
 @pytest.fixture(scope="module")
 def build_one(tmp_path_factory):
     """build_one(family, arch): the folder and the kernels by their bare name (with template parameters)."""
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     done = {}
 
     def one(family, arch):

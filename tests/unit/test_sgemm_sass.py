@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sass_builds import builder
-from warplog import build, catalog, toolchain
+from sass_builds import builder, compilers
+from warplog import build, catalog
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -164,10 +164,7 @@ def test_other_banks_take_the_same_accesses(builds, name):
     ],
 )
 def test_a_layout_with_bank_conflicts_does_not_compile(tmp_path, name, right, wrong):
-    nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in (nvcc, cuobjdump):
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+    nvcc, cuobjdump = compilers()
     shutil.copytree(KERNELS / "sgemm", tmp_path / "sgemm")
     source = tmp_path / "sgemm" / f"{name}.cu"
     assert right in source.read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from script_modules import script
 from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
-from tracked_project import Project, logged, moved
+from tracked_project import Project, moved
 from warplog.mlflow_points import metric_path
 
 COLUMNS = {
@@ -24,12 +24,6 @@ COLUMNS = {
     "power_w": ("device/power_w", 1),
     "max_error_over_tolerance": ("check/max_error_over_tolerance", 1),
 }
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A logged project that no test changes; its path has characters that a URI would escape."""
-    return logged(tmp_path_factory.mktemp("a project") / "first")
 
 
 @pytest.fixture

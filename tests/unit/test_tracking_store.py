@@ -11,16 +11,10 @@ import pandas as pd
 import pytest
 
 from track_tables import CAMPAIGN, LADDER, write_tables
-from tracked_project import Project, logged, moved
+from tracked_project import Project, moved
 from warplog import track
 from warplog.errors import WarplogError
 from warplog.mlflow_connection import tracking_uri
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A logged project that no test changes; its path has characters that a URI would escape."""
-    return logged(tmp_path_factory.mktemp("a project") / "first")
 
 
 @pytest.fixture

@@ -16,16 +16,6 @@ from warplog.worklog.html import html
 from worklog_pages import CAMPAIGN, CAPTIONS, CLAIM, FAMILY, PICTURES, RECORDED, Page, hot_line, rung, told
 
 
-@pytest.fixture(scope="module")
-def recorded():
-    return figure_data.load(RECORDED / "tables", "sgemm")
-
-
-@pytest.fixture(scope="module")
-def page(recorded):
-    return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
-
-
 def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, recorded, tmp_path):
     order = list(recorded.variants.sort_values("order")["variant"])
     assert [one.name for one in page.rungs] == order

@@ -7,34 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from warplog import figure_data, worklog
+from warplog import worklog
 from warplog.tabular import Table
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
 from warplog.worklog.page import Summary
 from worklog_pages import (
-    CAMPAIGN,
-    CAPTIONS,
     CLAIM,
     FAMILY,
     HOSTILE,
-    PICTURES,
-    RECORDED,
     SAFE,
     Page,
     hot_line,
     told,
 )
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    return figure_data.load(RECORDED / "tables", "sgemm")
-
-
-@pytest.fixture(scope="module")
-def page(recorded):
-    return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,29 @@
+"""What several unit tests look at and none changes, made once a process."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """A logged project (tracked_project.py); its path has characters that a URI would escape."""
+    from tracked_project import logged
+
+    return logged(tmp_path_factory.mktemp("a project") / "first")
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """The recorded campaign's tables of sgemm, as figures and pages read them."""
+    from warplog import figure_data
+    from worklog_pages import RECORDED
+
+    return figure_data.load(RECORDED / "tables", "sgemm")
+
+
+@pytest.fixture(scope="session")
+def page(recorded):
+    """The worklog of the recorded campaign."""
+    from warplog import worklog
+    from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, PICTURES
+
+    return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
