@@ -6,11 +6,9 @@
 //              instructions, and four independent loads in flight a thread. The tile is kept in groups of four floats:
 //              group g of the transposed row r lies at g ^ (r / 4). A store by a quarter of a warp goes to eight rows
 //              with r / 4 = 0..7 and one g, hence to eight different groups of four banks; a read goes along one row.
-//              Blocks start row by row of tiles, so that those of one moment read long rows and write 2 KiB here and
-//              there in all rows of the result. With GROUP > 1 they go down that many rows before the next column.
 // Expected     At or above the padded tile; fewer instructions by a factor of about four.
 // Cost         16 KiB of shared memory a block; sectors need lanes in eights, so that a row of 64 is half a warp.
-// Constraints  Any M, N >= 1, M (with groups N) up to 65535 * TILE. Wide accesses need rows that start on 16 bytes: M and N multiples
+// Constraints  Any M, N >= 1, M up to 65535 * TILE. Wide accesses need rows that start on 16 bytes: M and N multiples
 //              of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies float by
 //              float.
 // Source       G. Ruetsch and P. Micikevicius, Optimizing matrix transpose in CUDA, NVIDIA 2009; wide accesses added.
@@ -22,7 +20,6 @@
 constexpr int GROUPS = TILE / 4;  // of four floats in a row of the tile
 
 static_assert(THREADS == GROUPS * GROUPS, "one thread a patch of 4x4");
-static_assert(GROUP >= 1, "rows of tiles that are gone down together");
 static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes eight groups at least");
 
 // The first `count` of four neighbouring floats; WIDE: count is at least 4, or nothing is read.
@@ -57,9 +54,7 @@ __global__ void __launch_bounds__(THREADS)
     transpose_vectorized(const float* __restrict__ in, float* __restrict__ out, int M, int N) {
     __shared__ float4 tile[TILE][GROUPS];  // transposed: a row holds a column of `in`
 
-    const int tile_row = GROUP > 1 ? blockIdx.z * GROUP + blockIdx.x : blockIdx.y;
-    const int tile_column = GROUP > 1 ? blockIdx.y : blockIdx.x;
-    const int block_row = tile_row * TILE, block_col = tile_column * TILE;
+    const int block_row = blockIdx.y * TILE, block_col = blockIdx.x * TILE;
     const int group = threadIdx.x % GROUPS, patch = threadIdx.x / GROUPS;
 
     // Patch rows 4 * patch .. + 3, columns 4 * group .. + 3 of the tile of `in`.
@@ -88,9 +83,7 @@ __global__ void __launch_bounds__(THREADS)
 static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* in, float* out, int M, int N, cudaStream_t stream) {
-    const int rows = (M - 1) / TILE + 1, columns = (N - 1) / TILE + 1;
-    // Blocks start along x first, then y, then z; a last group that is short of rows has blocks without work.
-    const dim3 grid = GROUP > 1 ? dim3(GROUP, columns, (rows - 1) / GROUP + 1) : dim3(columns, rows);
+    const dim3 grid((N - 1) / TILE + 1, (M - 1) / TILE + 1);
     if (M % 4 == 0 && N % 4 == 0 && on_16_bytes(in) && on_16_bytes(out))
         transpose_vectorized<true><<<grid, THREADS, 0, stream>>>(in, out, M, N);
     else
