@@ -16,11 +16,20 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
 #include "lookback.cuh"
 #include "tile.cuh"
-#include "workspace.cuh"
+
+// The sum of all tiles before `tile`, which is not the first; by a whole warp, known to lane 0.
+__device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
+    float prefix = 0.0f;  // this lane's share
+    unsigned ends = 0;
+    for (int other = static_cast<int>(tile) - 1 - threadIdx.x % 32; !ends; other -= 32) {
+        float share;
+        ends = find_prefix(wait_for(published, other), &share);
+        prefix += share;
+    }
+    return warp_sum(prefix);
+}
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -39,7 +48,7 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (threadIdx.x < 32) {
         if (threadIdx.x == 0) published[tile] = pack(tile > 0 ? SUM : PREFIX, total);
-        const float prefix = tile > 0 ? look_back<1>(published, tile) : 0.0f;
+        const float prefix = tile > 0 ? look_back(published, tile) : 0.0f;
         if (threadIdx.x == 0) {
             if (tile > 0) published[tile] = pack(PREFIX, prefix + total);
             start = prefix;
@@ -49,18 +58,6 @@ __global__ void __launch_bounds__(BLOCK)
     store_tile<ALIGNED>(out, tile, n, start + before, quad);
 }
 
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
-
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    const int tiles = (n - 1) / int(TILE) + 1;
-    void* memory = nullptr;
-    const cudaError_t error = workspace((tiles + size_t{1}) * sizeof(Word), &memory);
-    if (error != cudaSuccess) return error;
-    Word* words = static_cast<Word*>(memory);
-    clear<<<tiles / BLOCK + 1, BLOCK, 0, stream>>>(words, tiles + 1);
-    if (on_16_bytes(x) && on_16_bytes(out))
-        scan_lookback<true><<<tiles, BLOCK, 0, stream>>>(x, out, words, n);
-    else
-        scan_lookback<false><<<tiles, BLOCK, 0, stream>>>(x, out, words, n);
-    return cudaGetLastError();
+    return launch_in_one_pass(scan_lookback<true>, scan_lookback<false>, x, out, n, stream);
 }

@@ -3,6 +3,11 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
+#include "tile.cuh"
+#include "workspace.cuh"
+
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
 
 using Word = unsigned long long;  // what a tile has published: a flag above, a number below
@@ -19,30 +24,41 @@ __global__ void clear(Word* words, unsigned count) {
     if (i < count) words[i] = 0;
 }
 
-// The sum of all tiles before `tile`, which is not the first; by a whole warp, known to lane 0. A lane has Words loads
-// under way, so that one trip to L2 looks 32 * Words tiles back.
-template <int Words>
-__device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
-    const int lane = threadIdx.x % 32;
-    float prefix = 0.0f;  // this lane's share
-    unsigned ends = 0;    // the lanes that have found a PREFIX
-    for (int nearest = static_cast<int>(tile) - 1 - lane; !ends; nearest -= 32 * Words) {
-        Word word[Words];
+// What tile `other` has published; waits until it has. Before the first tile there is nothing. By a whole warp.
+__device__ __forceinline__ Word wait_for(const volatile Word* published, int other) {
+    Word word = published[max(other, 0)];
+    if (other < 0) word = pack(PREFIX, 0.0f);
+    while (__any_sync(~0u, word >> 32 == NOTHING))
+        if (word >> 32 == NOTHING) word = published[other];
+    return word;
+}
+
+// The lanes of a warp that have found a PREFIX; `share` becomes what this lane adds: its number, unless a PREFIX is nearer.
+__device__ __forceinline__ unsigned find_prefix(Word word, float* share) {
+    const unsigned ends = __ballot_sync(~0u, word >> 32 == PREFIX);
+    const int last = ends ? __ffs(ends) - 1 : 31;  // the lane with the nearest PREFIX
+    *share = static_cast<int>(threadIdx.x % 32) <= last ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f;
+    return ends;
+}
+
+// The sum over a warp, in its lane 0.
+__device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
-        for (int w = 0; w < Words; ++w) word[w] = published[max(nearest - 32 * w, 0)];
-#pragma unroll
-        for (int w = 0; w < Words; ++w) {
-            const int other = nearest - 32 * w;
-            if (ends) break;
-            if (other < 0) word[w] = pack(PREFIX, 0.0f);  // before the first tile there is nothing
-            while (__any_sync(~0u, word[w] >> 32 == NOTHING))
-                if (word[w] >> 32 == NOTHING) word[w] = published[other];
-            ends = __ballot_sync(~0u, word[w] >> 32 == PREFIX);
-            const int last = ends ? __ffs(ends) - 1 : 31;  // the lane with the nearest PREFIX
-            if (lane <= last) prefix += __uint_as_float(static_cast<unsigned>(word[w]));
-        }
-    }
-#pragma unroll
-    for (int s = 16; s > 0; s /= 2) prefix += __shfl_down_sync(~0u, prefix, s);
-    return prefix;
+    for (int s = 16; s > 0; s /= 2) value += __shfl_down_sync(~0u, value, s);
+    return value;
+}
+
+using Scan = void (*)(const float*, float*, Word*, unsigned);
+
+// Clears the flags and launches a scan in one pass: `aligned` where both arrays start on 16 bytes, else `any`.
+static cudaError_t launch_in_one_pass(Scan aligned, Scan any, const float* x, float* out, int n, cudaStream_t stream) {
+    const int tiles = (n - 1) / int(TILE) + 1;
+    void* memory = nullptr;
+    const cudaError_t error = workspace((tiles + size_t{1}) * sizeof(Word), &memory);
+    if (error != cudaSuccess) return error;
+    Word* words = static_cast<Word*>(memory);
+    const bool on_16_bytes = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
+    clear<<<tiles / BLOCK + 1, BLOCK, 0, stream>>>(words, tiles + 1);
+    (on_16_bytes ? aligned : any)<<<tiles, BLOCK, 0, stream>>>(x, out, words, n);
+    return cudaGetLastError();
 }

@@ -1,0 +1,61 @@
+// What a thread adds up with loads of 16 bytes, several of them under way, and how many blocks do that at once. See float4.cu.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+static_assert(LOADS >= 2, "several loads under way");
+
+__device__ __forceinline__ void add(float4& sum, float4 quad) {
+    sum.x += quad.x;
+    sum.y += quad.y;
+    sum.z += quad.z;
+    sum.w += quad.w;
+}
+
+// What this thread adds up of the first 4 * quads elements of x, which starts on 16 bytes.
+__device__ __forceinline__ float sum_quads(const float* __restrict__ x, unsigned quads, unsigned thread,
+                                           unsigned threads) {
+    const float4* wide = reinterpret_cast<const float4*>(x);
+    float4 sum[LOADS] = {};
+    unsigned i = thread;
+    for (; i + (LOADS - 1) * threads < quads; i += LOADS * threads) {
+        float4 quad[LOADS];
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j) quad[j] = wide[i + j * threads];
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j) add(sum[j], quad[j]);
+    }
+    float4 rest[LOADS - 1] = {};  // what is left of a step, under way together as well
+#pragma unroll
+    for (int j = 0; j < LOADS - 1; ++j)
+        if (i + j * threads < quads) rest[j] = wide[i + j * threads];
+#pragma unroll
+    for (int j = 0; j < LOADS - 1; ++j) add(sum[j], rest[j]);
+    float total = 0.0f;
+#pragma unroll
+    for (int j = 0; j < LOADS; ++j) total += (sum[j].x + sum[j].y) + (sum[j].z + sum[j].w);
+    return total;
+}
+
+// What this thread adds up of x[0..n-1]. ALIGNED: x starts on 16 bytes.
+template <bool ALIGNED>
+__device__ __forceinline__ float thread_sum(const float* __restrict__ x, unsigned n) {
+    const unsigned thread = blockIdx.x * BLOCK + threadIdx.x, threads = gridDim.x * BLOCK;
+    float total = ALIGNED ? sum_quads(x, n / 4, thread, threads) : 0.0f;
+    const unsigned rest = ALIGNED ? n / 4 * 4 : 0;  // three elements at most follow, or all
+    for (unsigned i = rest + thread; i < n; i += threads) total += x[i];
+    return total;
+}
+
+// Blocks of `kernel` that the current GPU holds at once: its registers may allow fewer than its threads do.
+template <typename Kernel>
+static cudaError_t resident_blocks(Kernel kernel, int* blocks) {
+    int device = 0, sms = 0, per_sm = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, BLOCK, 0);
+    *blocks = sms * std::max(1, per_sm);
+    return error;
+}
