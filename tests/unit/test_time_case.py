@@ -83,6 +83,8 @@ def test_cases_that_no_profiler_captures_have_a_hot_time_where_the_policy_says_s
     assert plain["cold"]["samples"] >= 10
     wanted, _ = timed(Measuring(), case="1000", hot_cases="all")
     assert wanted["hot"]["median_us"] == LAUNCH_US
+    named, _ = timed(Measuring(hot_cases=["1000"]), case="1000")
+    assert named["hot"]["median_us"] == LAUNCH_US
     long, _ = timed(Measuring(hot_seconds=0.5), case="1000")
     assert long["hot"]["median_us"] == LAUNCH_US
 

@@ -54,8 +54,8 @@ for family in plan.measured():
             update(family.records("time")),
         log:
             family.log("time"),
-        # All cores: nothing else runs beside the clock.
-        threads: workflow.cores
+        # All cores but one, on which the next job may start: nothing that computes runs beside the clock.
+        threads: max(1, workflow.cores - 1)
         resources:
             gpu=1,
         params:

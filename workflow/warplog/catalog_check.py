@@ -45,6 +45,7 @@ def _check_names(family: "Family") -> None:
     for key, wanted, known in (
         ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
         ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
+        ("measuring.hot_cases", family.measuring.hot_cases, list(family.cases)),
         ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
         ("baseline", (family.baseline,) if family.baseline else (), names),
         ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),

@@ -34,11 +34,13 @@ class Measuring:
         hot_seconds: least length of the hot run, whose clock and power are kept over time; None: the campaign's
             length, and no more than medians.
         profilers: those that see something of a launch.
+        hot_cases: cases that have a hot time beside those that the profilers capture.
     """
 
     timing: str = "stream"
     hot_seconds: float | None = None
     profilers: Sequence[str] = ("ncu", "nsys")
+    hot_cases: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

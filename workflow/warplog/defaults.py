@@ -22,7 +22,7 @@ DEFAULTS: Mapping[str, Any] = {
     "time": {
         "min_samples": 10,
         "max_samples": 200,
-        "max_seconds": 1.0,
+        "max_seconds": 0.6,
         "rel_spread": 0.005,
         "warmup_launches": 3,
         "warmup_ms": 25,

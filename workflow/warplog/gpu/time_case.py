@@ -87,9 +87,10 @@ def _samples(
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
-    """Whether the hot time is taken too: always in a long run, else as the policy's `hot_cases` says."""
-    captured = problem.case.name in problem.family.profile_cases
-    return bool(problem.family.measuring.hot_seconds) or captured or settings["hot_cases"] == "all"
+    """Whether the hot time is taken too: always in a long run, else as the family and the policy's `hot_cases` say."""
+    measuring = problem.family.measuring
+    wanted = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
+    return bool(measuring.hot_seconds) or wanted or settings["hot_cases"] == "all"
 
 
 def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
