@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Judges the judge, on a GPU (under 3 minutes of it): sgemm and planted slowdowns against themselves, then each planted
+# Judges the judge, on a GPU (4 minutes): reduction and planted slowdowns against themselves, then each planted
 # variant against its parent. Expected: no FASTER or SLOWER in the first; in the second steps_plus_2_percent SLOWER,
 # steps_minus_2_percent FASTER, steps_again and steps_plus_0_2_percent neither. 0 if it came so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 folders='kernel_folders=["tests/benchmarks/kernels"]'
-uv run snakemake --cores 8 aa --config "$folders" families=sgemm,planted cases=1024,2048,4096,16384,65536 \
+uv run snakemake --cores 8 aa --config "$folders" families=reduction,planted \
     'aa={"rounds": 3}'
 cat results/aa/summary.md
 

@@ -16,8 +16,9 @@ for family in plan.measured():
             update(family.records("sanitize")),
         log:
             family.log("sanitize"),
+        # All of it: two sanitizers side by side, one of which waits for the GPU, have been seen to hang.
         resources:
-            gpu=1,
+            gpu=2,
         params:
             **family.job(),
             contract=family.check_contract(),
