@@ -13,7 +13,8 @@ namespace bulk {
 // `barrier` sees the bytes arrive; it must have been told to expect them.
 __device__ __forceinline__ void load(void* to, const void* from, int bytes, uint64_t* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(barrier))
+                 ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes),
+                 "r"(shared_address(barrier))
                  : "memory");
 }
 

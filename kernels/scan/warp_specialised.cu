@@ -1,23 +1,23 @@
 // warp_specialised: loading, summing, looking back and scanning are the work of different warps, so none waits in line.
 //
-// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums, and till then its
-//              block loads nothing: one late load among a thousand tiles, and all behind it hold their registers. Here a
-//              block stays, and shared memory is a ring of tiles, 200 KiB an SM, through which the tiles pass in order:
+// Idea         A tile of `decoupled_lookback` ends when all before it have published their sums, till then its block loads
+//              nothing: one late load among a thousand tiles, and all behind it hold their registers. Here a block stays,
+//              and its shared memory is a ring of tiles, which pass through it in order:
 //                producer    takes a tile's number and has the copy engine fetch it, as soon as a stage is free
-//                summers     add it up as soon as it has come, publish the sum, and leave each lane what lies before it
-//                looker      adds the sums of all tiles in between to what it knew at this block's tile before: its start
-//                scanners    scan it in place, without a shuffle, each warp a segment; the copy engine brings that out
-//              A late load stops the scanners, but loads and sums go on until the ring is full. Each block adds up every
-//              sum itself, so no PREFIX is published and no tile waits for another's look-back: at 8 bytes a tile that
-//              is 9 MB from L2 an SM of 132, against 512 MiB for n. It adds them in a fixed order, whoever had the tile.
-//              A lane owns QUADS consecutive quads; QUADS is odd, so that eight lanes read eight different groups of
-//              four banks.
-// Expected     Near a copy's bandwidth, 4/3 of the parent: the loads under way are the ring, whatever the look-back does.
-// Cost         All of shared memory, two reads and a write of it more; small n have few large tiles, one an SM.
+//                summers     add it up when it has come, publish its sum, and leave each lane the sum before it
+//                looker      adds what was published since this block's tile before, and so knows where it starts
+//                scanners    scan it without a shuffle, turn it in its place, 16 bytes a lane, and write it
+//              A late load stops the scanners, but loads and sums go on until the ring is full. Each block adds up all
+//              sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements all
+//              SMs together read 8 MB from L2 for it. They add in a fixed order, whichever block had the tile.
+//              A lane owns QUADS consecutive quads, and QUADS is odd: eight lanes read all 32 banks.
+// Expected     Near a copy's bandwidth, 4/3 of the parent: the ring is under way, whatever the look-back does. A model
+//              with loads so late that they explain the parent has 128 us of memory at 2^26 elements; a copy 124.
+// Cost         All of shared memory, read three times and written twice; of a small n few SMs have a tile.
 // Constraints  sm_90, any n >= 1. The last tile, and all tiles of arrays that do not start on 16 bytes, are moved float
-//              by float by the producer and the scanners. Workspace as the parent. The bits of the result are the same
-//              in every run. A tile's number is taken when it has a stage, and a block's tiles leave in their order, so
-//              the first unfinished tile of all waits for nothing but its load: it always ends.
+//              by float. Workspace as the parent. The bits of the result are the same in every run. Numbers are taken
+//              when there is a stage, and a block's tiles leave in their order, so the first unfinished tile waits for
+//              nothing but its load: it always ends, however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.
 
@@ -30,9 +30,9 @@
 #include "mbarrier.cuh"
 #include "tile.cuh"
 
-constexpr int WARPS = BLOCK / 32;         // of the summers, and of the scanners
-constexpr int THREADS = 2 * BLOCK + 64;   // summers, scanners, producer, looker
-constexpr int TRIP = 8;                   // words a lane asks for at once; 256 tiles are more than lie between two of a block
+constexpr int WARPS = BLOCK / 32;        // of the summers, and of the scanners
+constexpr int THREADS = 2 * BLOCK + 64;  // summers, scanners, producer, looker
+constexpr int TRIP = 8;                  // words a lane asks for at once: 256 tiles, more than between two of a block
 
 static_assert(QUADS % 2 == 1, "an even stride of quads reads the same banks twice");
 static_assert(THREADS <= 1024, "a block has 1024 threads at most");
