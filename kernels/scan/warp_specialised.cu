@@ -1,6 +1,6 @@
 // warp_specialised: loading, summing, looking back and scanning are the work of different warps, so none waits in line.
 //
-// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums, and till then its
+// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums; till then its
 //              block loads nothing: one late load among a thousand, and all tiles behind it hold their registers. Here
 //              a block stays, and its shared memory is a ring of tiles, which pass through it in order:
 //                producer    takes a tile's number and has the copy engine fetch it, as soon as a stage is free
