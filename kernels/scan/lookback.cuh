@@ -48,17 +48,35 @@ __device__ __forceinline__ float warp_sum(float value) {
     return value;
 }
 
-using Scan = void (*)(const float*, float*, Word*, unsigned);
+// Internal to each shared object, as the workspace is.
+namespace {
 
-// Clears the flags and launches a scan in one pass: `aligned` where both arrays start on 16 bytes, else `any`.
-static cudaError_t launch_in_one_pass(Scan aligned, Scan any, const float* x, float* out, int n, cudaStream_t stream) {
-    const int tiles = (n - 1) / int(TILE) + 1;
+inline int tiles_of(int n) { return (n - 1) / int(TILE) + 1; }
+
+inline bool on_16_bytes(const float* x, const float* out) {
+    return (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
+}
+
+// The words of `tiles` tiles and their counter, cleared on the stream.
+inline cudaError_t cleared_words(int tiles, Word** words, cudaStream_t stream) {
     void* memory = nullptr;
     const cudaError_t error = workspace((tiles + size_t{1}) * sizeof(Word), &memory);
     if (error != cudaSuccess) return error;
-    Word* words = static_cast<Word*>(memory);
-    const bool on_16_bytes = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out)) % 16 == 0;
-    clear<<<tiles / BLOCK + 1, BLOCK, 0, stream>>>(words, tiles + 1);
-    (on_16_bytes ? aligned : any)<<<tiles, BLOCK, 0, stream>>>(x, out, words, n);
+    *words = static_cast<Word*>(memory);
+    clear<<<tiles / BLOCK + 1, BLOCK, 0, stream>>>(*words, tiles + 1);
     return cudaGetLastError();
 }
+
+using Scan = void (*)(const float*, float*, Word*, unsigned);
+
+// Clears the words and launches a scan in one pass: `aligned` where both arrays start on 16 bytes, else `any`.
+inline cudaError_t launch_in_one_pass(Scan aligned, Scan any, const float* x, float* out, int n, cudaStream_t stream) {
+    const int tiles = tiles_of(n);
+    Word* words = nullptr;
+    const cudaError_t error = cleared_words(tiles, &words, stream);
+    if (error != cudaSuccess) return error;
+    (on_16_bytes(x, out) ? aligned : any)<<<tiles, BLOCK, 0, stream>>>(x, out, words, n);
+    return cudaGetLastError();
+}
+
+}  // namespace
