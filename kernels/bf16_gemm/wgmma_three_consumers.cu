@@ -97,6 +97,8 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
 
     // Loads one more step, where there is one, once its stage has been given back.
     const auto load_next = [&] {
+        // Before who calls is known, nothing of `loader` is read: the compiler would let all threads read it.
+        asm volatile("" ::: "memory");
         if (!loader.walk.goes_on(strips)) return;
         TileRing ahead = ring;
         ahead.turn.stage = loader.stage, ahead.turn.parity = loader.parity;

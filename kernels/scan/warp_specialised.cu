@@ -14,10 +14,10 @@
 // Expected     Near a copy's bandwidth, 4/3 of the parent: the ring is under way, whatever the look-back does. A model
 //              with loads so late that they explain the parent has 128 us of memory at 2^26 elements; a copy 124.
 // Cost         All of shared memory, read three times and written twice; of a small n few SMs have a tile.
-// Constraints  sm_90, any n >= 1. The last tile, and all tiles of arrays that do not start on 16 bytes, are moved float
-//              by float. Workspace as the parent. The bits of the result are the same in every run. Numbers are taken
-//              when there is a stage, and a block's tiles leave in their order, so the first unfinished tile waits for
-//              nothing but its load: it always ends, however many blocks the GPU holds.
+// Constraints  sm_90, any n >= 1. Arrays that do not start on 16 bytes are moved float by float. Workspace as the
+//              parent. The bits of the result are the same in every run. Numbers are taken when there is a stage, and a
+//              block's tiles leave in their order, so the first unfinished tile waits for nothing but its load: it
+//              always ends, however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.
 
@@ -60,7 +60,7 @@ struct Job {
     __device__ __forceinline__ bool whole(unsigned tile) const { return aligned && (tile + 1) * TILE <= n; }
 };
 
-// One warp.
+// One warp. What is no multiple of 16 bytes, or does not start on one, the lanes move themselves, float by float.
 __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
     const unsigned lane = threadIdx.x % 32;
     unsigned tile = 0;
@@ -69,20 +69,18 @@ __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
         mbarrier::wait(&ring.empty[turn.stage], turn.parity ^ 1);
         if (lane == 0) ring.tile[turn.stage] = tile = static_cast<unsigned>(atomicAdd(job.words, Word{1}));
         tile = __shfl_sync(~0u, tile, 0);
-        if (tile < job.tiles && job.whole(tile)) {
-            if (lane == 0) {
-                mbarrier::expect(full, TILE * sizeof(float));
-                bulk::load(ring.quads[turn.stage], job.x + tile * TILE, TILE * sizeof(float), full);
-            }
-            continue;
-        }
+        const float* from = job.x + tile * TILE;
         float* to = reinterpret_cast<float*>(ring.quads[turn.stage]);
-        const unsigned first = tile * TILE;
+        const unsigned count = tile < job.tiles ? min(TILE, job.n - tile * TILE) : 0;
+        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the copy engine brings
 #pragma unroll 8
-        for (unsigned i = lane; i < TILE && tile < job.tiles; i += 32)
-            to[i] = first + i < job.n ? job.x[first + i] : 0.0f;
-        __syncwarp();
-        if (lane == 0) mbarrier::arrive(full);
+        for (unsigned i = wide + lane; i < TILE && count > 0; i += 32) to[i] = i < count ? from[i] : 0.0f;
+        if (lane > 0) {
+            mbarrier::arrive(full);
+        } else {
+            mbarrier::expect(full, wide * sizeof(float));
+            if (wide > 0) bulk::load(to, from, wide * sizeof(float), full);
+        }
     }
 }
 
@@ -111,8 +109,7 @@ __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
         const float left = __shfl_up_sync(~0u, up_to, 1);
         ring.before[turn.stage][thread] = lane > 0 ? left : 0.0f;
         if (lane == 31) ring.sums[turn.stage][warp] = up_to;
-        __syncwarp();
-        if (lane == 0) mbarrier::arrive(&ring.summed[turn.stage]);
+        mbarrier::arrive(&ring.summed[turn.stage]);
         if (warp > 0) continue;
         mbarrier::wait(&ring.summed[turn.stage], turn.parity);
         const float total = warp_sum(lane < WARPS ? ring.sums[turn.stage][lane] : 0.0f);
@@ -159,14 +156,6 @@ __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
 // Writes a warp's segment of a tile, which it has scanned, and frees its place. One warp.
 __device__ __forceinline__ void bring_out(const float4* from, const Job& job, unsigned tile, uint64_t* empty) {
     const unsigned lane = threadIdx.x % 32, first = tile * TILE + threadIdx.x % BLOCK / 32 * SEGMENT;
-    if (BULK_STORES && job.whole(tile)) {
-        if (lane == 0) {
-            bulk::store(job.out + first, from, SEGMENT * sizeof(float));
-            bulk::wait_stores_read<0>();
-            mbarrier::arrive(empty);
-        }
-        return;
-    }
     float4 quad[QUADS];
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) quad[q] = from[q * 32 + lane];
@@ -203,7 +192,7 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
             up_to = quad[q].w += quad[q].z;
             quads[q] = quad[q];
         }
-        bulk::publish_writes();
+        bulk::publish_writes();  // the copy engine writes here next
         __syncwarp();
         bring_out(ring.quads[turn.stage] + warp * (SEGMENT / 4), job, tile, &ring.empty[turn.stage]);
     }
@@ -214,8 +203,8 @@ __global__ void __launch_bounds__(THREADS) scan_warp_specialised(const __grid_co
     Ring& ring = *reinterpret_cast<Ring*>(memory);
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            mbarrier::init(&ring.full[s], 1);
-            mbarrier::init(&ring.summed[s], WARPS);
+            mbarrier::init(&ring.full[s], 32);
+            mbarrier::init(&ring.summed[s], BLOCK);
             mbarrier::init(&ring.started[s], 1);
             mbarrier::init(&ring.empty[s], WARPS + 1);  // the scanners, and who publishes the sum
         }
