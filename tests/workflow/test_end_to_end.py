@@ -164,7 +164,7 @@ def test_lost_store_is_filled_again(place: Path) -> None:
     said = snakemake(place)
     assert (place / "results" / "mlflow.db").is_file()
     assert "log_mlflow" in said
-    assert "plot_figure" not in said
+    assert "draw_figure" not in said
 
 
 def test_edited_source_does_not_pass_for_the_recorded_one(place: Path) -> None:

@@ -79,7 +79,7 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
     assert {rule for rule, variant in found if not variant} == {
         *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
-        *("make_tables", "judge_claims", "plot_figure", "write_worklog", "log_mlflow", "all"),
+        *("make_tables", "judge_claims", "draw_figure", "write_worklog", "log_mlflow", "all"),
     }
 
 
@@ -136,8 +136,8 @@ def test_edited_figure_redraws_that_figure_only(place: Path) -> None:
     path = place / "workflow" / "scripts" / "figures" / "ladder.py"
     path.write_text(path.read_text() + "\n# edited\n")
     found = jobs(place)
-    assert found["plot_figure", ""] == 1
-    assert {rule for rule, _ in found} == {"plot_figure", "write_worklog", "log_mlflow", "all"}
+    assert found["draw_figure", ""] == 1
+    assert {rule for rule, _ in found} == {"draw_figure", "write_worklog", "log_mlflow", "all"}
 
 
 def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:
