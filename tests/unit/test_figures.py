@@ -291,9 +291,9 @@ def test_timeline_counts_gaps_and_keeps_streams_apart(good):
 def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix):
     write(sgemm(FAILED), tmp_path / "tables", suffix)
     for name in ("ladder", "warp_stalls") if suffix == "csv" else FIGURES:
-        first, second = ([tmp_path / f"{n}/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
-        PLOT.main(name, "sgemm", tmp_path / "tables", *first)
-        PLOT.main(name, "sgemm", tmp_path / "tables", *second)
+        first, second = ([tmp_path / f"{n}/sgemm/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
+        PLOT.main(name, tmp_path / "tables", first[:1])
+        PLOT.main(name, tmp_path / "tables", second[:1])
         assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
         assert first[0].read_bytes().startswith(b"\x89PNG")
         svg = first[1].read_text(encoding="utf-8")
@@ -316,15 +316,15 @@ def test_figures_do_not_change_matplotlib_for_others(good):
 
 def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
-    out = [tmp_path / f"x.{e}" for e in ("png", "svg", "csv")]
+    sgemm, vectors = ([tmp_path / family / "x.png"] for family in ("sgemm", "vector_add"))
     with pytest.raises(
         WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
     ):
-        PLOT.main("../secrets", "vector_add", tmp_path, *out)
+        PLOT.main("../secrets", tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table holds vector_add"):
-        PLOT.main("ladder", "sgemm", tmp_path, *out)
+        PLOT.main("ladder", tmp_path, sgemm)
     with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
-        PLOT.main("ladder", "vector_add", tmp_path / "elsewhere", *out)
+        PLOT.main("ladder", tmp_path / "elsewhere", vectors)
 
 
 def test_damaged_tables_are_refused_in_one_line(tmp_path):
