@@ -215,6 +215,15 @@ def test_throughput_breaks_the_line_where_a_size_failed(failed):
     assert "timeout" in texts(drawn("throughput_vs_size", failed))
 
 
+def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(good):
+    tables = sgemm({("naive", "16384"): "unsupported"})
+    figure = drawn("throughput_vs_size", tables)
+    assert "unsupported" not in texts(figure)
+    assert not [line for axes in figure.axes for line in axes.lines if line.get_marker() == "x" and len(line.get_xdata()) == 1]
+    assert "a line ends where its variant supports no larger size" in figure.get_supxlabel().replace("\n", " ")
+    assert "a line ends" not in drawn("throughput_vs_size", good).get_supxlabel().replace("\n", " ")
+
+
 def test_throughput_draws_one_kind_of_case_where_sizes_repeat(good):
     other = good.measurements[good.measurements["case"] != "256"]
     other = other.assign(case="skewed_" + other["case"])

@@ -210,5 +210,7 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert not counted & (drawn["transfer"] | drawn["overlap"])
     assert "timeline" in drawn["transfer"]
     assert "timeline" not in drawn["overlap"]
+    assert "bank_conflicts" not in drawn["vector_add"] | drawn["global_access"]
+    assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]
