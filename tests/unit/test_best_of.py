@@ -77,7 +77,9 @@ def test_the_committed_table_is_what_the_command_writes_but_for_close_calls(tmp_
     monkeypatch.chdir(tmp_path)
     assert cli.main(["best-of", "sgemm", str(TABLES)]) == 0
     fresh, kept = (branches((folder / "best_of.cuh").read_text()) for folder in (kernels, FAMILY.folder))
-    assert {arch: set(rows) for arch, rows in kept.items()} == {arch: set(rows) for arch, rows in fresh.items()}
+    assert {arch: set(rows) for arch, rows in kept.items()} == {
+        arch: set(rows) for arch, rows in fresh.items()
+    }
     rows = figure_data.load(TABLES, "sgemm").measurements.set_index(["variant", "case"])["median_us"]
     for arch, chosen in kept.items():
         for m, name in chosen.items():

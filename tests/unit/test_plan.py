@@ -137,9 +137,16 @@ def test_drafts_run_only_when_they_are_named(place: Path) -> None:
 
 def test_tune_means_every_variant_that_can_be_tuned_unless_some_are_named(place: Path) -> None:
     made = plan.make_plan(LIVE)
-    every = [f"results/tune/h200/{f}/{v.name}.png" for f in made.chosen for v in made.families[f].variants if v.tune]
+    every = [
+        f"results/tune/h200/{f}/{v.name}.png"
+        for f in made.chosen
+        for v in made.families[f].variants
+        if v.tune
+    ]
     assert made.tuned() == every
-    assert {"results/tune/h200/sgemm/autotuned.png", "results/tune/h200/scan/decoupled_lookback.png"} <= {*every}
+    assert {"results/tune/h200/sgemm/autotuned.png", "results/tune/h200/scan/decoupled_lookback.png"} <= {
+        *every
+    }
     assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
     assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
         "results/tune/h200/sgemm/autotuned.png"

@@ -182,7 +182,7 @@ def test_lost_store_is_filled_again(place: Path) -> None:
     said = snakemake(place)
     assert (place / "results" / "mlflow.db").is_file()
     assert "log_mlflow" in said
-    assert "draw_" not in said
+    assert "plot_figure" not in said
 
 
 @pytest.mark.nvcc

@@ -18,7 +18,9 @@ CAMPAIGN = read_json(next((ROOT / "campaign").glob("*.json")), "record")
 GPU = CAMPAIGN["gpu"]
 ALL = catalog.load([PROJECT / "kernels"])
 FAMILIES = {
-    name: family for name, family in tuned.with_winners(ALL, GPU).items() if not (family.draft or family.probes)
+    name: family
+    for name, family in tuned.with_winners(ALL, GPU).items()
+    if not (family.draft or family.probes)
 }
 VARIANTS = [v for family in FAMILIES.values() for v in family.variants if not v.draft]
 SGEMM = FAMILIES["sgemm"]
@@ -208,7 +210,9 @@ def test_parameters_in_the_tables_are_those_of_the_families_with_the_winners_of_
 def reports() -> list[tuple[Path, Path]]:
     """(ncu record, report) of every recorded session's variants, of all campaigns."""
     found = sorted((PROJECT / "results" / "recorded").glob("*/profile/*/*/*.ncu.json"))
-    named = ((path, path.with_name(read_json(path).get("report") or f"{path.name[:-9]}.ncu-rep")) for path in found)
+    named = (
+        (path, path.with_name(read_json(path).get("report") or f"{path.name[:-9]}.ncu-rep")) for path in found
+    )
     return [(path, report) for path, report in named if report.is_file()]
 
 

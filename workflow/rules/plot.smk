@@ -6,7 +6,7 @@ for figure, families in plan.families_of_figures().items():
 
     rule:
         name:
-            f"draw_{figure}"
+            f"plot_figure_{figure}"
         input:
             tables=expand(
                 "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
@@ -29,7 +29,7 @@ for figure, families in plan.families_of_figures().items():
         log:
             f"results/logs/plot/{figure}.log",
         script:
-            "../scripts/draw_figure.py"
+            "../scripts/plot_figure.py"
 
 
 rule figures:

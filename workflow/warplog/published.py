@@ -122,7 +122,9 @@ def put_into(document: Path, pages: str) -> None:
         raise WarplogError(f"{document}: cannot be read ({error}); name a text file") from error
     _, end, after = rest.partition(_END)
     if not end:
-        raise WarplogError(f"{document}: has no lines {_BEGIN.strip()} and {_END}; put them where the tables go")
+        raise WarplogError(
+            f"{document}: has no lines {_BEGIN.strip()} and {_END}; put them where the tables go"
+        )
     write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
 
 
