@@ -38,10 +38,10 @@ def test_baseline_always_runs(place: Path) -> None:
 
 
 def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 1024})
+    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
-    assert made.cases["sgemm"] == ("1024",)
-    assert made.of("sgemm").captured_cases()["naive"] == ["1024"]
+    assert made.cases["sgemm"] == ("4096",)
+    assert made.of("sgemm").captured_cases()["naive"] == ["4096"]
 
 
 def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
