@@ -70,6 +70,30 @@ def test_another_gpu_than_the_recorded_one_is_not_passed_over(place: Path, proje
         plan.make_plan({"gpu": "h300"})
 
 
+def test_a_recorded_build_serves_where_source_headers_and_parameters_are_the_same(
+    place: Path, project: Path
+) -> None:
+    for part in ("campaign", "build/sm_90/sgemm"):
+        shutil.copytree(project / "results/recorded/h200" / part, place / "results/recorded/h200" / part)
+    here = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
+    recorded = {f"results/recorded/h200/build/sm_90/sgemm/{v}/record.json" for v in ("naive", "cublas")}
+    assert recorded <= set(plan.make_plan(here).files("build"))
+    assert all("/recorded/" in path for path in plan.make_plan(here).files("build"))
+    assert not [path for path in plan.make_plan(here).compiled() if "/recorded/" in path]
+
+    def lost() -> set[str]:
+        return {Path(p).parent.name for p in plan.make_plan(here).files("build") if "/recorded/" not in p}
+
+    source = place / "kernels" / "sgemm" / "naive.cu"
+    source.write_text(source.read_text() + "// edited\n")
+    assert lost() == {"naive"}
+    header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
+    header.write_text(header.read_text() + "// edited\n")
+    assert lost() == {"naive", "bank_padded"}
+    shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
+    assert lost() == {"naive", "bank_padded", "autotuned"}
+
+
 @pytest.mark.parametrize("name", ["my project", "a&b", "it's", "$x"])
 def test_a_path_that_starts_no_job_is_refused_with_the_remedy(
     place: Path, monkeypatch: pytest.MonkeyPatch, name: str
