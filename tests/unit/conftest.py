@@ -13,7 +13,7 @@ def template(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def recorded():
-    """The recorded campaign's tables of sgemm, as figures and pages read them."""
+    """The first recorded campaign's tables of sgemm, as figures and pages read them."""
     from warplog import figure_data
     from worklog_pages import RECORDED
 
@@ -22,7 +22,7 @@ def recorded():
 
 @pytest.fixture(scope="session")
 def page(recorded):
-    """The worklog of the recorded campaign."""
+    """The worklog of the first recorded campaign."""
     from warplog import worklog
     from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, PICTURES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200"
+RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first"
 DRIFT = 0.002
 
 

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from sass_builds import compilers
-from warplog import best_of, build, catalog, cli
+from warplog import best_of, build, catalog, cli, figure_data, tuned
+from warplog.defaults import DEFAULTS
 from warplog.errors import WarplogError
 
 PROJECT = Path(__file__).parents[2]
-TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
+TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
 FAMILY = catalog.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
 # Least architecture and time in us at 256, 1024 and 4096.
 TIMES = {
@@ -67,14 +68,31 @@ def test_without_a_time_there_is_no_table():
         best_of.text(FAMILY, measurements({"cublas": (1, 1, 1)}), 132)
 
 
-def test_the_committed_table_is_that_of_the_recorded_campaign(tmp_path, monkeypatch):
+def test_the_committed_table_is_what_the_command_writes_but_for_close_calls(tmp_path, monkeypatch):
+    """A campaign has the table of the one before it: where two variants are alike, the other one may win next."""
     kernels = tmp_path / "kernels" / "sgemm"
     shutil.copytree(FAMILY.folder, kernels)
     (tmp_path / "Snakefile").touch()
     (kernels / "best_of.cuh").unlink()
     monkeypatch.chdir(tmp_path)
     assert cli.main(["best-of", "sgemm", str(TABLES)]) == 0
-    assert (kernels / "best_of.cuh").read_text() == (FAMILY.folder / "best_of.cuh").read_text()
+    fresh, kept = (branches((folder / "best_of.cuh").read_text()) for folder in (kernels, FAMILY.folder))
+    assert {arch: set(rows) for arch, rows in kept.items()} == {
+        arch: set(rows) for arch, rows in fresh.items()
+    }
+    rows = figure_data.load(TABLES, "sgemm").measurements.set_index(["variant", "case"])["median_us"]
+    for arch, chosen in kept.items():
+        for m, name in chosen.items():
+            assert rows[name, str(m)] <= 1.03 * rows[fresh[arch][m], str(m)], (arch, m, name)
+
+
+def test_the_committed_table_has_the_parameters_of_the_winners_of_searches():
+    text = (FAMILY.folder / "best_of.cuh").read_text()
+    family = tuned.with_winners({"sgemm": FAMILY}, "h200")["sgemm"]
+    for name in {name for rows in branches(text).values() for name in rows.values()}:
+        constants = re.search(rf"^namespace {name} \{{\nconstexpr int ([^;]+);", text, re.MULTILINE)[1]
+        told = dict(pair.split(" = ") for pair in constants.split(", "))
+        assert {key: int(number) for key, number in told.items()} == dict(family.variant(name).parameters)
 
 
 @pytest.mark.nvcc

@@ -21,7 +21,7 @@ from warplog.table_columns import MEASUREMENTS
 from warplog.table_judged import CLAIMS
 
 ROOT = Path(__file__).parents[2]
-TABLES = ROOT / "results" / "recorded" / "h200" / "tables"
+TABLES = ROOT / "results" / "recorded" / "h200-first" / "tables"
 FAMILIES = catalog.load([ROOT / "kernels"])
 GPU = {"sms": 132.0, "l2_mib": math.nan}
 

@@ -11,9 +11,11 @@ import pytest
 
 from sass_builds import compilers
 from warplog import build, catalog, cli, figure_data, figure_style
+from warplog.defaults import DEFAULTS
 
 PROJECT = Path(__file__).parents[2]
-TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
+RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+TABLES = RECORDED / "tables"
 DOCUMENTS = [
     PROJECT / "README.md",
     PROJECT / "config" / "README.md",
@@ -38,6 +40,26 @@ def module(path: Path):
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         assert target.startswith("https://") or (document.parent / target).exists(), target
+
+
+def test_the_pictures_of_the_readme_are_those_of_the_default_campaign():
+    shown = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (PROJECT / "README.md").read_text())
+    assert len(shown) >= 3
+    assert all((PROJECT / path).is_relative_to(RECORDED / "figures") for path in shown)
+
+
+def test_what_the_readme_says_of_its_pictures_is_what_the_campaign_found():
+    verdicts = figure_data.read_table(TABLES, "claims").set_index(["family", "id"])["verdict"]
+    said = {"overlap": ["D18a", "D18b"], "power": ["G14a", "G15a", "G15b"]}
+    assert {verdicts[family, name] for family, names in said.items() for name in names} == {"confirmed"}
+    sgemm = figure_data.load(TABLES, "sgemm")
+    ahead = sgemm.ladder(sgemm.case).set_index("variant")["ratio_to_baseline"]
+    assert min(ahead["tma_pipelined"], ahead["register_reuse"], ahead["best_of"]) > 1
+    waves = figure_data.load(TABLES, "quantization")
+    rates = [waves.ladder(case).set_index("variant").loc["tile_128", "gflops"] for case in ("16896", "16897")]
+    assert rates[1] < 0.75 * rates[0]
+    bf16 = figure_data.load(TABLES, "bf16_gemm").ladder("4096").set_index("variant")["gflops"]
+    assert bf16["wmma_naive"] < bf16["mma_sync"] < bf16["wgmma_tma_store"]
 
 
 @pytest.mark.nvcc

@@ -81,13 +81,13 @@ def test_every_figure_is_found_and_asks_a_question():
 
 
 @pytest.mark.parametrize("name", [*FIGURES, "claims"])
-def test_caption_in_the_report_names_the_family(name):
+def test_caption_in_the_report_is_a_text(name):
     source = SimpleNamespace(figure=str(PLOT.FIGURES / f"{name}.py"))
-    snakemake = SimpleNamespace(input=source, wildcards=SimpleNamespace(family="sgemm", figure=name))
+    snakemake = SimpleNamespace(input=source)
     template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
     text = jinja2.Environment(autoescape=False).from_string(template).render(snakemake=snakemake)
     body = publish_parts(text, writer="html")["body"]
-    assert "sgemm" in body
+    assert "family" in body
     assert "System Message" not in body
     assert len(re.sub("<[^>]*>", "", body)) > 200
 
@@ -215,6 +215,19 @@ def test_throughput_breaks_the_line_where_a_size_failed(failed):
     assert "timeout" in texts(drawn("throughput_vs_size", failed))
 
 
+def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(good):
+    tables = sgemm({("naive", "16384"): "unsupported"})
+    figure = drawn("throughput_vs_size", tables)
+    assert "unsupported" not in texts(figure)
+    marks = [line.get_marker() for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+    assert "x" not in marks
+    notes = [made.get_supxlabel().replace("\n", " ") for made in (figure, drawn("throughput_vs_size", good))]
+    assert ["a line ends where its variant supports no larger size" in note for note in notes] == [
+        True,
+        False,
+    ]
+
+
 def test_throughput_draws_one_kind_of_case_where_sizes_repeat(good):
     other = good.measurements[good.measurements["case"] != "256"]
     other = other.assign(case="skewed_" + other["case"])
@@ -291,9 +304,9 @@ def test_timeline_counts_gaps_and_keeps_streams_apart(good):
 def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix):
     write(sgemm(FAILED), tmp_path / "tables", suffix)
     for name in ("ladder", "warp_stalls") if suffix == "csv" else FIGURES:
-        first, second = ([tmp_path / f"{n}/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
-        PLOT.main(name, "sgemm", tmp_path / "tables", *first)
-        PLOT.main(name, "sgemm", tmp_path / "tables", *second)
+        first, second = ([tmp_path / f"{n}/sgemm/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
+        PLOT.main(name, tmp_path / "tables", first[:1])
+        PLOT.main(name, tmp_path / "tables", second[:1])
         assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
         assert first[0].read_bytes().startswith(b"\x89PNG")
         svg = first[1].read_text(encoding="utf-8")
@@ -316,15 +329,15 @@ def test_figures_do_not_change_matplotlib_for_others(good):
 
 def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
-    out = [tmp_path / f"x.{e}" for e in ("png", "svg", "csv")]
+    sgemm, vectors = ([tmp_path / family / "x.png"] for family in ("sgemm", "vector_add"))
     with pytest.raises(
         WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
     ):
-        PLOT.main("../secrets", "vector_add", tmp_path, *out)
+        PLOT.main("../secrets", tmp_path, vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table holds vector_add"):
-        PLOT.main("ladder", "sgemm", tmp_path, *out)
+        PLOT.main("ladder", tmp_path, sgemm)
     with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
-        PLOT.main("ladder", "vector_add", tmp_path / "elsewhere", *out)
+        PLOT.main("ladder", tmp_path / "elsewhere", vectors)
 
 
 def test_damaged_tables_are_refused_in_one_line(tmp_path):

@@ -10,7 +10,7 @@ from warplog.parsers import ncu_rep, ncu_source
 from warplog.parsers.ncu_source import SourceLine
 
 ROOT = Path(__file__).parents[2]
-RECORDED = ROOT / "results" / "recorded" / "h200"
+RECORDED = ROOT / "results" / "recorded" / "h200-first"
 STATE = "smsp__pcsamp_warps_issue_stalled_"
 
 

@@ -33,15 +33,15 @@ def test_live_on_a_named_gpu_needs_no_gpu_here(place: Path) -> None:
 
 
 def test_baseline_always_runs(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "variants": "naive"})
+    made = plan.make_plan({**LIVE, "variants": "sgemm/naive"})
     assert made.pairs() == [("sgemm", "naive"), ("sgemm", "cublas")]
 
 
 def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
-    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 1024})
+    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
-    assert made.cases["sgemm"] == ("1024",)
-    assert made.of("sgemm").captured_cases()["naive"] == ["1024"]
+    assert made.cases["sgemm"] == ("4096",)
+    assert made.of("sgemm").captured_cases()["naive"] == ["4096"]
 
 
 def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
@@ -68,6 +68,30 @@ def test_another_gpu_than_the_recorded_one_is_not_passed_over(place: Path, proje
     assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
     with pytest.raises(WarplogError, match=r"gpu: 'h300': no GPU here, and results/recorded/h200 is of h200"):
         plan.make_plan({"gpu": "h300"})
+
+
+def test_a_recorded_build_serves_where_source_headers_and_parameters_are_the_same(
+    place: Path, project: Path
+) -> None:
+    for part in ("campaign", "build/sm_90/sgemm"):
+        shutil.copytree(project / "results/recorded/h200" / part, place / "results/recorded/h200" / part)
+    here = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
+    recorded = {f"results/recorded/h200/build/sm_90/sgemm/{v}/record.json" for v in ("naive", "cublas")}
+    assert recorded <= set(plan.make_plan(here).files("build"))
+    assert all("/recorded/" in path for path in plan.make_plan(here).files("build"))
+    assert not [path for path in plan.make_plan(here).compiled() if "/recorded/" in path]
+
+    def lost() -> set[str]:
+        return {Path(p).parent.name for p in plan.make_plan(here).files("build") if "/recorded/" not in p}
+
+    source = place / "kernels" / "sgemm" / "naive.cu"
+    source.write_text(source.read_text() + "// edited\n")
+    assert lost() == {"naive"}
+    header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
+    header.write_text(header.read_text() + "// edited\n")
+    assert lost() == {"naive", "bank_padded"}
+    shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
+    assert lost() == {"naive", "bank_padded", "autotuned"}
 
 
 @pytest.mark.parametrize("name", ["my project", "a&b", "it's", "$x"])
@@ -122,6 +146,11 @@ def test_defaults_are_those_of_the_shipped_configuration(project: Path) -> None:
 
 
 def test_drafts_run_only_when_they_are_named(place: Path) -> None:
+    for family, entry in (("sgemm", "  - name: tma_pipelined\n"), ("bf16_gemm", "variants:\n")):
+        path = place / "kernels" / family / "family.yaml"
+        draft = {"sgemm": f"{entry}    draft: true\n", "bf16_gemm": f"draft: true\n{entry}"}[family]
+        assert entry in path.read_text()
+        path.write_text(path.read_text().replace(entry, draft))
     every = dict(plan.make_plan(LIVE).pairs())
     assert "bf16_gemm" not in every
     assert ("sgemm", "tma_pipelined") not in plan.make_plan(LIVE).pairs()
@@ -131,10 +160,17 @@ def test_drafts_run_only_when_they_are_named(place: Path) -> None:
 
 
 def test_tune_means_every_variant_that_can_be_tuned_unless_some_are_named(place: Path) -> None:
-    assert plan.make_plan(LIVE).tuned() == [
-        f"results/tune/h200/sgemm/{variant}.png"
-        for variant in ("autotuned", "register_reuse", "stream_k", "split_k")
+    made = plan.make_plan(LIVE)
+    every = [
+        f"results/tune/h200/{f}/{v.name}.png"
+        for f in made.chosen
+        for v in made.families[f].variants
+        if v.tune
     ]
+    assert made.tuned() == every
+    assert {"results/tune/h200/sgemm/autotuned.png", "results/tune/h200/scan/decoupled_lookback.png"} <= {
+        *every
+    }
     assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
     assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
         "results/tune/h200/sgemm/autotuned.png"
@@ -142,6 +178,7 @@ def test_tune_means_every_variant_that_can_be_tuned_unless_some_are_named(place:
 
 
 def test_recorded_winner_of_this_gpu_decides_the_build_and_no_other(place: Path) -> None:
+    shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
     wildcards = SimpleNamespace(family="sgemm", variant="autotuned")
     before = plan.make_plan({**LIVE, "variants": "autotuned"})
     assert before.parameters(wildcards) == {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
@@ -204,5 +241,7 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert not counted & (drawn["transfer"] | drawn["overlap"])
     assert "timeline" in drawn["transfer"]
     assert "timeline" not in drawn["overlap"]
+    assert "bank_conflicts" not in drawn["vector_add"] | drawn["global_access"]
+    assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]

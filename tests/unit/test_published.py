@@ -7,9 +7,10 @@ import pytest
 
 from warplog import catalog, cli, published
 from warplog.contract import Published
+from warplog.defaults import DEFAULTS
 
 PROJECT = Path(__file__).parents[2]
-TABLES = PROJECT / "results" / "recorded" / "h200" / "tables"
+TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
 FAMILIES = {n: catalog.load_family(PROJECT / "kernels" / n / "family.yaml") for n in ("sgemm", "bf16_gemm")}
 SGEMM = FAMILIES["sgemm"]
 
@@ -73,8 +74,25 @@ def test_a_failed_variant_keeps_its_status(measured):
 
 
 def test_the_readme_shows_what_the_command_prints_of_the_recorded_campaign(capsys):
+    """`warplog published <its tables> --into README.md` makes it so again after another campaign."""
     assert cli.main(["published", str(TABLES)]) == 0
     assert capsys.readouterr().out in (PROJECT / "README.md").read_text()
+
+
+def test_a_document_gets_the_tables_between_its_marks(tmp_path, capsys):
+    document = tmp_path / "page.md"
+    document.write_text("before\n<!-- warplog published -->\nold\n<!-- end -->\nafter\n")
+    command = ["published", str(TABLES), "--family", "sgemm"]
+    assert cli.main(command) == 0
+    printed = capsys.readouterr().out
+    for _ in range(2):
+        assert cli.main([*command, "--into", str(document)]) == 0
+        told = document.read_text()
+        assert told == f"before\n<!-- warplog published -->\n\n{printed}\n<!-- end -->\nafter\n"
+    document.write_text("nothing of the kind")
+    assert cli.main([*command, "--into", str(document)]) == 1
+    assert "page.md: has no lines <!-- warplog published -->" in capsys.readouterr().err
+    assert document.read_text() == "nothing of the kind"
 
 
 def test_a_family_that_is_not_there_is_an_error_of_one_line(capsys):

@@ -10,7 +10,7 @@ from warplog.errors import WarplogError
 from warplog.quantities import Found, Quantities
 from warplog.table_files import read_table
 
-TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "tables"
+TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from warplog.table_columns import LIBRARY_KERNELS
 from warplog.table_library import library_kernels
 from warplog.tables import as_frame
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200" / "extract" / "h200" / "sgemm"
+RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm"
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
 
 

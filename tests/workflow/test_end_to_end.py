@@ -9,46 +9,65 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from awaited import EDITED, NEW
+from unit.sass_builds import compilers
 
-from warplog import toolchain
 from warplog.catalog import load
+from warplog.defaults import DEFAULTS
+from warplog.selection import choose_figures
 
 PROJECT = Path(__file__).parents[2]
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", "--config", "mode=recorded")
-RECORDED = PROJECT / "results" / "recorded" / "h200"
+SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
+RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+ALL = load([PROJECT / "kernels"])
+FAMILIES = {name: family for name, family in ALL.items() if not (family.draft or family.probes)}
+EIGHT = [f"sgemm/{v.name}" for v in FAMILIES["sgemm"].variants[:7]] + ["sgemm/cublas"]
 
-pytestmark = pytest.mark.nvcc
+pytestmark = pytest.mark.timeout(600)  # the first test waits for the whole campaign
 
 
-def snakemake(place: Path, *arguments: str) -> str:
-    command = [*SNAKEMAKE[:5], *arguments, *SNAKEMAKE[5:]]
+def arguments(*targets: str, **config: str) -> list[str]:
+    settings = [f"{key}={value}" for key, value in {"mode": "recorded", **config}.items()]
+    return [*SNAKEMAKE, *targets, "--config", *settings]
+
+
+def snakemake(place: Path, *targets: str, **config: str) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(place / "workflow")  # the clone's package, not ours
     environment.pop("MLFLOW_TRACKING_URI", None)
     done = subprocess.run(
-        command, cwd=place, capture_output=True, text=True, check=False, timeout=230, env=environment
-    )
+        arguments(*targets, **config),
+        cwd=place, capture_output=True, text=True, check=False, timeout=580, env=environment,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
+
+
+def clone(place: Path) -> Path:
+    for name in ("workflow", "kernels", "config", "profiles"):
+        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(RECORDED, place / "results" / "recorded" / RECORDED.name)
+    shutil.copy(PROJECT / "Snakefile", place)
+    return place
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone in which the main command ran once."""
-    toolchain.ensure("cuda")
-    place = tmp_path_factory.mktemp("clone")
-    ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(PROJECT / name, place / name, ignore=ignore)
-    shutil.copytree(RECORDED, place / "results" / "recorded" / "h200")
-    shutil.copy(PROJECT / "Snakefile", place)
-    said = snakemake(place)
-    (place / "said.txt").write_text(said)
+    place = clone(tmp_path_factory.mktemp("clone"))
+    (place / "said.txt").write_text(snakemake(place))
     return place
 
 
 def measurements(place: Path) -> pd.DataFrame:
     return pd.read_parquet(place / "results" / "tables" / "measurements.parquet")
+
+
+def compiled(place: Path) -> set[tuple[str, str]]:
+    """The variants whose build is not the recorded one."""
+    rows = pd.read_parquet(place / "results" / "tables" / "variants.parquet")
+    live = rows[rows["build_origin"] != "recorded"]
+    return set(zip(live["family"], live["variant"], strict=True))
 
 
 def test_says_in_one_line_that_it_uses_the_recorded_campaign(place: Path) -> None:
@@ -65,41 +84,49 @@ def test_says_in_one_line_that_it_uses_the_recorded_campaign(place: Path) -> Non
 def test_tables_hold_the_recorded_numbers_and_say_so(place: Path) -> None:
     table = measurements(place)
     assert set(table["origin"]) == {"recorded"}
-    recorded = pd.read_csv(RECORDED / "tables" / "measurements.csv", keep_default_na=False)
+    recorded = pd.read_parquet(RECORDED / "tables" / "measurements.parquet")
     assert set(recorded["origin"]) == {"live"}
+    assert set(table["family"]) == set(FAMILIES)
     kept = ["family", "variant", "case", "status", "median_us", "hot_us", "gflops"]
-    pd.testing.assert_frame_equal(
-        table[kept].reset_index(drop=True).astype(object).astype(str),
-        recorded[kept].assign(case=recorded["case"].astype(str)).astype(object).astype(str),
-    )
+    new = [key in NEW for key in zip(table["family"], table["variant"], strict=True)]
+    assert set(table.loc[new, "status"]) <= {"missing"}
+    old = table.loc[[not one for one in new], kept].reset_index(drop=True)
+    pd.testing.assert_frame_equal(old, recorded[kept])
 
 
-def test_builds_are_live(place: Path) -> None:
+def test_the_recorded_builds_serve_and_nothing_else_is_compiled(place: Path) -> None:
     metrics = pd.read_parquet(place / "results" / "tables" / "metrics.parquet")
     built = metrics[metrics["tool"].isin(["ptxas", "cuobjdump"])]
-    assert set(built["origin"]) == {"live"}
-    assert {"naive", "warptile"} <= set(built["variant"])
-    assert set(metrics[metrics["tool"] == "ncu"]["origin"]) == {"recorded"}
+    assert set(built["family"]) == set(FAMILIES)
+    assert set(metrics.loc[~metrics.index.isin(built.index), "origin"]) == {"recorded"}
+    assert compiled(place) == EDITED | NEW
+    folders = (place / "results" / "build").glob("*/*/*/record.json")
+    assert {(path.parts[-3], path.parts[-2]) for path in folders} == EDITED | NEW
 
 
 def test_claims_are_judged(place: Path) -> None:
-    rows = pd.read_parquet(place / "results" / "tables" / "claims.parquet").set_index("id")
-    assert rows.loc["B1", "verdict"] == "confirmed"
-    assert rows.loc["B17", "verdict"] == "refuted"
-    assert rows.loc["D20", "verdict"] == "confirmed", (
+    rows = pd.read_parquet(place / "results" / "tables" / "claims.parquet")
+    expected = {(f.name, claim.id) for f in FAMILIES.values() for claim in f.claims}
+    assert set(zip(rows["family"], rows["id"], strict=True)) == expected
+    sgemm = rows[rows["family"] == "sgemm"].set_index("id")
+    assert sgemm.loc["B1", "verdict"] == "confirmed"
+    assert sgemm.loc["D20", "verdict"] == "confirmed", (
         "the first launch is in the records, if not in the tables"
     )
+    assert (rows["verdict"] != "not_measurable").mean() > 0.8
     assert set(rows["origin"]) == {"recorded"}
     columns = pd.read_csv(place / "results" / "tables" / "columns.csv")
     assert set(columns.loc[columns["table"] == "claims", "column"]) == {"id", *rows.columns}
 
 
-def test_every_figure_has_its_three_files(place: Path) -> None:
-    figures = place / "results" / "figures" / "sgemm"
-    special = {name for family in load([place / "kernels"]).values() for name in family.figures}
-    names = {p.stem for p in (place / "workflow" / "scripts" / "figures").glob("*.py")} - special
-    assert {p.name for p in figures.iterdir()} == {f"{n}.{s}" for n in names for s in ("png", "svg", "csv")}
-    for path in figures.glob("*.svg"):
+def test_every_figure_has_its_three_files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    expected = {f"{family}/{name}" for family, name in choose_figures(FAMILIES, FAMILIES)}
+    folder = place / "results" / "figures"
+    for suffix in ("png", "svg", "csv"):
+        found = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob(f"*/*.{suffix}")}
+        assert found == expected
+    for path in folder.glob("*/*.svg"):
         text = path.read_text()
         assert "NVIDIA H200" in text, path
         assert "recorded" in text, path
@@ -107,8 +134,8 @@ def test_every_figure_has_its_three_files(place: Path) -> None:
 
 def test_every_family_has_its_worklog_and_what_others_printed(place: Path) -> None:
     folder = place / "results" / "worklog"
-    assert {p.name for p in folder.iterdir()} == {"sgemm.html", "sgemm.md", "sgemm.tex"}
-    assert "recorded" in (folder / "sgemm.md").read_text()
+    assert {p.name for p in folder.iterdir()} == {f"{f}.{s}" for f in FAMILIES for s in ("html", "md", "tex")}
+    assert all("recorded" in path.read_text() for path in folder.glob("*.md"))
     table = pd.read_parquet(place / "results" / "tables" / "published.parquet")
     printed = table[table["published"].notna()]
     assert {"naive", "warptile", "cublas"} <= set(printed["variant"])
@@ -119,13 +146,16 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{place}/results/mlflow.db")
-    experiment = next(e for e in client.search_experiments() if "sgemm" in e.name)
+    experiments = {e.name: e for e in client.search_experiments() if e.name.startswith("warplog/")}
+    assert set(experiments) == {f"warplog/{family}" for family in FAMILIES}
+    experiment = experiments["warplog/sgemm"]
     runs = client.search_runs([experiment.experiment_id])
     table = measurements(place)
+    table = table[table["family"] == "sgemm"]
     assert len(runs) == table["variant"].nunique()
     for run in runs:
         assert run.data.tags["origin"] == "recorded"
-        rows = table[table["variant"] == run.data.tags["variant"]]
+        rows = table[(table["variant"] == run.data.tags["variant"]) & (table["status"] == "ok")]
         points = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/gflops")}
         assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"], strict=True)))
 
@@ -134,15 +164,13 @@ def test_second_run_does_nothing(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place)
 
 
-def test_killed_run_goes_on_where_it_stopped(place: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "killed"
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(place / name, copy / name)
-    shutil.copytree(place / "results" / "recorded", copy / "results" / "recorded")
-    shutil.copy(place / "Snakefile", copy)
+@pytest.mark.nvcc
+def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    compilers()
+    copy = clone(tmp_path)
     builds = copy / "results" / "build" / "sm_90" / "sgemm"
-    command = [*SNAKEMAKE[:5], "build", *SNAKEMAKE[5:]]
     environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
+    command = arguments("build", variants=",".join(EIGHT))
     running = subprocess.Popen(
         command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -153,7 +181,7 @@ def test_killed_run_goes_on_where_it_stopped(place: Path, tmp_path: Path) -> Non
     running.wait()
     done = {path: path.stat().st_mtime_ns for path in builds.glob("*/record.json")}
     assert len(done) < 8
-    said = snakemake(copy, "build")
+    said = snakemake(copy, "build", variants=",".join(EIGHT))
     assert len(list(builds.glob("*/record.json"))) == 8
     finished = [path for path, changed in done.items() if path.stat().st_mtime_ns == changed]
     assert finished, said
@@ -167,11 +195,16 @@ def test_lost_store_is_filled_again(place: Path) -> None:
     assert "plot_figure" not in said
 
 
-def test_edited_source_does_not_pass_for_the_recorded_one(place: Path) -> None:
+@pytest.mark.nvcc
+def test_edited_source_is_compiled_and_does_not_pass_for_the_recorded_one(place: Path) -> None:
+    compilers()
     path = place / "kernels" / "sgemm" / "naive.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     snakemake(place, "tables")
     table = measurements(place)
-    reasons = table[table["variant"] == "naive"]["reason"]
-    assert all("earlier source" in r for r in reasons)
-    assert not any("earlier version" in r for r in table[table["variant"] != "naive"]["reason"])
+    edited = (table["family"] == "sgemm") & (table["variant"] == "naive")
+    assert all("earlier source" in r for r in table[edited & (table["status"] == "ok")]["reason"])
+    earlier = table[table["reason"].str.contains("earlier source")]
+    found = set(zip(earlier["family"], earlier["variant"], strict=True))
+    assert found == EDITED | {("sgemm", "naive")}
+    assert compiled(place) == EDITED | NEW | {("sgemm", "naive")}

@@ -33,4 +33,4 @@ rule build_timer:
 
 rule build:
     input:
-        plan.files("build"),
+        plan.compiled(),

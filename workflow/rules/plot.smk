@@ -1,29 +1,35 @@
 # Figures from the tables alone, one file in scripts/figures/ each; and the worklog, which tells the ladder with them.
+# A job draws one figure for all families, since starting a process costs more than drawing.
 
 
-rule plot_figure:
-    input:
-        tables=expand(
-            "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
-        ),
-        figure="workflow/scripts/figures/{figure}.py",
-        code=plan.code("plot"),
-    output:
-        png=report(
-            "results/figures/{family}/{figure}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            subcategory="{family}",
-            labels={"figure": "{figure}"},
-        ),
-        svg="results/figures/{family}/{figure}.svg",
-        csv="results/figures/{family}/{figure}.csv",
-    log:
-        "results/logs/plot/{family}/{figure}.log",
-    wildcard_constraints:
-        figure=r"[a-z][a-z0-9_]*",
-    script:
-        "../scripts/plot_figure.py"
+for figure, families in plan.families_of_figures().items():
+
+    rule:
+        name:
+            f"plot_figure_{figure}"
+        input:
+            tables=expand(
+                "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
+            ),
+            figure=f"workflow/scripts/figures/{figure}.py",
+            code=plan.code("plot"),
+        output:
+            png=[
+                report(
+                    f"results/figures/{family}/{figure}.png",
+                    caption="../report/figure.rst",
+                    category="Figures",
+                    subcategory=family,
+                    labels={"figure": figure},
+                )
+                for family in families
+            ],
+            svg=expand(f"results/figures/{{family}}/{figure}.svg", family=families),
+            csv=expand(f"results/figures/{{family}}/{figure}.csv", family=families),
+        log:
+            f"results/logs/plot/{figure}.log",
+        script:
+            "../scripts/plot_figure.py"
 
 
 rule figures:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from warplog import layout, track
+from warplog import build, layout, track
 from warplog.mlflow_connection import tracking_uri
 from warplog.plan import Plan, make_plan
 from warplog.records import read_json, write_json
@@ -27,16 +27,16 @@ def main(
 
 
 def variant_files(plan: Plan, family: str, variant: str) -> list[Path]:
-    build = layout.build_folder(layout.RESULTS, plan.arch, family, variant)
     source = plan.families[family].variant(variant)
+    built = build.record_path(plan.root, plan.arch, source)
     records = [layout.record(plan.root, s, plan.gpu, family, variant) for s in ("check", "time", "extract")]
     where = (plan.root, "profile", plan.gpu, family, variant)
     captures = [layout.record(*where, f".{tool}.json") for tool in ("ncu", "nsys")]
     return [
         source.file,
-        build / "kernel.sass",
-        build / "compile.log",
-        build / "record.json",
+        built.with_name("kernel.sass"),
+        built.with_name("compile.log"),
+        built,
         *records,
         *captures,
         *reports(captures[0], variant, plan.families[family].baseline),

@@ -1,6 +1,7 @@
-"""Draws one figure of one family from the tables: PNG, SVG and the CSV behind the picture."""
+"""Draws one figure for each family from the tables: PNG, SVG and the CSV behind the picture."""
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -29,21 +30,21 @@ def figure_module(figure: str) -> ModuleType:
     return module
 
 
-def main(figure: str, family: str, tables: Path, png: Path, svg: Path, csv: Path) -> None:
+def main(figure: str, tables: Path, pngs: Sequence[Path]) -> None:
+    """`pngs` are results/figures/<family>/<figure>.png; the other two files lie beside them."""
     module = figure_module(figure)
-    family_tables = figure_data.load(tables, family)
-    data = module.data(family_tables)
-    write_text(csv, data.to_csv(index=False, lineterminator="\n"))
-    figure_style.save(module.draw(data, figure_style.look(family_tables)), png, svg)
+    read = figure_data.read_all(tables)
+    for png in pngs:
+        family = figure_data.of_family(read, tables, png.parent.name)
+        data = module.data(family)
+        write_text(png.with_suffix(".csv"), data.to_csv(index=False, lineterminator="\n"))
+        figure_style.save(module.draw(data, figure_style.look(family)), png, png.with_suffix(".svg"))
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            snakemake.wildcards.figure,
-            snakemake.wildcards.family,
+            Path(snakemake.input.figure).stem,
             Path(snakemake.input.tables[0]).parent,
-            Path(snakemake.output.png),
-            Path(snakemake.output.svg),
-            Path(snakemake.output.csv),
+            [Path(path) for path in snakemake.output.png],
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog import addresses
+from warplog import addresses, layout
 from warplog.catalog import Family, Variant
 from warplog.contract import Argument
 from warplog.errors import WarplogError
@@ -72,6 +72,24 @@ def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
     dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
     kernels = kernel_facts(log.read_text(errors="replace"), dump)
     return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
+
+
+def record_path(root: Path, arch: str, variant: Variant) -> Path:
+    """The build record that speaks for a variant: a recorded campaign's of the same source, else the one made here.
+
+    `root` is results or results/recorded/<name>.
+
+    Raises:
+        WarplogError: the recorded one is not readable.
+    """
+    made, kept = (
+        layout.build_folder(place, arch, variant.family, variant.name) / "record.json"
+        for place in (layout.RESULTS, root)
+    )
+    if kept != made and kept.is_file():
+        record = read_json(kept, "record")
+        return kept if record["source_sha256"] == source_fingerprint(variant) else made
+    return made
 
 
 def take_recorded(recorded: Path, folder: Path) -> Record:

@@ -93,8 +93,11 @@ def _published(options: argparse.Namespace) -> int:
     folder = options.folder or _project() / "results" / "tables"
     named = _families([options.family] if options.family else explain.families(folder))
     shown = [f for f in named if options.family or any(v.published for v in f.variants)]
-    pages = [published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown]
-    print("\n".join(pages), end="")
+    pages = "\n".join(published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown)
+    if options.into:
+        published.put_into(options.into, pages)
+    else:
+        print(pages, end="")
     return 0
 
 

@@ -144,6 +144,12 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Writes Markdown: each variant's speed, its share of the baseline at every timed size, and the figures"
         " under `published` in family.yaml."
     )
+    published.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="put it between the lines <!-- warplog published --> and <!-- end --> of FILE",
+    )
     published.set_defaults(command="published")
     for reader in (explain, claims, published):
         reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")

@@ -194,14 +194,29 @@ def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
 def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
     """The tables of `family` in `folder` (`<table>.parquet`, else `<table>.csv`), of one GPU.
 
-    Without a table `claims`, which campaigns of earlier versions lack, there are none.
-
     Raises:
         WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
             them; they hold several GPUs and `gpu` names none of them.
     """
+    return of_family(read_all(folder), folder, family, gpu)
+
+
+def read_all(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables of all families by name; those that campaigns of earlier versions lack may be missing.
+
+    Raises:
+        WarplogError: a table is missing, too large, not readable or lacks a column.
+    """
     there = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
-    tables = {name: read_table(folder, name) for name in there}
+    return {name: read_table(folder, name) for name in there}
+
+
+def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu: str = "") -> FigureTables:
+    """The rows of `family` in the tables that were read from `folder`, of one GPU.
+
+    Raises:
+        WarplogError: the family is in none of them; they hold several GPUs and `gpu` names none of them.
+    """
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"

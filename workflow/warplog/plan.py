@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from warplog import catalog, device, interpreter, layout, schema, tuned
+from warplog import build, catalog, device, interpreter, layout, schema, tuned
 from warplog.campaign_source import live_gpu, recorded_campaign
 from warplog.catalog import Family, Variant
 from warplog.defaults import DEFAULTS
@@ -54,12 +54,16 @@ class Plan:
         return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
 
     def files(self, stage: str) -> list[str]:
-        """All records of a stage: 'build' is always made here, the others lie below `root`."""
+        """All records of a stage, below `root`; a build that is not recorded of today's source is made here."""
         if stage == "build":
-            folders = [layout.build_folder(layout.RESULTS, self.arch, *pair) for pair in self.pairs()]
-            return [str(folder / "record.json") for folder in folders]
+            variants = [v for chosen in self.chosen.values() for v in chosen]
+            return [str(build.record_path(self.root, self.arch, v)) for v in variants]
         files = [layout.record(self.root, stage, self.gpu, *pair) for pair in self.pairs()]
         return [str(f) for f in files if self.live or f.is_file()]
+
+    def compiled(self) -> list[str]:
+        """The build records of all that is run, made here."""
+        return [build for family in self.chosen for build in self.of(family).builds()]
 
     def campaign(self) -> str:
         """The campaign record: live results/campaign/<gpu>.json, else the recorded one."""
@@ -135,6 +139,11 @@ class Plan:
     def figures(self) -> list[str]:
         """The figures (PNG) of all families."""
         return [f"results/figures/{family}/{name}.png" for family, name in self.drawn]
+
+    def families_of_figures(self) -> dict[str, list[str]]:
+        """For which families each figure is drawn."""
+        figures = dict.fromkeys(figure for _, figure in self.drawn)
+        return {figure: [f for f, name in self.drawn if name == figure] for figure in figures}
 
     def family_figures(self, wildcards: Any) -> list[str]:
         """The figures (PNG) of one family."""

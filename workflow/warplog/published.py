@@ -8,10 +8,13 @@ from typing import Any
 
 from warplog.catalog import Family, Variant
 from warplog.contract import Published
+from warplog.errors import WarplogError
+from warplog.records import write_text
 from warplog.tabular import Table, markdown, plain
 
 Row = dict[str, Any]
 _WIDTH = 120
+_BEGIN, _END = "<!-- warplog published -->\n", "<!-- end -->"
 GFLOPS = {"GFLOP/s": 1.0, "TFLOP/s": 1e3}
 _OF_MEASURED = ("case", "size", "status", "reason", "ratio_to_baseline")
 
@@ -105,6 +108,24 @@ def page(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequen
     notes = [f"{', '.join(where)}."] if where else []
     text = plain(" ".join([*notes, *found.notes]))
     return "\n".join([*markdown(found), "", *textwrap.wrap(text, _WIDTH)]) + "\n"
+
+
+def put_into(document: Path, pages: str) -> None:
+    """Replaces what stands in a document between the lines `<!-- warplog published -->` and `<!-- end -->`.
+
+    Raises:
+        WarplogError: the document cannot be read, or lacks one of them.
+    """
+    try:
+        before, begin, rest = document.read_text(encoding="utf-8").partition(_BEGIN)
+    except (OSError, UnicodeDecodeError) as error:
+        raise WarplogError(f"{document}: cannot be read ({error}); name a text file") from error
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise WarplogError(
+            f"{document}: has no lines {_BEGIN.strip()} and {_END}; put them where the tables go"
+        )
+    write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
 
 
 def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tuple[Variant, ...]]:

@@ -97,15 +97,24 @@ def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> tup
 
 
 def _empty(family: Family) -> set[str]:
-    """The figures with nothing to show: counters where ncu is not run, a roofline without operations, no claims.
+    """The figures with nothing to show: counters where ncu is not run, bank conflicts where no source has shared
+    memory, a roofline without operations, no claims.
 
     Where `overlap` shows one launch engine by engine, the timeline of all of them says no more.
     """
     empty = {"timeline"} if "overlap" in family.figures else set()
     if "ncu" not in family.measuring.profilers:
         empty |= {"bank_conflicts", "occupancy", "roofline", "warp_stalls"}
+    if not any(_shares_memory(variant) for variant in family.variants):
+        empty.add("bank_conflicts")
     if all(family.value(family.flops, case) == 0 for case in family.cases.values()):
         empty.add("roofline")
     if not family.claims:
         empty.add("claims")
     return empty
+
+
+def _shares_memory(variant: Variant) -> bool:
+    """Whether its source or a header of it names shared memory; that of a library is not seen."""
+    files = (variant.file, *variant.headers())
+    return variant.library or any(b"__shared__" in file.read_bytes() for file in files)

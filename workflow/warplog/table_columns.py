@@ -151,7 +151,7 @@ VARIANTS: Mapping[str, Column] = {
     "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
     "static_shared_bytes": Column("int", "B", "most static shared memory of its kernels (ptxas)"),
     "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
-    "build_origin": Column("str", "", "live: compiled here; recorded: no nvcc was to be had"),
+    "build_origin": Column("str", "", "live: compiled here; recorded: in the campaign"),
     "source_sha256": MEASUREMENTS["source_sha256"],
     **ORIGIN,
 }

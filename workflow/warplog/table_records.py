@@ -20,7 +20,7 @@ class Source:
     """Where the records of a campaign lie and what they are called in the tables.
 
     Attributes:
-        root: results (live) or results/recorded/<name>; builds always come from results.
+        root: results (live) or results/recorded/<name>.
         origin: 'live' or 'recorded', for all that comes from `root`.
     """
 
@@ -73,13 +73,14 @@ class VariantRecords:
         return self.time["status"], self.time["reason"]
 
 
-def read_records(source: Source, family: str, variant: str) -> VariantRecords:
-    """The records of a variant from its files; missing ones say so."""
-    build = layout.build_folder(layout.RESULTS, source.arch, family, variant) / "record.json"
+def read_records(source: Source, family: str, variant: str, build: Path) -> VariantRecords:
+    """The records of a variant from its files, `build` among them; missing ones say so."""
+    origin = {"origin": source.origin} if source.root in build.parents else {}
     stages = {
-        s: layout.record(source.root, s, source.gpu, family, variant) for s in ("check", "time", "extract")
+        s: _read(layout.record(source.root, s, source.gpu, family, variant), source)
+        for s in ("check", "time", "extract")
     }
-    return VariantRecords(build=_read(build, source), **{s: _read(p, source) for s, p in stages.items()})
+    return VariantRecords(build=_read(build, source) | origin, **stages)
 
 
 def read_captures(source: Source, family: str, variant: str) -> dict[str, Record]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from warplog import published
-from warplog.build import source_fingerprint
+from warplog.build import record_path, source_fingerprint
 from warplog.catalog import Family, Variant
 from warplog.device import Gpu, Peaks
 from warplog.energy import of_run, trace_rows
@@ -35,7 +35,8 @@ def make_rows(
         ladder = family.ladder(variants)
         measured: list[Row] = []
         for variant in variants:
-            records = read_records(source, name, variant.name)
+            build = record_path(source.root, source.arch, variant)
+            records = read_records(source, name, variant.name, build)
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
             rows["stages"] += stage_rows(records, source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])

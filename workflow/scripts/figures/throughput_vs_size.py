@@ -91,6 +91,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """One line per variant over log2 size with its name at its end; × marks a size without a time."""
     others = data.loc[~data["drawn"], "case"].nunique()
     note = NOTE + (f"; {others} cases of another kind are in this figure's CSV only" if others else "")
+    ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
+    note += "; a line ends where its variant supports no larger size" if ends else ""
     data = _in_its_unit(data[data["drawn"]])
     first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
@@ -105,7 +107,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     _peak(axes, data, good)
     labels = [_label(rows, look) for _, rows in data.groupby("variant", sort=False)]
     side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
-    _gaps(axes, data[(data["gap"] != "") & data["place"].notna()], look, body - 0.5)
+    marked = (data["gap"] != "") & (data["status"] != "unsupported") & data["place"].notna()
+    _gaps(axes, data[marked], look, body - 0.5)
     return figure
 
 
@@ -196,8 +199,9 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
 
 
 def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
-    """The variant's name, led to its place at the largest size; the status where it has no time at all."""
-    last = rows.iloc[-1]
+    """The variant's name, led to its place at the largest size that it supports; the status where it has no time."""
+    supported = rows[rows["status"] != "unsupported"]
+    last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
     if pd.isna(last["place"]):
         return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
