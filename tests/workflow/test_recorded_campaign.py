@@ -204,7 +204,7 @@ def test_ladder_climbs(measurements: pd.DataFrame) -> None:
 
 def test_parameters_in_the_tables_are_those_of_the_families_with_the_winners_of_searches() -> None:
     rows = table("variants").set_index(["family", "variant"])
-    for variant in VARIANTS:
+    for variant in (v for v in VARIANTS if (v.family, v.name) not in EDITED):
         told = json.loads(rows.loc[(variant.family, variant.name), "parameters"])
         assert told == dict(variant.parameters), (variant.family, variant.name)
 
