@@ -5,12 +5,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from one_variant import check_variant, time_variant
 
 from host_family import make_job
 from warplog import measure
 from warplog.errors import WarplogError
+from warplog.gpu.case_data import CaseData
 from warplog.jobs import Job, family_task
 from warplog.records import read_json, write_json
 
@@ -188,3 +190,21 @@ def test_where_the_inputs_are_not_known_nothing_is_fresh(tmp_path: Path) -> None
     for _ in range(2):
         measure.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
         assert launched(tmp_path) == {"right", "other"}
+
+
+def test_checked_variants_have_a_case_one_after_the_other_and_share_its_data(tmp_path: Path) -> None:
+    """Inputs are made once a case, where kernels are proven; those that are not get their own."""
+    jobs = family_of_two(tmp_path, RIGHT)
+    pairs = [(job, ("64", "1000")) for job in jobs]
+    assert family_task(pairs, "check", {}).cases == ("right:64", "right:1000", "other:64", "other:1000")
+    assert family_task(pairs, "time", {}).cases == ("right:64", "other:64", "right:1000", "other:1000")
+    made = CaseData(np, jobs[0].family)
+    one, other = jobs[0].family.case("64"), jobs[0].family.case("1000")
+    first = made.inputs(one, 3)
+    assert made.inputs(one, 3) is first
+    assert made.answers(one, 3) is made.answers(one, 3)
+    assert made.inputs(one, 4) is not first
+    assert made.inputs(other, 3)["x"].shape != first["x"].shape
+    again = made.inputs(one, 3)
+    assert again is not first
+    assert (again["x"] == first["x"]).all()

@@ -35,7 +35,7 @@ def test_the_answer_does_not_depend_on_the_steps(steps):
     """The kernel in float32, step by step; float64 arithmetic rounded once is what fmaf does here."""
     problem = Problem(np, FAMILY, FAMILY.check_cases["40001"])
     problem.fill(3)
-    x = problem._inputs["x"]
+    x = problem.arrays["x"].load().astype(np.float32)
     value = np.zeros_like(x)
     for _ in range(steps):
         value = (value.astype(np.float64) * 0.5 + np.float64(0.5) * x).astype(np.float32)

@@ -57,17 +57,17 @@ def test_damage_is_found_on_either_side(offset: int, words: str) -> None:
 
 
 class OnDevice(np.ndarray):
-    """An array as if it lay on a GPU."""
+    """An array as if it lay on a GPU: `get` brings it to the host, which CuPy's arrays do in no other way."""
 
-
-class Distant:
-    """Values on a GPU that, as CuPy's, come to the host by `get` and by no other way."""
-
-    def __init__(self, values):
-        self.values = np.array(values, dtype=np.float32)
+    brought: ClassVar[list] = []
 
     def get(self):
-        return self.values
+        OnDevice.brought.append(self.dtype)
+        return np.array(self)
+
+
+def on_device(values):
+    return np.array(values, dtype=np.float32).view(OnDevice)
 
 
 class FakePinned:
@@ -87,7 +87,9 @@ def device():
     cuda = SimpleNamespace(PinnedMemory=FakePinned, PinnedMemoryPointer=lambda memory, offset: memory.buffer)
     names = {n: getattr(np, n) for n in dir(np) if n[0] != "_"}
     made = {"empty": lambda *a, **k: np.empty(*a, **k).view(OnDevice)}
-    return SimpleNamespace(**names | made | {"asarray": lambda a: np.asarray(a).view(OnDevice), "cuda": cuda})
+    made["asarray"] = lambda a: np.asarray(a).view(OnDevice)
+    made["ascontiguousarray"] = lambda a, dtype: np.ascontiguousarray(a, dtype=dtype).view(OnDevice)
+    return SimpleNamespace(**names | made | {"cuda": cuda})
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
@@ -95,10 +97,13 @@ def device():
 def test_an_array_in_host_memory_takes_and_gives_arrays_of_the_device(device, memory, dtype):
     array = GuardedArray(device, (2, 3), dtype, memory)
     values = np.arange(6).reshape(2, 3)
-    array.store(Distant(values))
+    OnDevice.brought.clear()
+    array.store(on_device(values))
+    assert OnDevice.brought == ["uint16" if dtype == "bfloat16" else "float32"], "once, and rounded before"
     assert type(array._raw) is np.ndarray
-    assert array.holds(Distant(values))
-    assert not array.holds(Distant(values + 1))
+    assert array.holds(on_device(values))
+    assert not array.holds(on_device(values + 1))
+    assert len(OnDevice.brought) == 1, "compared on the device"
     assert isinstance(array.load(), OnDevice)
     assert array.load().tolist() == values.tolist()
     assert bool(FakePinned.asked) == (memory == "pinned")

@@ -93,7 +93,7 @@ def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
     _, free = timed(Measuring())
     assert free.warmed == [(3, 25)]
     _, capped = timed(Measuring(), default_mhz=1980.0)
-    assert capped.warmed == [(3, 25), (1, 200)]
+    assert capped.warmed == [(3, 25), (1, DEFAULTS["time"]["settle_ms"])]
     assert timed(Measuring())[0]["cold"]["samples"] < 50
     held, _ = timed(Measuring(), default_mhz=1980.0)
     assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"

@@ -11,6 +11,7 @@ from warplog import device, provenance
 from warplog.catalog import Family, Variant, load_family
 from warplog.device import Gpu
 from warplog.errors import WarplogError
+from warplog.gpu.case_data import SHARED_DATA
 from warplog.rates import told_in
 from warplog.records import SCHEMA_VERSION, Record, read_json, sha256_of
 from warplog.refusal import Refusal
@@ -135,9 +136,17 @@ class Job:
 def family_task(
     parts: Sequence[tuple[Job, tuple[str, ...]]], mode: str, settings: Mapping[str, Any], **more: Any
 ) -> Task:
-    """One task for several variants of a family; its cases are named `<variant>:<case>`."""
+    """One task for several variants of a family; its cases are named `<variant>:<case>`.
+
+    Checked kernels (modes time and capture) have a case one after the other, so that they share its data and are
+    compared under the same conditions.
+    """
     first = parts[0][0]
-    libraries = {f"{j.variant.name}:{c}": j.build_folder / "kernel.so" for j, cases in parts for c in cases}
+    pairs = [(job, case) for job, cases in parts for case in cases]
+    if mode in SHARED_DATA:
+        order = [*first.family.cases, *first.family.check_cases]
+        pairs.sort(key=lambda pair: order.index(pair[1]))
+    libraries = {f"{job.variant.name}:{case}": job.build_folder / "kernel.so" for job, case in pairs}
     hashes = {job.variant.name: job.build["library_sha256"] for job, _ in parts}
     more |= {"memory": {job.variant.name: job.variant.memory for job, _ in parts}, "libraries": libraries}
     scratch = first.scratch.with_name(f".{mode}.work")

@@ -6,7 +6,7 @@ from warplog.gpu.backend import CupyBackend, Launcher
 from warplog.gpu.problem import Problem
 
 _SEED = 30_000
-_MOST_SECONDS = 2.0
+_MOST_SECONDS = 1.0
 
 
 def capture_case(
@@ -15,7 +15,7 @@ def capture_case(
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
     ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,
-    fewer where they would last longer than about two seconds.
+    fewer where they would last longer than about a second.
 
     Raises:
         LaunchFailed: the launcher or the device reports an error.

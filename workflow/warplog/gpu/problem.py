@@ -10,6 +10,7 @@ import numpy as np
 
 from warplog.catalog import Family
 from warplog.contract import Argument, Case
+from warplog.gpu.case_data import CaseData
 
 # Every byte of a guard band is 0xFF, which reads as NaN in every floating-point type: a kernel that reads
 # past its input gets NaN, one that writes past its output leaves something else. 0xFF.. is no NaN that
@@ -68,7 +69,9 @@ class GuardedArray:
 
     def store(self, values: Any) -> None:
         """Fills the array; float32 values of a bfloat16 array are rounded to nearest even."""
-        self._values[...] = self._encoded(values)
+        encoded = self._encoded(values)
+        on_device = self._xp is np and hasattr(encoded, "get")
+        self._values[...] = encoded.get() if on_device else encoded
 
     def load(self) -> Any:
         """The array's values as float64."""
@@ -80,19 +83,18 @@ class GuardedArray:
 
     def holds(self, values: Any) -> bool:
         """Whether the array has exactly the bits that `store` of these values gives."""
-        xp = self._xp
+        xp = self._caller  # a comparison on the host takes longer than the way to the device
         bits = np.dtype(f"u{self.dtype.itemsize}")
         wanted = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(bits)
-        return bool(over_all(xp, "all", self._body.view(bits) == wanted))
+        return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == wanted))
 
     def _encoded(self, values: Any) -> Any:
-        if self._xp is np and hasattr(values, "get"):
-            values = values.get()  # from the device to the host
         if not self._is_bfloat16:
             return values
-        bits = self._xp.ascontiguousarray(values, dtype=self._xp.float32).view(self._xp.uint32)
+        xp = self._caller
+        bits = xp.ascontiguousarray(values, dtype=xp.float32).view(xp.uint32)
         # Half of the dropped part, and one less where the kept part is even: ties go to even.
-        return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(self._xp.uint16)
+        return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(xp.uint16)
 
     def poison(self) -> None:
         """Fills the array with the NaN that marks what was never written."""
@@ -141,23 +143,28 @@ def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
 class Problem:
     """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed.
 
-    `memory` names the arrays that live in host memory, pinned or pageable.
+    `memory` names the arrays that live in host memory, pinned or pageable; `data` is shared with other problems.
     """
 
     def __init__(
-        self, xp: ModuleType, family: Family, case: Case, memory: Mapping[str, str] | None = None
+        self,
+        xp: ModuleType,
+        family: Family,
+        case: Case,
+        memory: Mapping[str, str] | None = None,
+        data: CaseData | None = None,
     ) -> None:
         self._xp = xp
         self.family = family
         self.case = case
         self.memory = memory or {}
-        self._reference = family.reference()
+        self._data = data or CaseData(xp, family)
         self.arrays = {
             a.name: GuardedArray(xp, family.shape(a, case), a.dtype, self.memory.get(a.name, "device"))
             for a in family.arguments
             if a.kind != "scalar"
         }
-        self._inputs: dict[str, Any] = {}
+        self._seed = 0
         self.arguments = launcher_type(family)()
         for a in family.arguments:
             scalar = case.values[a.name] if a.kind == "scalar" else None
@@ -166,28 +173,29 @@ class Problem:
 
     def fill(self, seed: int) -> None:
         """Fresh random inputs; outputs are poisoned."""
-        rng = self._xp.random.default_rng(seed)
-        self._inputs = self._reference.make_inputs(self._xp, rng, self.case.values)
+        self._seed = seed
         self.restore()
 
     def restore(self) -> None:
         """Puts the inputs of the last `fill` back and poisons the outputs again."""
+        inputs = self._data.inputs(self.case, self._seed)
         for argument in self._of_kind("input", "inout", "output"):
             array = self.arrays[argument.name]
             if argument.kind == "output":
                 array.poison()
             else:
-                array.store(self._inputs[argument.name])
+                array.store(inputs[argument.name])
 
     def verdict(self) -> Verdict:
         """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
         for name, array in self.arrays.items():
             if damage := array.damage():
                 return Verdict(f"wrote outside {name}: {damage}")
+        inputs = self._data.inputs(self.case, self._seed)
         for argument in self._of_kind("input"):
-            if not self.arrays[argument.name].holds(self._inputs[argument.name]):
+            if not self.arrays[argument.name].holds(inputs[argument.name]):
                 return Verdict(f"changed its input {argument.name}")
-        expected = self._reference.reference(self._xp, self._inputs, self.case.values)
+        expected = self._data.answers(self.case, self._seed)
         verdicts = [self._judge(a, *expected[a.name]) for a in self._of_kind("inout", "output")]
         bad = [v for v in verdicts if v.reason]
         return bad[0] if bad else max(verdicts, key=lambda v: v.max_error_over_tolerance or 0.0)

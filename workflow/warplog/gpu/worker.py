@@ -28,6 +28,7 @@ from warplog.gpu.backend import (
     import_arrays,
     make_backend,
 )
+from warplog.gpu.case_data import SHARED_DATA, CaseData
 from warplog.gpu.problem import Problem
 from warplog.gpu_lock import hold
 from warplog.journal import note
@@ -98,6 +99,7 @@ class _Runner:
 
             self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
         self._launchers: dict[str, Launcher] = {}
+        self._shared = CaseData(backend.xp, family) if task["mode"] in SHARED_DATA else None
 
     def facts(self) -> dict[str, Any]:
         """What the session adds to the provenance."""
@@ -138,7 +140,8 @@ class _Runner:
         settings, backend = self._task["settings"], self._backend
         launcher = self._launcher(name)
         variant, _, case = name.rpartition(":")
-        problem = Problem(backend.xp, self._family, self._family.case(case), self._task["memory"][variant])
+        memory = self._task["memory"][variant]
+        problem = Problem(backend.xp, self._family, self._family.case(case), memory, self._shared)
         if self._task["mode"] == "check":
             from warplog.gpu.check_case import check_case
 
