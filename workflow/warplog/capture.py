@@ -76,7 +76,7 @@ def capture_ncu(
         WarplogError: a check or build record is missing.
     """
     partial = jobs[0].record.parent / ".part.ncu-rep"
-    # No probe of the oracle needs the dear counters, and it has many cases.
+    # No probe of the oracle needs the dear counters or lines of source, and it has many cases.
     metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
     command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
     profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
@@ -115,7 +115,7 @@ def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tupl
         "--clock-control": "none",
         "--cache-control": "all",
         "--import-source": "yes" if sections else "no",
-        "--metrics": ",".join((*wanted, SAMPLING)),
+        "--metrics": ",".join(wanted if metrics == "tensor" else (*wanted, SAMPLING)),
         "-o": str(output.with_suffix("")),
     }
     flat = [word for pair in options.items() for word in pair]

@@ -58,7 +58,8 @@ class GuardedArray:
         self.dtype = np.dtype("uint16" if self._is_bfloat16 else dtype)
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
         self._raw = _allocate(xp, self.nbytes + 2 * GUARD_BYTES, memory)
-        self._raw[:] = GUARD_VALUE
+        self._raw[:GUARD_BYTES] = GUARD_VALUE
+        self._raw[GUARD_BYTES + self.nbytes :] = GUARD_VALUE
         self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self.nbytes]
         self._values = self._body.view(self.dtype).reshape(shape)
 
@@ -70,8 +71,7 @@ class GuardedArray:
     def store(self, values: Any) -> None:
         """Fills the array; float32 values of a bfloat16 array are rounded to nearest even."""
         encoded = self._encoded(values)
-        on_device = self._xp is np and hasattr(encoded, "get")
-        self._values[...] = encoded.get() if on_device else encoded
+        self._values[...] = encoded.get() if self._xp is np and hasattr(encoded, "get") else encoded
 
     def load(self) -> Any:
         """The array's values as float64."""
@@ -174,17 +174,19 @@ class Problem:
     def fill(self, seed: int) -> None:
         """Fresh random inputs; outputs are poisoned."""
         self._seed = seed
+        self._store("input")
         self.restore()
 
     def restore(self) -> None:
-        """Puts the inputs of the last `fill` back and poisons the outputs again."""
+        """Puts back what launches may change: poison in the outputs, and the values that came in and go out."""
+        self._store("inout")
+        for argument in self._of_kind("output"):
+            self.arrays[argument.name].poison()
+
+    def _store(self, kind: str) -> None:
         inputs = self._data.inputs(self.case, self._seed)
-        for argument in self._of_kind("input", "inout", "output"):
-            array = self.arrays[argument.name]
-            if argument.kind == "output":
-                array.poison()
-            else:
-                array.store(inputs[argument.name])
+        for argument in self._of_kind(kind):
+            self.arrays[argument.name].store(inputs[argument.name])
 
     def verdict(self) -> Verdict:
         """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
