@@ -61,3 +61,16 @@ def test_ncu_sees_one_launch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("seconds", "expected"), [(0.25, 4), (10.0, 1)])
 def test_slow_kernels_are_launched_less_often(tmp_path: Path, seconds: float, expected: int) -> None:
     assert captured(tmp_path, "nsys", 10, seconds)[1] == expected
+
+
+def test_what_nsys_sees_back_to_back_is_warmed_up_as_what_is_timed(tmp_path: Path, monkeypatch) -> None:
+    launched: list[int] = []
+    enqueue = Launcher.enqueue
+    monkeypatch.setattr(
+        Launcher, "enqueue", lambda self, arguments: (launched.append(1), enqueue(self, arguments))
+    )
+    captured(tmp_path, "nsys", 3, seconds=0.001)
+    assert len(launched) >= 25 + 3
+    launched.clear()
+    captured(tmp_path, "nsys", 3, seconds=1e-6)
+    assert len(launched) < 300, "each is in the report"
