@@ -2,7 +2,7 @@
 
 import functools
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,12 +112,25 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def remarks(ladder: pd.DataFrame) -> list[str]:
-    """What the tables remark on good rows (such as an outdated source), each once, with the number of variants."""
+    """What the tables remark on good rows (such as an outdated source), each once, with the number of variants.
+
+    Remarks that differ in the number with which they begin are one: "47–100 samples below 1485 MHz".
+    """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
+    found: dict[tuple[bool, str], list[int]] = {}
+    for remark in (part for reason in noted for part in str(reason).split("; ")):
+        first, _, rest = remark.partition(" ")
+        key = (True, rest) if first.isdigit() else (False, remark)
+        found.setdefault(key, []).append(int(first) if key[0] else 0)
     return [
-        f"{'all' if count == len(ladder) else f'{count} of {len(ladder)}'} variants: {text}"
-        for text, count in noted.value_counts().items()
+        f"{'all' if len(seen) == len(ladder) else f'{len(seen)} of {len(ladder)}'} variants: "
+        + (f"{_range(seen)} {words}" if counted else words)
+        for (counted, words), seen in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)}–{max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
 
 
 def theme() -> AbstractContextManager[None]:
