@@ -90,3 +90,15 @@ def test_durations_are_those_of_one_profiler(recorded, rows):
     assert recorded.find("sgemm", "cublas", "256", "total_duration_us").value == pytest.approx(
         sum(values(rows, "duration_us"))
     )
+
+
+def test_what_is_remarked_on_the_timing_is_of_no_concern_to_a_counter():
+    row = {"family": "f", "variant": "v", "case": "1", "status": "ok", "median_us": 2.0}
+    measured = pd.DataFrame(
+        [row | {"reason": "4 samples in the 0.6 s allowed; tuned for an earlier version"}]
+    )
+    metric = {"family": "f", "variant": "v", "case": "1", "metric": "ipc", "launch": 0, "tool": "ncu"}
+    metrics = pd.DataFrame([metric | {"value": 1.5, "unit": "inst/cycle", "status": "ok", "reason": ""}])
+    table = Quantities(measured, metrics)
+    assert table.find("f", "v", "1", "median_us").remark.startswith("4 samples in the 0.6 s allowed; tuned")
+    assert table.find("f", "v", "1", "ipc").remark == "tuned for an earlier version"

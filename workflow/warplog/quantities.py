@@ -4,6 +4,7 @@ Claims and probes of the oracle are judged by these; a number that is not there 
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 _TOTAL = "total_"
+_OF_TIMING = re.compile(r"\d+ samples |with the host's part")  # what gpu/time_case.py remarks
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,10 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
-        return replace(self._number(family, variant, case, name, row), remark=str(row["reason"]))
+        remarks = str(row["reason"]).split("; ")
+        if name not in MEASUREMENTS:  # a counter does not depend on how a time was taken
+            remarks = [remark for remark in remarks if not _OF_TIMING.match(remark)]
+        return replace(self._number(family, variant, case, name, row), remark="; ".join(remarks))
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:
