@@ -56,6 +56,17 @@ def test_the_factors_of_a_known_step_multiply_to_its_ratio():
     assert next(iter(factors)) == "warp_cycles_per_issue"
 
 
+def test_a_state_that_twice_the_warps_share_may_cost_less_though_each_waits_longer():
+    before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25)
+    after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 5.0}, 50)
+    state = decomposition.states(before, after)[0]
+    told = step_sentences._state(state, "its_parent")
+    assert told.startswith(
+        "Waiting for data from shared memory or a special function, less in all though more for an instruction of a"
+        " warp, (short_scoreboard, 4 → 5 cycles per instruction) saves "
+    )
+
+
 def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0, "barrier": 1.0}, 50)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0, "barrier": 3.0}, 50)

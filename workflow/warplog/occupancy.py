@@ -127,7 +127,8 @@ def lift(
             better = theoretical(*launch, compute_capability)
             if better.warps_per_sm > now.warps_per_sm:
                 return f"{now.warps_per_sm} warps an SM; {words} would allow {better.warps_per_sm}"
-    return f"{now.warps_per_sm} warps an SM; limited by {' and '.join(now.limiters)} together"
+    limiters = " and ".join(name.replace("_", " ") for name in now.limiters)
+    return f"{now.warps_per_sm} warps an SM; limited by {limiters} together"
 
 
 def _limits(registers: int, threads: int, shared: int, capability: tuple[int, int]) -> SmLimits:

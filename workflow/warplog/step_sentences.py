@@ -108,7 +108,10 @@ def _states(step: Step) -> list[str]:
 def _state(state: StateChange, parent: str) -> str:
     name, less = state.change.name, state.share > 0
     span = f"{number(state.change.before)} → {number(state.change.after)} cycles per instruction"
-    told = f"Less waiting for {waits_for(name)}" if less else f"More waiting for {waits_for(name)}"
+    word, other = ("less", "more") if less else ("more", "less")
+    told = f"{word.capitalize()} waiting for {waits_for(name)}"
+    if less == (state.change.after > state.change.before):  # other instructions, or warps to share it
+        told = f"Waiting for {waits_for(name)}, {word} in all though {other} for an instruction of a warp,"
     told += f" ({name}, {span}) {'saves' if less else 'costs'} {share_text(state.share)} of {parent}'s cycles"
     if not state.evidence:
         return f"{told}."
