@@ -1,10 +1,12 @@
 """The oracle's verdicts for people: the summary, the exit status, and what a machine without a GPU is shown."""
 
 import io
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+from script_modules import script
 from warplog import cli, oracle, oracle_report, tables
 from warplog.errors import WarplogError
 from warplog.table_judged import ORACLE
@@ -64,3 +66,12 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     (tmp_path / "oracle.csv").write_text("a,b\n1,2\n")
     with pytest.raises(WarplogError, match="has no column 'probe'"):
         oracle_report.read(tmp_path)
+
+
+def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
+    source = SimpleNamespace(
+        campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
+    )
+    labels_of = script("judge_oracle").labels_of
+    assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
+    assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

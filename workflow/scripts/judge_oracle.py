@@ -25,7 +25,15 @@ def main(config: dict[str, Any], folder: Path) -> None:
         tables.as_frame(rows["metrics"], METRICS, "metrics"),
     )
     verdicts = Oracle(numbers, source.device.compute_capability).judge(plan.families[f] for f in plan.chosen)
-    tables.write_table([{**row, **source.labels()} for row in verdicts], ORACLE, folder / "oracle")
+    labels = labels_of(source, {str(row["commit"]) for row in rows["measurements"]})
+    tables.write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
+
+
+def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:
+    """Where the rows come from: the campaign, or the commits of a run of the oracle that is older or newer than it."""
+    others = sorted(commits - {"", str(source.campaign["commit"])})
+    named = " and ".join(f"commit {commit[:7]}, not of the campaign" for commit in others)
+    return {**source.labels(), **({"campaign": named} if named else {})}
 
 
 if "snakemake" in globals():
