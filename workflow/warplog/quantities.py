@@ -46,9 +46,10 @@ class Quantities:
         }
         # nsys numbers a launch's kernels in its own way: of it, only what holds for whole launches is meant.
         metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
+        self._rows = metrics
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
-        self._metrics = {tuple(map(str, key)): rows for key, rows in groups}
-        self._captured = {key[:3] for key in self._metrics if key[2]}
+        self._places = {tuple(map(str, key)): places for key, places in groups.indices.items()}
+        self._captured = {key[:3] for key in self._places if key[2]}
 
     def find(self, family: str, variant: str, case: str, name: str) -> Found:
         """The number called `name` of a variant at a case.
@@ -85,18 +86,19 @@ class Quantities:
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
         """Instructions in the machine code of all the variant's kernels that are `prefix` or one of its forms."""
-        mine = {k[3]: rows for k, rows in self._metrics.items() if k[:3] == (family, variant, "")}
+        mine = {k[3]: p for k, p in self._places.items() if k[:3] == (family, variant, "")}
         if "sass_instructions" not in mine:
             return Found(math.nan, "", f"{variant} has no machine code that was read")
-        counts = {name.removeprefix("sass_"): int(rows["value"].sum()) for name, rows in mine.items()}
+        values = self._rows["value"]
+        counts = {name.removeprefix("sass_"): int(values.iloc[p].sum()) for name, p in mine.items()}
         return Found(float(matching(counts, prefix)), "instructions")
 
     def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
         metric = name.removeprefix(_TOTAL)
         key = (family, variant, case)
-        rows = self._metrics.get((*key, metric))
+        rows = self._of((*key, metric))
         if rows is None:
-            rows = self._metrics.get((family, variant, "", metric))
+            rows = self._of((family, variant, "", metric))
             if rows is None:
                 return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
             ran = rows["kernel"].map(bare) == bare(self._main_kernel(key)[0])
@@ -107,8 +109,12 @@ class Quantities:
         rows = row if len(row) else rows
         return _known(rows, metric, float(rows["value"].iloc[0]))
 
+    def _of(self, key: tuple[str, str, str, str]) -> "pd.DataFrame | None":
+        places = self._places.get(key)
+        return None if places is None else self._rows.iloc[places]
+
     def _main_kernel(self, key: Key) -> tuple[str, int]:
-        rows = self._metrics.get((*key, "duration_us"))
+        rows = self._of((*key, "duration_us"))
         return (longest(rows.to_dict("records")) if rows is not None else None) or ("", 0)
 
 
