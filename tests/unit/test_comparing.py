@@ -71,7 +71,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     folders = {stage: RECORDED / stage / "h200" / "sgemm" for stage in ("time", "extract")}
     variants = ("warptile", "cublas", "vectorized")
     files = {("sgemm", v): [folder / f"{v}.json" for folder in folders.values()] for v in variants}
-    logged = track.log_campaign(RECORDED / "tables", campaign, track.Attachments(files), uri)
+    logged = track.log_campaign(RECORDED / "tables", campaign, files, uri)
     sources = Sources(tmp_path, uri)
     stored, recorded = sources.load(f"mlflow:{campaign['campaign']}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)

@@ -37,8 +37,10 @@ class Project:
     def log(self, campaign: dict[str, Any] = CAMPAIGN) -> track.TrackingResult:
         variants = [path.name for path in (self.root / "files").iterdir()]
         files = {("sgemm", v): [*(self.root / "files" / v).iterdir(), Path("gone.log")] for v in variants}
+        result = track.log_campaign(self.tables, campaign, files, self.uri)
         figures = {"sgemm": [self.root / "figures" / "ladder.svg"]}
-        return track.log_campaign(self.tables, campaign, track.Attachments(files, figures), self.uri)
+        track.log_figures(result.as_record(), figures, self.uri)
+        return result
 
     def changes(self, result: track.TrackingResult) -> dict[str, str]:
         """What happened to the runs that are not as they were, by variant."""

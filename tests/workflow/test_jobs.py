@@ -80,7 +80,7 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     rules = {rule for rule, variant in found if not variant}
     assert {rule for rule in rules if not rule.startswith("plot_figure_")} == {
         *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
-        *("make_tables", "judge_claims", "write_worklog", "log_mlflow", "all"),
+        *("make_tables", "judge_claims", "write_worklog", "log_mlflow", "log_figures", "all"),
     }
     assert {"plot_figure_ladder", "plot_figure_roofline", "plot_figure_claims"} <= rules
 
@@ -139,7 +139,7 @@ def test_edited_figure_redraws_that_figure_only(place: Path) -> None:
     path.write_text(path.read_text() + "\n# edited\n")
     found = jobs(place)
     assert found["plot_figure_ladder", ""] == 1
-    assert {rule for rule, _ in found} == {"plot_figure_ladder", "write_worklog", "log_mlflow", "all"}
+    assert {rule for rule, _ in found} == {"plot_figure_ladder", "write_worklog", "log_figures", "all"}
 
 
 def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:

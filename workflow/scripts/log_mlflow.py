@@ -1,7 +1,6 @@
-"""Logs the campaign's tables, with sources, records, reports and figures, to MLflow."""
+"""Logs the campaign's tables, with sources, records and reports, to MLflow."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,11 @@ from warplog.records import read_json, write_json
 from warplog.script import job
 
 
-def main(
-    config: dict[str, Any], tables: Path, campaign: Path, figures: Iterable[Path], uri: str, done: Path
-) -> None:
+def main(config: dict[str, Any], tables: Path, campaign: Path, uri: str, done: Path) -> None:
     plan = make_plan(config)
     files = {pair: variant_files(plan, *pair) for pair in plan.pairs()}
-    drawn = [path for figure in figures for path in (figure, figure.with_suffix(".svg"))]
-    of_family = {family: [p for p in drawn if p.parent.name == family] for family in plan.chosen}
     record = read_json(campaign, "record")
-    result = track.log_campaign(
-        tables, record, track.Attachments(files, of_family), uri, lambda line: print(line, file=sys.stderr)
-    )
+    result = track.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
     write_json(done, result.as_record())
 
 
@@ -55,7 +48,6 @@ if "snakemake" in globals():
             snakemake.config,
             Path(snakemake.input.tables[0]).parent,
             Path(snakemake.input.campaign),
-            [Path(figure) for figure in snakemake.input.figures],
             tracking_uri(snakemake.params.uri),
             Path(snakemake.output[0]),
         )

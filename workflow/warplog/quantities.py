@@ -48,7 +48,8 @@ class Quantities:
         metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
         self._rows = metrics
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
-        self._places = {tuple(map(str, key)): places for key, places in groups.indices.items()}
+        indices: Mapping[Any, Any] = groups.indices  # the stubs know of single names as keys only
+        self._places = {tuple(map(str, key)): places for key, places in indices.items()}
         self._captured = {key[:3] for key in self._places if key[2]}
 
     def find(self, family: str, variant: str, case: str, name: str) -> Found:

@@ -1,8 +1,8 @@
-"""The MLflow stage: one job that tells a tracking store what the tables say, and tells it once."""
+"""The MLflow stage: tells a tracking store what the tables say, and the figures when they are drawn; each once."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,31 +34,28 @@ _FOLDERS: Mapping[str, str] = {
 _NOT_PREVIEWED = (".cuh", ".sass", ".log")  # by the UI, unless they end in .txt
 
 
-@dataclass(frozen=True)
-class Attachments:
-    """The files that go to MLflow beside the tables.
-
-    `artefacts` are those of a (family, variant): source, SASS, records, reports; a file that does not exist
-    or is empty is left out. `figures` are those of a family.
-    """
-
-    artefacts: Mapping[tuple[str, str], Sequence[Path]] = field(default_factory=dict)
-    figures: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+# Files of a (family, variant): source, SASS, records, reports; one that does not exist or is empty is left out.
+Artefacts = Mapping[tuple[str, str], Sequence[Path]]
 
 
 @dataclass(frozen=True)
 class LoggedFamily:
-    """One experiment as it stands now: its id, the link to its view, the runs by variant."""
+    """One experiment as it stands now: its id, the link to its view, the runs by variant.
+
+    `home` is the variant whose run keeps what is of the whole family.
+    """
 
     family: str
     experiment_id: str
     link: str
+    home: str
     runs: Mapping[str, Logged]
 
     def as_record(self) -> dict[str, Any]:
         """As JSON-able data; `runs` holds the run id of each variant."""
         ids = {variant: run.run_id for variant, run in self.runs.items()}
-        return {"family": self.family, "experiment_id": self.experiment_id, "link": self.link, "runs": ids}
+        names = {"family": self.family, "experiment_id": self.experiment_id, "link": self.link}
+        return {**names, "home": self.home, "runs": ids}
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def link_base(uri: str) -> str:
 def log_campaign(
     tables: Path,
     campaign: Mapping[str, Any],
-    attachments: Attachments,
+    artefacts: Artefacts,
     uri: str,
     tell: Callable[[str], None] = lambda line: None,
 ) -> TrackingResult:
@@ -102,7 +99,7 @@ def log_campaign(
             )
     families = _families(tables, campaign)
     with mlflow_connection.connect(uri) as link:
-        job = _Job(Store(link.client, link.artifacts), tables, campaign, attachments, link_base(uri), tell)
+        job = _Job(Store(link.client, link.artifacts), tables, campaign, artefacts, link_base(uri), tell)
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     shown = mlflow_connection.shown(uri)
     if link_base(uri) == LOCAL_UI:
@@ -110,12 +107,33 @@ def log_campaign(
     return TrackingResult(shown, logged)
 
 
+def log_figures(
+    record: Mapping[str, Any],
+    figures: Mapping[str, Sequence[Path]],
+    uri: str,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Puts each family's figures with its home run; those that lie there already are left alone.
+
+    `record` is what log_campaign left (TrackingResult.as_record).
+
+    Raises:
+        WarplogError: the store does not answer.
+    """
+    with mlflow_connection.connect(uri) as link:
+        store = Store(link.client, link.artifacts)
+        for logged in record["experiments"]:
+            drawn = [path for path in figures.get(logged["family"], ()) if path.is_file()]
+            store.put_figures(logged["runs"][logged["home"]], drawn)
+            tell(f"  track   {logged['family']}  {len(drawn)} files of figures")
+
+
 @dataclass(frozen=True)
 class _Job:
     store: Store
     tables: Path
     campaign: Mapping[str, Any]
-    attachments: Attachments
+    artefacts: Artefacts
     base: str
     tell: Callable[[str], None]
 
@@ -130,7 +148,7 @@ class _Job:
         logged = {}
         for run, variant in zip(runs, data.variants.to_dict("records"), strict=True):
             note = mlflow_notes.run_note(run, variant, data, campaign)
-            files = self.attachments.artefacts.get((family, run.variant), ())
+            files = self.artefacts.get((family, run.variant), ())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 lay_out(Path(folder), files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
@@ -142,11 +160,10 @@ class _Job:
             self.tell(f"  track   {family}/{run.variant}  {run.status}  run {logged[run.variant].change}")
         for gone in old.values():
             self.store.delete(gone)
-        self._put_figures(family, runs, logged)
         key = self._put_views(experiment, data, runs, campaign)
         link = f"{self.base}/{mlflow_view.path(experiment.experiment_id, key)}"
         self.tell(f"  track   {family}  {link}")
-        return LoggedFamily(family, experiment.experiment_id, link, logged)
+        return LoggedFamily(family, experiment.experiment_id, link, mlflow_runs.home(runs).variant, logged)
 
     def _put_views(
         self, experiment: "Experiment", data: FigureTables, runs: Sequence[Run], campaign: Mapping[str, Any]
@@ -167,11 +184,6 @@ class _Job:
         for name, view in views.items():
             self.store.set_experiment_tag(experiment, mlflow_view.TAG_PREFIX + name, view.tag())
         return key
-
-    def _put_figures(self, family: str, runs: Sequence[Run], logged: Mapping[str, Logged]) -> None:
-        """Figures show the whole family: they lie with its home run."""
-        figures = [path for path in self.attachments.figures.get(family, ()) if path.is_file()]
-        self.store.put_figures(logged[mlflow_runs.home(runs).variant].run_id, figures)
 
 
 def lay_out(folder: Path, files: Sequence[Path], data: FigureTables, variant: str) -> None:

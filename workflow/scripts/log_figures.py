@@ -1,0 +1,30 @@
+"""Puts the figures of each family with its runs in MLflow."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from warplog import track
+from warplog.mlflow_connection import tracking_uri
+from warplog.records import read_json, write_json
+from warplog.script import job
+
+
+def main(logged: Path, figures: Iterable[Path], uri: str, done: Path) -> None:
+    record = read_json(logged)
+    drawn: dict[str, list[Path]] = {}
+    for figure in figures:
+        drawn.setdefault(figure.parent.name, []).extend((figure, figure.with_suffix(".svg")))
+    track.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
+    names = {family: sorted(path.name for path in paths) for family, paths in drawn.items()}
+    write_json(done, {"uri": record["uri"], "figures": names})
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Path(snakemake.input.logged),
+            [Path(figure) for figure in snakemake.input.figures],
+            tracking_uri(snakemake.params.uri),
+            Path(snakemake.output[0]),
+        )
