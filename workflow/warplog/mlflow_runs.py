@@ -8,19 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplog import figure_data, metrics
 from warplog.claims import counts
 from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
-from warplog.mlflow_points import Point, Row, case_steps, counted, known, main_rows, measured
+from warplog.mlflow_points import Point, Row, Steps, case_steps, counted, known, main_rows, measured
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Worst first. A variant that only lacks what a case needs did not run: that is no failure.
 _FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
 _ABSENCES = ("missing", "denied", "unsupported", "skipped")
 # Columns of `variants` that become parameters.
 FACTS = ("registers_per_thread", "static_shared_bytes", "spill_bytes")
+_COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # what counters need
 _PROVENANCE = (
     "campaign",
     "origin",
@@ -75,7 +79,14 @@ def load(tables: Path, family: str, campaign: Mapping[str, Any]) -> FigureTables
     Raises:
         WarplogError: the tables cannot be read, or hold no variant of that family in the campaign.
     """
-    data = figure_data.load(tables, family, str(campaign["gpu"]))
+    return of_family(figure_data.read_all(tables), tables, family, campaign)
+
+
+def of_family(
+    tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
+) -> FigureTables:
+    """The same, of the tables of all families that were read from `folder`."""
+    data = figure_data.of_family(tables, folder, family, str(campaign["gpu"]))
     cut = {
         name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
         for name, frame in vars(data).items()
@@ -83,7 +94,7 @@ def load(tables: Path, family: str, campaign: Mapping[str, Any]) -> FigureTables
     }
     if cut["variants"].empty:
         raise WarplogError(
-            f"{tables}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
+            f"{folder}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
         )
     cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
     return dataclasses.replace(data, **cut)
@@ -96,8 +107,12 @@ def runs(
 
     The home run has the verdicts on the family's claims as tags.
     """
-    rows = {name: getattr(data, name).to_dict("records") for name in ("measurements", "metrics", "variants")}
-    found = [_run(data, variant, rows, campaign) for variant in rows["variants"]]
+    steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
+    times, counters = _by_variant(data.measurements), _by_variant(data.metrics[_COUNTED])
+    found = []
+    for variant in data.variants.to_dict("records"):
+        name = str(variant["variant"])
+        found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, campaign))
     keeper, verdicts = home(found), _verdicts(data)
     return [
         dataclasses.replace(
@@ -127,13 +142,23 @@ def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
     return {"mlflow.runColor": colours[variant]} if variant in colours else {}
 
 
+def _by_variant(frame: "pd.DataFrame") -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in frame.to_dict("records"):
+        rows.setdefault(str(row["variant"]), []).append(row)
+    return rows
+
+
 def _run(
-    data: FigureTables, variant: Row, rows: Mapping[str, Sequence[Row]], campaign: Mapping[str, Any]
+    data: FigureTables,
+    variant: Row,
+    times: Sequence[Row],
+    counted_rows: Sequence[Row],
+    steps: Steps,
+    campaign: Mapping[str, Any],
 ) -> Run:
     name = str(variant["variant"])
-    times = [row for row in rows["measurements"] if row["variant"] == name]
-    counters = _counters([row for row in rows["metrics"] if row["variant"] == name], data.profiled_case)
-    steps = case_steps(rows["measurements"], data.case)
+    counters = _counters(counted_rows, data.profiled_case)
     points = [*measured(times, steps, data.case), *counted(counters, steps, data.profiled_case)]
     unique = {(point.name, point.step): point for point in reversed(points)}
     status, reason = status_of([(str(r["status"]), str(r["reason"])) for r in times])
@@ -157,7 +182,9 @@ def _run(
 
 def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
     """One row per metric and case; the build's facts are those of the kernel that the counters are of."""
-    cases = {str(row["case"]): [r for r in rows if r["case"] == row["case"]] for row in rows}
+    cases: dict[str, list[Row]] = {}
+    for row in rows:
+        cases.setdefault(str(row["case"]), []).append(row)
     kernel = _kernel(main_rows(cases.get(profiled_case, [])))
     return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warplog import mlflow_connection, mlflow_notes, mlflow_runs, mlflow_view
+from warplog import figure_data, mlflow_connection, mlflow_notes, mlflow_runs, mlflow_view
 from warplog.errors import WarplogError
 from warplog.figure_data import FigureTables
 from warplog.mlflow_runs import Run
@@ -16,6 +16,7 @@ from warplog.records import read_json
 from warplog.table_files import read_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     from mlflow.entities import Experiment
 
 EXPERIMENT = "warplog/{family}"
@@ -98,8 +99,11 @@ def log_campaign(
                 f"campaign record: {key}: {campaign.get(key)!r}: no usable value; measure again"
             )
     families = _families(tables, campaign)
+    frames = figure_data.read_all(tables)
     with mlflow_connection.connect(uri) as link:
-        job = _Job(Store(link.client, link.artifacts), tables, campaign, artefacts, link_base(uri), tell)
+        job = _Job(
+            Store(link.client, link.artifacts), tables, frames, campaign, artefacts, link_base(uri), tell
+        )
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     shown = mlflow_connection.shown(uri)
     if link_base(uri) == LOCAL_UI:
@@ -132,6 +136,7 @@ def log_figures(
 class _Job:
     store: Store
     tables: Path
+    frames: Mapping[str, "pd.DataFrame"]
     campaign: Mapping[str, Any]
     artefacts: Artefacts
     base: str
@@ -139,7 +144,7 @@ class _Job:
 
     def log_family(self, family: str, origin: str) -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
-        data = mlflow_runs.load(self.tables, family, campaign)
+        data = mlflow_runs.of_family(self.frames, self.tables, family, campaign)
         runs = mlflow_runs.runs(data, campaign, _colours(data))
         experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
         old = self.store.campaign_runs(
