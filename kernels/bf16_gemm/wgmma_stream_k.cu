@@ -9,7 +9,7 @@
 //              the producer's warpgroup have nothing to do: one of them, the messenger, waits until the partial sums
 //              can be seen, and raises the flag, or waits for the flag of the cluster before. No consumer does.
 // Expected     Of the parent's rounds, 256, 2048 and 16128 steps at 4096, 8192 and 16384, it takes 249, 1986 and 15888,
-//              and 6 for handing over: 1.005 to 1.01, 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz; less
+//              and 6 for handing over: 1.00 to 1.01, 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz; less
 //              where power holds the clock back, as no SM rests.
 // Cost         128 KiB a block to L2 and back, some 2 us each: where the remainder is nine tenths of a round or more, a
 //              tile has few steps, or there are fewer tiles than clusters, all tiles are whole ones, as in its parent.

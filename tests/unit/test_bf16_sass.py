@@ -98,11 +98,32 @@ def test_ptx_barriers_read_no_clock_and_never_sleep(builds):
 
 def test_only_the_fenced_cluster_waits_for_the_whole_gpu_at_every_step(builds):
     fences = {name: count(builds, name, "MEMBAR.ALL.GPU") for name in HOPPER}
-    assert [name for name, found in fences.items() if found] == ["wgmma_cluster_fenced"]
+    assert [name for name, found in fences.items() if found] == ["wgmma_cluster_fenced", "wgmma_stream_k"]
     instructions = code(builds, "wgmma_cluster_fenced")
     last_product = where(instructions, "HGMMA")[-1]
     loop_ends = next(i for i in where(instructions, "BRA") if i > last_product)
     assert where(instructions[last_product:loop_ends], "MEMBAR.ALL.GPU")
+
+
+def test_partial_sums_pass_sixteen_bytes_at_a_time_between_memory_and_the_registers_of_the_products(builds):
+    """Without a move, and without a fence in a consumer: the messenger has the only one, before it raises the flag."""
+    instructions = code(builds, "wgmma_stream_k")
+    loads, stores = where(instructions, "LDG.E.128"), where(instructions, "STG.E.128")
+    sums = [f"R{first}" for first in range(24, 152, 4)]
+    assert [re.search(r"128\S* (R\d+)", instructions[i]).group(1) for i in loads] == sums
+    assert [re.search(r", (R\d+)$", instructions[i]).group(1) for i in stores] == sums
+    first_product, producer = where(instructions, "HGMMA")[0], where(instructions, "USETMAXREG.DEALLOC")[0]
+    (fence,), (flag, cleared) = where(instructions, "MEMBAR.ALL.GPU"), where(instructions, "ST.E.STRONG.GPU")
+    (look,) = where(instructions, "LD.E.STRONG.GPU")
+    assert loads[-1] < first_product < stores[0] < stores[-1] < producer < fence < flag < look < cleared
+
+
+def test_the_producer_keeps_to_the_registers_that_are_left_to_it(builds):
+    for name, most in (("wgmma_stmatrix", 24), ("wgmma_stream_k", 40)):
+        instructions = code(builds, name)
+        (given,) = where(instructions, "USETMAXREG.DEALLOC")
+        assert int(instructions[given].split()[-1], 16) == most
+        assert max(int(r) for line in instructions[given:] for r in re.findall(r"\bR(\d+)\b", line)) < most
 
 
 @pytest.mark.parametrize("name", [name for name in IN_CLUSTERS if name != "wgmma_three_consumers"])

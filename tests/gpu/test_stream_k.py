@@ -1,0 +1,29 @@
+"""wgmma_stream_k adds up in the order of its parent: the same answer, bit for bit, at every launch."""
+
+from pathlib import Path
+
+import pytest
+from gpu_jobs import build_variant
+
+from warplog.catalog import load_family
+from warplog.gpu.backend import CupyBackend, Launcher
+from warplog.gpu.problem import Problem
+
+FAMILY = load_family(Path(__file__).parents[2] / "kernels" / "bf16_gemm" / "family.yaml")
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("case", ["2568x3080x1032", "4096", "8192"])
+def test_cut_tiles_have_the_bits_of_whole_ones_at_every_launch(case: str, tmp_path: Path) -> None:
+    backend, problem_case = CupyBackend(), {**FAMILY.check_cases, **FAMILY.cases}[case]
+    problem, answers = Problem(backend.xp, FAMILY, problem_case), []
+    problem.fill(1)
+    for name in ("wgmma_tma_store", *["wgmma_stream_k"] * 3):
+        if not (tmp_path / name).exists():
+            build_variant(FAMILY, name, tmp_path / name)
+        problem.restore()
+        Launcher(tmp_path / name / "kernel.so", backend)(problem.arguments)
+        assert problem.arrays["C"].never_written() == 0
+        answers.append(problem.arrays["C"].load())
+    assert all(bool((answer == answers[0]).all()) for answer in answers)
