@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from warplog import layout
+
 LONGEST_FUNCTION = 40
 LONGEST_MODULE = 250
 WORKFLOW = ["Snakefile", "workflow"]
@@ -92,3 +94,16 @@ def test_scripts_agree_with_their_rules(project: Path) -> None:
         of_family = f'f"{name.removesuffix("_family")}_{{family.name}}"'
         of_figure = f'f"{name}_{{figure}}"'
         assert f"rule {name}:" in rules or of_family in rules or of_figure in rules
+
+
+@pytest.mark.parametrize("stage", ["check", "time"])
+def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code(stage: str) -> None:
+    """An edit of a module that makes inputs or judges answers measures again: no record outlives it."""
+    gpu = Path(layout.__file__).parent / "gpu"
+    found, left = set(), [gpu / f"{stage}_case.py"]
+    while left:
+        module = left.pop()
+        found.add(module)
+        for name in re.findall(r"^from warplog\.gpu\.(\w+) import", module.read_text(), re.MULTILINE):
+            left += {gpu / f"{name}.py"} - found
+    assert found <= {Path(module).resolve() for module in layout.code(stage)}

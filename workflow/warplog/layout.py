@@ -12,13 +12,14 @@ RECORDED = RESULTS / "recorded"
 # Modules whose change makes a stage's results stale: Snakemake sees only what is an input.
 _CODE: Mapping[str, tuple[str, ...]] = {
     "build": ("build.py", "addresses.py", "parsers/ptxas.py", "parsers/sass.py"),
-    "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/backend.py"),
+    "check": ("gpu/check_case.py", "gpu/problem.py", "gpu/case_data.py", "gpu/backend.py"),
     "sanitize": ("sanitize.py", "gpu/sanitize_case.py", "gpu/backend.py", "parsers/sanitizer.py"),
     "time": (
         "gpu/time_case.py",
         "gpu/timer.py",
         "gpu/timer.cu",
         "gpu/problem.py",
+        "gpu/case_data.py",
         "gpu/backend.py",
         "clocks.py",
         "summary.py",
@@ -36,6 +37,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "gpu/timer.py",
         "gpu/timer.cu",
         "gpu/problem.py",
+        "gpu/case_data.py",
         "gpu/backend.py",
         "summary.py",
     ),
