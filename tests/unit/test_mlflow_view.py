@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from track_tables import CAMPAIGN, LADDER, write_tables
-from warplog import mlflow_runs, mlflow_view
+from warplog import figure_data, mlflow_runs, mlflow_view
 from warplog.errors import WarplogError
+from warplog.figure_data import FigureTables
 from warplog.mlflow_view import View
 
 
@@ -21,9 +22,15 @@ def decode(tag):
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
+def load(folder: Path, family: str) -> FigureTables:
+    """A family's rows of tables that are written there."""
+    tables = write_tables(folder)
+    return mlflow_runs.load(figure_data.read_all(tables), tables, family, CAMPAIGN)
+
+
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> View:
-    data = mlflow_runs.load(write_tables(tmp_path_factory.mktemp("tables")), "sgemm", CAMPAIGN)
+    data = load(tmp_path_factory.mktemp("tables"), "sgemm")
     runs = mlflow_runs.runs(data, CAMPAIGN)
     return View("Speed and why", "tags.campaign = 'x'", "gflops", "4096", "matrix size n", runs)
 
@@ -96,7 +103,7 @@ def test_a_view_of_all_campaigns_tells_them_apart(view):
 
 
 def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Path):
-    data = mlflow_runs.load(write_tables(tmp_path), "histogram", CAMPAIGN)
+    data = load(tmp_path, "histogram")
     view = View("v", "", "gbytes_per_s", data.case, "elements", mlflow_runs.runs(data, CAMPAIGN))
     state = decode(view.tag())
     assert [c.get("metricKey") for c in state["compareRunCharts"]] == [

@@ -2,14 +2,11 @@
 
 import ctypes
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from warplog import toolchain
-from warplog.process import minimal_env, run
+from host_headers import host_library
 
-KERNELS = Path(__file__).parents[2] / "kernels"
 SOURCE = """
 #include "pieces.cuh"
 static_assert(pieces::deal_out(256, 64, 66).shared == 124, "may be known at compile time");
@@ -56,20 +53,7 @@ pytestmark = pytest.mark.nvcc
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    nvcc = toolchain.find("nvcc")
-    if not nvcc.ok:
-        pytest.skip(f"nvcc: {nvcc.remedy}")
-    folder = tmp_path_factory.mktemp("pieces")
-    (folder / "pieces.cu").write_text(SOURCE)
-    command = [*toolchain.nvcc_command(nvcc), "-std=c++17", "-shared", "-Xcompiler", "-fPIC"]
-    command += [f"-I{KERNELS / name}" for name in ("include", "bf16_gemm")]
-    done = run(
-        [*command, str(folder / "pieces.cu"), "-o", str(folder / "pieces.so")],
-        timeout_s=120,
-        env=minimal_env(),
-    )
-    assert done.ok, done.output_tail
-    return ctypes.CDLL(str(folder / "pieces.so"))
+    return host_library(SOURCE, tmp_path_factory.mktemp("pieces"))
 
 
 def deal(native, *problem):

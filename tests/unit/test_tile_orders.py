@@ -3,14 +3,11 @@
 import ctypes
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from warplog import toolchain
-from warplog.process import minimal_env, run
+from host_headers import host_library
 
-KERNELS = Path(__file__).parents[2] / "kernels"
 SOURCE = """
 #include "cluster.cuh"
 #include "tiles.cuh"
@@ -48,19 +45,7 @@ pytestmark = pytest.mark.nvcc
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    nvcc = toolchain.find("nvcc")
-    if not nvcc.ok:
-        pytest.skip(f"nvcc: {nvcc.remedy}")
-    folder = tmp_path_factory.mktemp("tiles")
-    (folder / "tiles.cu").write_text(SOURCE)
-    command = [*toolchain.nvcc_command(nvcc), "-std=c++17", "-shared", "-Xcompiler", "-fPIC"]
-    command += ["-gencode", "arch=compute_90a,code=sm_90a"]
-    command += [f"-I{KERNELS / name}" for name in ("include", "bf16_gemm")]
-    done = run(
-        [*command, str(folder / "tiles.cu"), "-o", str(folder / "tiles.so")], timeout_s=120, env=minimal_env()
-    )
-    assert done.ok, done.output_tail
-    return ctypes.CDLL(str(folder / "tiles.so"))
+    return host_library(SOURCE, tmp_path_factory.mktemp("tiles"))
 
 
 def order(function, rows, columns, *more):

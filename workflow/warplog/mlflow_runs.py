@@ -73,19 +73,14 @@ class Run:
         return next((p.value for p in self.points if p.name == f"headline/{name}"), math.nan)
 
 
-def load(tables: Path, family: str, campaign: Mapping[str, Any]) -> FigureTables:
-    """The tables of one family, cut down to the rows of one campaign, variants in ladder order.
-
-    Raises:
-        WarplogError: the tables cannot be read, or hold no variant of that family in the campaign.
-    """
-    return of_family(figure_data.read_all(tables), tables, family, campaign)
-
-
-def of_family(
+def load(
     tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
 ) -> FigureTables:
-    """The same, of the tables of all families that were read from `folder`."""
+    """The rows of one family and campaign in the tables that were read from `folder`, variants in ladder order.
+
+    Raises:
+        WarplogError: the tables hold no variant of that family in the campaign.
+    """
     data = figure_data.of_family(tables, folder, family, str(campaign["gpu"]))
     cut = {
         name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)

@@ -144,7 +144,7 @@ class _Job:
 
     def log_family(self, family: str, origin: str) -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
-        data = mlflow_runs.of_family(self.frames, self.tables, family, campaign)
+        data = mlflow_runs.load(self.frames, self.tables, family, campaign)
         runs = mlflow_runs.runs(data, campaign, _colours(data))
         experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
         old = self.store.campaign_runs(
