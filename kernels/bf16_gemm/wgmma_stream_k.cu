@@ -27,6 +27,7 @@
 
 #include <cstdint>
 
+#include "boxes.cuh"
 #include "cluster.cuh"
 #include "pieces.cuh"
 #include "tiles.cuh"
@@ -37,14 +38,11 @@ constexpr int CONSUMER_THREADS = CONSUMERS * 128, THREADS = 128 + CONSUMER_THREA
 constexpr int MESSENGER = 32;  // the first thread of the second warp
 // 65536 registers for 384 threads: 168 each at the start, and (40 + 2 * 232) * 128 is no more than that.
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
-constexpr int BOX = tma::BOX_COLUMNS, BOX_BYTES = ROWS * BOX * 2;  // results that a consumer stores at a time
 constexpr int MOST_BLOCKS = 1024;
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<DOWN, ACROSS>;
 constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + tma::ATOM_BYTES;  // with room to align
-
-static_assert(BN / BOX % BOXES == 0, "every tile begins with the first box");
 
 // Whether a block has left sums that nobody has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
@@ -120,36 +118,6 @@ __device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& de
         flag.store(0, cuda::memory_order_relaxed);  // for the next launch
         mbarrier::arrive(&messages.came);
     }
-}
-
-// The results of a warpgroup, 64 rows from (row, column) on, a box of 64 columns at a time: as in its parent, laid out
-// by stmatrix. The 16-byte chunk c of a row lies at place c ^ (row % 8).
-__device__ __forceinline__ void store(const CUtensorMap& c_map, uint8_t* boxes, const float (&sum)[BN / 2],
-                                      int consumer, int row, int column) {
-    using wgmma::pack;
-    const int thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
-    const bool speaks = thread == 0;
-#pragma unroll
-    for (int part = 0; part < BN / BOX; ++part) {
-        uint8_t* box = boxes + (consumer * BOXES + part % BOXES) * BOX_BYTES;
-        if (speaks) tma::wait_stores_read<BOXES - 1>();
-        named_sync(1 + consumer, 128);  // the box may be written
-#pragma unroll
-        for (int c = 0; c < BOX / 8; c += 2) {
-            const float* s = sum + (part * (BOX / 8) + c) * 4;  // of two chunks: 8 columns are 4 sums
-            // Matrices: chunk c of rows 0-7, of rows 8-15, then chunk c + 1 of both; matrix l / 8 is lane l's.
-            const int box_row = warp * 16 + lane / 8 % 2 * 8 + lane % 8, chunk = c + lane / 16;
-            stmatrix(box + box_row * 128 + (chunk ^ lane % 8) * 16, pack(s[0], s[1]), pack(s[2], s[3]),
-                     pack(s[4], s[5]), pack(s[6], s[7]));
-        }
-        tma::publish_writes();
-        named_sync(1 + consumer, 128);  // the box is written
-        if (speaks) tma::store_streaming(c_map, row, column + part * BOX, box);
-    }
-}
-
-__device__ __forceinline__ tiles::Tile tile_at(int index, int rows, int columns) {
-    return HILBERT ? tiles::along_hilbert(index, rows, columns) : tiles::in_groups(index, rows, columns, GROUP);
 }
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)

@@ -11,12 +11,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "block_sum.cuh"
 #include "wide_sum.cuh"
-#include "workspace.cuh"
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -27,15 +25,12 @@ __global__ void __launch_bounds__(BLOCK)
 
 template <bool ALIGNED>
 static cudaError_t reduce(const float* x, float* out, int n, cudaStream_t stream) {
-    int most = 0;
-    cudaError_t error = resident_blocks(reduce_float4<ALIGNED>, &most);
-    void* sums = nullptr;
-    if (error == cudaSuccess) error = workspace(most * sizeof(float), &sums);
+    int blocks = 0;
+    float* sums = nullptr;
+    const cudaError_t error = deal_out(reduce_float4<ALIGNED>, n, &blocks, &sums);
     if (error != cudaSuccess) return error;
-    float* partial = static_cast<float*>(sums);
-    const int blocks = std::min((n - 1) / (BLOCK * 4) + 1, most);
-    reduce_float4<ALIGNED><<<blocks, BLOCK, 0, stream>>>(x, partial, n);
-    reduce_float4<true><<<1, BLOCK, 0, stream>>>(partial, out, blocks);
+    reduce_float4<ALIGNED><<<blocks, BLOCK, 0, stream>>>(x, sums, n);
+    reduce_float4<true><<<1, BLOCK, 0, stream>>>(sums, out, blocks);
     return cudaGetLastError();
 }
 

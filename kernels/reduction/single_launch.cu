@@ -11,12 +11,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "block_sum.cuh"
 #include "wide_sum.cuh"
-#include "workspace.cuh"
 
 __device__ unsigned ended;  // blocks of this launch that have left their sum
 
@@ -40,13 +38,11 @@ __global__ void __launch_bounds__(BLOCK)
 
 template <bool ALIGNED>
 static cudaError_t reduce(const float* x, float* out, int n, cudaStream_t stream) {
-    int most = 0;
-    cudaError_t error = resident_blocks(reduce_single_launch<ALIGNED>, &most);
-    void* sums = nullptr;
-    if (error == cudaSuccess) error = workspace(most * sizeof(float), &sums);
+    int blocks = 0;
+    float* sums = nullptr;
+    const cudaError_t error = deal_out(reduce_single_launch<ALIGNED>, n, &blocks, &sums);
     if (error != cudaSuccess) return error;
-    const int blocks = std::min((n - 1) / (BLOCK * 4) + 1, most);
-    reduce_single_launch<ALIGNED><<<blocks, BLOCK, 0, stream>>>(x, static_cast<float*>(sums), out, n);
+    reduce_single_launch<ALIGNED><<<blocks, BLOCK, 0, stream>>>(x, sums, out, n);
     return cudaGetLastError();
 }
 

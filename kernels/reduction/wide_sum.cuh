@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "workspace.cuh"
+
 static_assert(LOADS >= 2, "several loads under way");
 
 __device__ __forceinline__ void add(float4& sum, float4 quad) {
@@ -57,5 +59,17 @@ static cudaError_t resident_blocks(Kernel kernel, int* blocks) {
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, BLOCK, 0);
     *blocks = sms * std::max(1, per_sm);
+    return error;
+}
+
+// The blocks of `kernel` that add up n elements, no more than the GPU holds at once, and room for a sum of each.
+template <typename Kernel>
+static cudaError_t deal_out(Kernel kernel, int n, int* blocks, float** sums) {
+    int most = 0;
+    void* room = nullptr;
+    cudaError_t error = resident_blocks(kernel, &most);
+    if (error == cudaSuccess) error = workspace(most * sizeof(float), &room);
+    *blocks = std::min((n - 1) / (BLOCK * 4) + 1, most);
+    *sums = static_cast<float*>(room);
     return error;
 }
