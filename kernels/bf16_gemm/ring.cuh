@@ -65,21 +65,39 @@ struct Ring {
         }
     }
 
+    // What a consumer's products read in the first stage, as low words of descriptors. Worked out once a tile, and
+    // known to be the same in all lanes: so a product costs an addition for each in uniform registers, and nothing else.
+    struct Operands {
+        uint32_t a, b;
+    };
+    __device__ __forceinline__ Operands operands(int consumer) const {
+        return {uniform(wgmma::describe_low(stages + consumer * ROWS * BK * 2)),
+                uniform(wgmma::describe_low(stages + A_BYTES))};
+    }
+
+    // By a consumer: waits for a stage and hands over its products, of which the first adds to `sum` if `adds`.
+    __device__ __forceinline__ void start(float (&sum)[Columns / 2], Operands first, bool adds) const {
+        const uint32_t a_rows = first.a + turn.stage * (STAGE_BYTES / 16);
+        const uint32_t b_rows = first.b + turn.stage * (STAGE_BYTES / 16);
+        mbarrier::wait(full(), turn.parity);
+        wgmma::fence();
+#pragma unroll
+        for (int k = 0; k < BK / wgmma::K; ++k)
+            wgmma::multiply(sum, wgmma::describe(a_rows + k * wgmma::NEXT_K),
+                            wgmma::describe(b_rows + k * wgmma::NEXT_K), adds || k > 0);
+        wgmma::commit();
+    }
+
     // By a consumer: the sums of its rows of one tile over K terms. With InFlight = 1 the products of a step are handed
     // over before those of the last one are waited for. `give_back(stage)` is called by every thread, once each use of
     // a stage, when its warp has read it.
     template <int InFlight, typename GiveBack>
     __device__ __forceinline__ void multiply(float (&sum)[Columns / 2], int consumer, int K,
                                              const GiveBack& give_back) {
+        const Operands first = operands(consumer);
         int held = 0;  // the stage whose products may still run
         for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
-            const uint64_t a_rows = wgmma::describe(a() + consumer * ROWS * BK * 2), b_rows = wgmma::describe(b());
-            mbarrier::wait(full(), turn.parity);
-            wgmma::fence();
-#pragma unroll
-            for (int k = 0; k < BK / wgmma::K; ++k)  // the first product of a tile does not add: no sum is set to zero
-                wgmma::multiply(sum, a_rows + k * wgmma::NEXT_K, b_rows + k * wgmma::NEXT_K, k0 > 0 || k > 0);
-            wgmma::commit();
+            start(sum, first, k0 > 0);  // the first product of a tile does not add: no sum is set to zero
             wgmma::wait<InFlight>();
             if (!InFlight) give_back(turn.stage);
             if (InFlight && k0 > 0) give_back(held);

@@ -8,11 +8,11 @@
 //              So every result is summed in the order of its parent, and is the same bit for bit. The other warps of
 //              the producer's warpgroup have nothing to do: one of them, the messenger, waits until the partial sums
 //              can be seen, and raises the flag, or waits for the flag of the cluster before. No consumer does.
-// Expected     Of the parent's rounds, 256, 2048 and 16128 steps at 4096, 8192 and 16384, it takes 249, 1986 and 15888,
-//              and 6 for handing over: 1.00 to 1.01, 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz; less
-//              where power holds the clock back, as no SM rests.
-// Cost         128 KiB a block to L2 and back, some 2 us each: where the remainder is nine tenths of a round or more, a
-//              tile has few steps, or there are fewer tiles than clusters, all tiles are whole ones, as in its parent.
+// Expected     Of the parent's rounds, 2048 and 16128 steps at 8192 and 16384, it takes 1986 and 15888, and some for
+//              handing over: 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz. Where power holds the clock back it
+//              is no faster for that: no SM rests, and clusters at different steps find less of A and B in L2.
+// Cost         128 KiB a block to L2 and back: where the remainder is most of a round, a tile has few steps, or there
+//              are fewer tiles than clusters, all tiles are whole ones, as in its parent.
 // Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
 //              lies outside C. One stream at a time, which share the workspace.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
@@ -47,27 +47,18 @@ constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + t
 // Whether a block has left sums that nobody has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
 
-// A consumer's sums over `steps` steps, onto what is in `sum` where `adds`. As Ring::multiply<1>, but that begins with
-// nothing. The first step stands by itself: where products in a loop may begin with sums from memory, ptxas lets only
-// one of them run at a time (C7515).
+// A consumer's sums over `steps` steps, onto what is in `sum` where `adds`. Ring::multiply<1> begins with nothing. The
+// first step stands by itself: where products in a loop may begin with sums from memory, ptxas lets only one of them run
+// at a time (C7515).
 template <typename GiveBack>
 __device__ __forceinline__ void multiply(TileRing& ring, float (&sum)[BN / 2], int consumer, int steps, bool adds,
                                          const GiveBack& give_back) {
-    const auto start = [&](bool adds_first) {
-        const uint64_t a_rows = wgmma::describe(ring.a() + consumer * ROWS * BK * 2);
-        const uint64_t b_rows = wgmma::describe(ring.b());
-        mbarrier::wait(ring.full(), ring.turn.parity);
-        wgmma::fence();
-#pragma unroll
-        for (int k = 0; k < BK / wgmma::K; ++k)
-            wgmma::multiply(sum, a_rows + k * wgmma::NEXT_K, b_rows + k * wgmma::NEXT_K, adds_first || k > 0);
-        wgmma::commit();
-    };
-    start(adds);
+    const TileRing::Operands first = ring.operands(consumer);
+    ring.start(sum, first, adds);
     int held = ring.turn.stage;  // the stage whose products may still run
     ring.turn.advance();
     for (int step = 1; step < steps; ++step, ring.turn.advance()) {
-        start(true);
+        ring.start(sum, first, true);
         wgmma::wait<1>();
         give_back(held);
         held = ring.turn.stage;

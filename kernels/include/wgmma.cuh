@@ -29,13 +29,16 @@ constexpr int M = 64, K = 16;
 //   bits 32-45  stride / 16 from one group of eight rows to the next: 1024 bytes
 //   bits 49-51  base offset: 0, for the atoms lie on 1024 bytes
 //   bits 62-63  1: swizzle of 128 bytes
-// The swizzle works on address bits, so 16 terms further (32 bytes) is 2 further in the address, within the atom.
-__device__ __forceinline__ uint64_t describe(const void* tile) {
-    return static_cast<uint64_t>((shared_address(tile) & 0x3FFFF) >> 4) | uint64_t{1} << 16 | uint64_t{64} << 32 |
-           uint64_t{1} << 62;
+// The swizzle works on address bits, so 16 terms further (32 bytes) is 2 further in the address, within the atom. No
+// address in shared memory goes beyond the low word, so what lies further needs no addition of 64 bits.
+__device__ __forceinline__ uint32_t describe_low(const void* tile) {
+    return (shared_address(tile) & 0x3FFFF) >> 4 | 1 << 16;
 }
-constexpr uint64_t NEXT_K = K * 2 / 16;               // 16 terms further
-constexpr uint64_t NEXT_M = uint64_t{M} * 128 / 16;   // 64 rows further
+__device__ __forceinline__ uint64_t describe(uint32_t low) { return low | uint64_t{64} << 32 | uint64_t{1} << 62; }
+__device__ __forceinline__ uint64_t describe(const void* tile) { return describe(describe_low(tile)); }
+
+constexpr int NEXT_K = K * 2 / 16;    // 16 terms further
+constexpr int NEXT_M = M * 128 / 16;  // 64 rows further
 
 __device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 

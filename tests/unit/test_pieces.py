@@ -9,7 +9,7 @@ from host_headers import host_library
 
 SOURCE = """
 #include "pieces.cuh"
-static_assert(pieces::deal_out(256, 64, 66).shared == 124, "may be known at compile time");
+static_assert(pieces::deal_out(1024, 128, 66).shared == 100, "may be known at compile time");
 extern "C" int handover_steps() { return pieces::HANDOVER_STEPS; }
 extern "C" void deal(int tiles, int steps, int most, int* out) {
     const pieces::Deal deal = pieces::deal_out(tiles, steps, most);
@@ -28,24 +28,34 @@ extern "C" int is_cut(int tiles, int steps, int most, int cluster) {
     return pieces::deal_out(tiles, steps, most).is_cut(cluster);
 }
 """
-# 4096, 8192, 16384 and the check case that is cut, on 66 clusters; no whole round; the remainder a single tile; shares
-# of just a tile; other GPUs; and what stays whole.
+# 8192, 16384 and the check case that is cut, on 66 clusters; no whole round; the remainder a single tile; shares of
+# just a tile; other GPUs; and what stays whole, 4096 first.
 CUT = [
-    (256, 64, 66),
     (1024, 128, 66),
     (4096, 256, 66),
     (143, 17, 66),
     (67, 512, 66),
-    (67, 9, 66),
+    (67, 12, 66),
     (100, 37, 66),
     (133, 13, 66),
     (1024, 128, 64 + 1),
-    (143, 17, 57),
+    (143, 24, 57),
     (5, 40, 2),
     (3, 100, 2),
     (77, 1000, 33),
 ]
-WHOLE = [(256, 64, 64), (64, 32, 66), (16, 16, 66), (1, 1, 66), (99, 3, 66), (131, 64, 66), (66, 500, 66)]
+WHOLE = [
+    (256, 64, 66),
+    (67, 9, 66),
+    (143, 17, 57),
+    (256, 64, 64),
+    (64, 32, 66),
+    (16, 16, 66),
+    (1, 1, 66),
+    (99, 3, 66),
+    (131, 64, 66),
+    (66, 500, 66),
+]
 WHOLE += [(7, 9, 1), (132, 1000, 66)]
 
 pytestmark = pytest.mark.nvcc
