@@ -25,6 +25,7 @@ _UV_S = 30.0
 _PACKAGES = (
     "filelock",
     "jsonschema",
+    "jsonschema_rs",
     "matplotlib",
     "mlflow",
     "ncu_report",
