@@ -72,7 +72,7 @@ def test_pinned_copies_are_faster_than_pageable_ones_and_rows_say_how_they_were_
 
 
 def test_streams_of_a_launcher_are_timed_behind_the_block_and_in_a_graph(folder: Path) -> None:
-    one, three = (timed(folder, "overlap", v, "16Mi") for v in ("sequential", "three_streams"))
+    one, three = (timed(folder, "overlap", v, "64Mi") for v in ("sequential", "three_streams"))
     assert one["cold"]["not_blocked"] == three["cold"]["not_blocked"] == 0
     assert three["cold"]["median_us"] < 0.8 * one["cold"]["median_us"]
     assert three["hot"]["median_us"] < 0.8 * one["hot"]["median_us"]

@@ -87,7 +87,7 @@ def test_a_family_says_how_it_is_measured_and_where_arrays_live(tmp_path: Path) 
     changed = YAML.replace("baseline: right", "measuring: {timing: host, hot_seconds: 2, profilers: [nsys]}")
     path.write_text(changed.replace("{name: right,", "{name: right, memory: {y: pageable},"))
     family = catalog.load_family(path)
-    assert family.measuring == contract.Measuring("host", 2, ["nsys"])
+    assert family.measuring == contract.Measuring("host", 2, profilers=["nsys"])
     assert family.variants[0].memory == {"y": "pageable"}
 
 

@@ -10,6 +10,7 @@ import pytest
 import fake_driver
 from fake_driver import H200, Queue
 from warplog.clocks import Sampler, clock_state
+from warplog.nvml import kept_loaded, opened
 
 
 class Reasons(Queue):
@@ -113,3 +114,18 @@ def test_a_mig_instance_is_not_charged_for_its_neighbours(install):
     state = clock_state()
     assert (state.power_w, state.power_kind, state.energy_j) == (None, "", None)
     assert (state.sm_mhz, state.temperature_c) == (1755, 41)
+
+
+def test_a_kept_library_is_not_loaded_again_for_each_card_and_is_let_go_at_the_end(install):
+    driver = install(H200)
+    with kept_loaded():
+        with opened():
+            assert driver.users == 2
+        assert driver.users == 1
+    assert driver.users == 0
+
+
+def test_without_a_gpu_there_is_nothing_to_keep(install):
+    install()
+    with kept_loaded():
+        pass

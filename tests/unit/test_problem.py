@@ -71,20 +71,21 @@ def on_device(values):
 
 
 class FakePinned:
-    """CuPy's page-locked memory, with what was asked of it."""
+    """CuPy's pool of page-locked memory, with what was asked of it."""
 
     asked: ClassVar[list] = []
 
-    def __init__(self, size, flags):
-        FakePinned.asked.append((size, flags))
-        self.buffer = bytearray(size)
+    @classmethod
+    def give(cls, size):
+        cls.asked.append(size)
+        return bytearray(size)
 
 
 @pytest.fixture
 def device():
     """numpy in the place of cupy: what it makes is on the device."""
     FakePinned.asked.clear()
-    cuda = SimpleNamespace(PinnedMemory=FakePinned, PinnedMemoryPointer=lambda memory, offset: memory.buffer)
+    cuda = SimpleNamespace(alloc_pinned_memory=FakePinned.give)
     names = {n: getattr(np, n) for n in dir(np) if n[0] != "_"}
     made = {"empty": lambda *a, **k: np.empty(*a, **k).view(OnDevice)}
     made["asarray"] = lambda a: np.asarray(a).view(OnDevice)

@@ -106,6 +106,11 @@ def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
     assert timer.launched == result["cold"]["samples"], "a launch may last seconds"
 
 
+def test_a_family_may_bound_the_sampling_of_a_case_more_narrowly(timed) -> None:
+    bounded, _ = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0)
+    assert bounded["cold"]["samples"] < DEFAULTS["time"]["max_samples"]
+
+
 def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:
     result, timer = timed(Measuring(hot_seconds=1.5))
     launches, replays = timer.hot_plan

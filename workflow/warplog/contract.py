@@ -33,12 +33,14 @@ class Measuring:
             "host": neither, for launchers that wait for the stream; the host's part of a launch counts too.
         hot_seconds: least length of the hot run, whose clock and power are kept over time; None: the campaign's
             length, and no more than medians.
+        max_seconds: longest cold sampling of a case, in seconds; None: the campaign's.
         profilers: those that see something of a launch.
         hot_cases: cases that have a hot time beside those that the profilers capture.
     """
 
     timing: str = "stream"
     hot_seconds: float | None = None
+    max_seconds: float | None = None
     profilers: Sequence[str] = ("ncu", "nsys")
     hot_cases: Sequence[str] = ()
 

@@ -5,7 +5,7 @@ What a GPU, a driver or a container does not tell is None, never an error and ne
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -80,6 +80,15 @@ def opened(uuid: str | None = None) -> Iterator[Card]:
         yield _choose(pynvml, uuid or _visible())
     finally:
         pynvml.nvmlShutdown()
+
+
+@contextmanager
+def kept_loaded() -> Iterator[None]:
+    """Keeps the library loaded, so that opening a card meanwhile takes no time; without a GPU it does nothing."""
+    with ExitStack() as open_card:
+        with suppress(NoGpuError):
+            open_card.enter_context(opened())
+        yield
 
 
 def _visible() -> str:

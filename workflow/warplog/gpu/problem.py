@@ -18,7 +18,6 @@ from warplog.gpu.case_data import CaseData
 GUARD_BYTES = 64 << 10
 GUARD_VALUE = 0xFF
 _ROW = 4096
-_PINNED_FLAGS = 2  # cudaHostAllocMapped: a kernel may use the address too
 
 SCALARS: Mapping[str, Any] = {
     "float32": ctypes.c_float,
@@ -135,9 +134,8 @@ def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
         return xp.empty(count, dtype=xp.uint8)
     if memory == "pageable" or not hasattr(xp, "cuda"):
         return np.empty(count, dtype=np.uint8)
-    # Not from CuPy's pool, which keeps what was given back: a case may want gigabytes.
-    pinned = xp.cuda.PinnedMemory(count, _PINNED_FLAGS)
-    return np.frombuffer(xp.cuda.PinnedMemoryPointer(pinned, 0), dtype=np.uint8, count=count)
+    # From CuPy's pool, for pinning a gigabyte takes half a second. All addresses are one space: kernels may use it.
+    return np.frombuffer(xp.cuda.alloc_pinned_memory(count), dtype=np.uint8, count=count)
 
 
 class Problem:

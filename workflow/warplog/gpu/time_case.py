@@ -35,8 +35,14 @@ def time_case(
     Raises:
         LaunchFailed: the launcher or the device reports an error.
     """
-    rule = StopRule(*(settings[k] for k in ("min_samples", "max_samples", "max_seconds", "rel_spread")))
-    traced_s = problem.family.measuring.hot_seconds
+    measuring = problem.family.measuring
+    rule = StopRule(
+        settings["min_samples"],
+        settings["max_samples"],
+        measuring.max_seconds or settings["max_seconds"],
+        settings["rel_spread"],
+    )
+    traced_s = measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])

@@ -13,11 +13,12 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog import Family, load_family
+from warplog.contract import Case
 from warplog.gpu.backend import (
     Backend,
     CupyBackend,
@@ -32,6 +33,7 @@ from warplog.gpu.case_data import SHARED_DATA, CaseData
 from warplog.gpu.problem import Problem
 from warplog.gpu_lock import hold
 from warplog.journal import note
+from warplog.nvml import kept_loaded
 from warplog.process import die_with_parent
 
 CONTEXT_LOST = 70  # exit status after a device error: nothing more can run in this process
@@ -48,7 +50,7 @@ def main(task_file: Path) -> int:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
-    with _alone(task["gpu_lock"], Path(task["journal"])):
+    with _alone(task["gpu_lock"], Path(task["journal"])), kept_loaded():
         return _work(task, family)
 
 
@@ -99,6 +101,7 @@ class _Runner:
 
             self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
         self._launchers: dict[str, Launcher] = {}
+        self._shapes: list[tuple[int, ...]] = []
         self._shared = CaseData(backend.xp, family) if task["mode"] in SHARED_DATA else None
 
     def facts(self) -> dict[str, Any]:
@@ -127,7 +130,6 @@ class _Runner:
         finally:
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
-                self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()
 
     def _launcher(self, name: str) -> Launcher:
         """The launcher of a case's library, loaded once."""
@@ -136,12 +138,20 @@ class _Runner:
             self._launchers[library] = Launcher(Path(library), self._backend)
         return self._launchers[library]
 
+    def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
+        """The arrays of a case. Pinned memory is kept for as long as arrays have the same shapes."""
+        shapes = [self._family.shape(a, case) for a in self._family.arguments if a.kind != "scalar"]
+        if shapes != self._shapes and isinstance(self._backend, CupyBackend):
+            self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()
+        self._shapes = shapes
+        return Problem(self._backend.xp, self._family, case, memory, self._shared)
+
     def _run(self, name: str) -> dict[str, Any]:
         settings, backend = self._task["settings"], self._backend
         launcher = self._launcher(name)
         variant, _, case = name.rpartition(":")
         memory = self._task["memory"][variant]
-        problem = Problem(backend.xp, self._family, self._family.case(case), memory, self._shared)
+        problem = self._problem(self._family.case(case), memory)
         if self._task["mode"] == "check":
             from warplog.gpu.check_case import check_case
 
