@@ -35,14 +35,7 @@ def time_case(
     Raises:
         LaunchFailed: the launcher or the device reports an error.
     """
-    measuring = problem.family.measuring
-    rule = StopRule(
-        settings["min_samples"],
-        settings["max_samples"],
-        measuring.max_seconds or settings["max_seconds"],
-        settings["rel_spread"],
-    )
-    traced_s = measuring.hot_seconds
+    rule, traced_s = _stop_rule(problem, settings), problem.family.measuring.hot_seconds
     problem.fill(_SEED)
     backend.synchronise()
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
@@ -67,6 +60,12 @@ def time_case(
         **sampler.result(),
         **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
     }
+
+
+def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
+    """The policy's; a family may have less time for it."""
+    seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
+    return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_spread"])
 
 
 def _samples(
