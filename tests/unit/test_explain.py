@@ -126,6 +126,12 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
     )
 
 
+def test_the_smallest_factors_that_are_told_are_not_told_as_one():
+    change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.99)
+    assert step_sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
+    assert step_sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
+
+
 def test_what_works_against_a_step_is_said():
     before = kernel(1e9, {"selected": 1.0, "long_scoreboard": 9.0}, 100)
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 1.0}, 50)

@@ -93,7 +93,8 @@ def _factor(factor: Factor) -> str:
     more = "more" if rises else "fewer"
     what = _MORE_LESS[name][not rises] if name in _MORE_LESS else f"{more} {NAMES.get(name, name)}"
     proof = f", most of all {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
-    return f"{max(factor.factor, 1 / factor.factor):.3g}x {what} ({_span(factor.change)}{proof})"
+    times = max(factor.factor, 1 / factor.factor)
+    return f"{times:{'.3g' if times >= 1.005 else '.4g'}}x {what} ({_span(factor.change)}{proof})"
 
 
 def _states(step: Step) -> list[str]:
