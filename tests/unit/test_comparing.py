@@ -113,6 +113,28 @@ def test_csv_json_and_markdown_say_the_same(found):
     assert f"{slower} confirmed SLOWER" in page
 
 
+def test_what_one_side_lacks_is_a_line_for_people_and_every_case_for_programs(found):
+    known = replace(found.rows[0], family="known")
+    lacks = replace(known, word="REFUSED", reason="not measured in A", remarks=(), verdict=None, changes=())
+    cases = [("sgemm", v, c) for v in ("naive", "warptile") for c in ("1024", "2048")]
+    rows = [
+        replace(lacks, family=f, variant=v, case=c)
+        for f, v, c in [*cases, ("scan", "cub", "1"), ("scan", "cub", "2")]
+    ]
+    other = replace(lacks, family="scan", variant="mine", case="1", reason="A: wrong")
+    told = comparison_text.folded((known, *rows, other))
+    assert [(r.family, r.variant, r.case) for r in told] == [
+        ("known", known.variant, known.case),
+        ("sgemm", "2 variants", "4 cases"),
+        ("scan", "cub", "2 cases"),
+        ("scan", "mine", "1"),
+    ]
+    assert comparison_text.folded(found.rows) == list(found.rows)
+    all_of_it = replace(found, rows=(known, *rows, other))
+    assert comparison_text.as_csv(all_of_it).count("REFUSED") == 7
+    assert comparison_text.as_markdown(all_of_it).count("| REFUSED |") == 3
+
+
 def test_words_from_outside_cannot_break_the_table(found):
     row = replace(found.rows[0], word="REFUSED", reason="a | b\n<script>", verdict=None)
     page = comparison_text.as_markdown(replace(found, rows=(row,)))

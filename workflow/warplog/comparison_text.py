@@ -5,7 +5,8 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import groupby
 from typing import Any, TextIO
 
 from warplog.comparison import Change, Comparison, Row
@@ -31,11 +32,31 @@ def show(found: Comparison, out: TextIO) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for title in _WORDS:
         table.add_column(title, overflow="fold")
-    for row in found.rows:
+    for row in folded(found.rows):
         table.add_row(*(Text(cell) for cell in _cells(row)))
     console = Console(file=out, highlight=False, width=None if out.isatty() else 190)
     console.print(table)
     print(found.summary(), file=out)
+
+
+def folded(rows: Sequence[Row]) -> list[Row]:
+    """The rows for people: one for a family, or a variant, that was refused throughout for one reason."""
+    lines = []
+    for family, group in groupby(rows, lambda row: row.family):
+        together = list(group)
+        variants = {row.variant: [r for r in together if r.variant == row.variant] for row in together}
+        if len(variants) > 1 and _is_one(together):
+            many = f"{len(variants)} variants"
+            lines.append(replace(together[0], family=family, variant=many, case=f"{len(together)} cases"))
+            continue
+        for cases in variants.values():
+            one = len(cases) > 1 and _is_one(cases)
+            lines += [replace(cases[0], case=f"{len(cases)} cases")] if one else cases
+    return lines
+
+
+def _is_one(rows: Sequence[Row]) -> bool:
+    return {row.word for row in rows} == {"REFUSED"} and len({(row.reason, row.remarks) for row in rows}) == 1
 
 
 def as_json(found: Comparison) -> str:
@@ -59,7 +80,8 @@ def as_markdown(found: Comparison) -> str:
     """What is not SAME as a table, and the counts."""
     first, *rest = found.summary().splitlines()
     heads = (*_KEY, *_NUMBERS, *_WORDS)
-    told = [dict(zip(heads, _cells(row), strict=True)) for row in found.rows if row.word != "SAME"]
+    rows = [row for row in folded(found.rows) if row.word != "SAME"]
+    told = [dict(zip(heads, _cells(row), strict=True)) for row in rows]
     shown = markdown_table(told, right=_NUMBERS) if told else "Every case is the SAME."
     return "\n\n".join([f"# {_plain(first)}", *map(_plain, rest), shown]) + "\n"
 
