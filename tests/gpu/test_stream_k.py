@@ -16,8 +16,8 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("case", ["2568x3080x1032", "8192"])
 def test_cut_tiles_have_the_bits_of_whole_ones_at_every_launch(case: str, tmp_path: Path) -> None:
-    backend, problem_case = CupyBackend(), {**FAMILY.check_cases, **FAMILY.cases}[case]
-    problem, answers = Problem(backend.xp, FAMILY, problem_case), []
+    backend, answers = CupyBackend(), []
+    problem = Problem(backend.xp, FAMILY, FAMILY.case(case))
     problem.fill(1)
     for name in ("wgmma_tma_store", *["wgmma_stream_k"] * 3):
         if not (tmp_path / name).exists():

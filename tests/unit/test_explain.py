@@ -1,14 +1,13 @@
 """Why a variant is faster: known decompositions, the recorded ladder, and what is said without counters."""
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import figure_tables
-from warplog import bounds, cli, decomposition, explain, figure_data, step_sentences
+from warplog import decomposition, explain, figure_data, step_sentences
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 SMS = 132.0
@@ -225,74 +224,11 @@ def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "ceiling"),
-    [
-        ({"dram_throughput_pct": 91.0, "sm_throughput_pct": 20.0}, "memory", "device memory"),
-        (
-            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0, "pipe_fma_pct": 85.0},
-            "compute",
-            "the FMA pipe",
-        ),
-        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0}, "compute", "the SM's issue slots"),
-        ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
-        ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),
-    ],
-)
-def test_what_bounds_a_kernel(values, kind, ceiling):
-    found = bounds.bound("a", values, SMS)
-    assert (found.kind, found.ceiling) == (kind, ceiling)
-    assert found.ceiling_pct == max(v for n, v in values.items() if n.endswith("_pct"))
-
-
-def test_an_unknown_bound_is_not_guessed():
-    found = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
-    assert found.kind == ""
-    assert found.gap
-
-
-def test_the_recorded_bounds(recorded):
-    found = {one.variant: one for one in explain.bounds_of(recorded)}
-    assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
-    assert found["warptile"].kind == "compute"
-    assert found["warptile"].limiters == ("registers",)
-    assert set(found) == set(recorded.variants["variant"])
-
-
-@pytest.mark.parametrize(
     ("value", "text"),
     [(285_212_672, "285 M"), (1.4016, "1.4"), (0.15191, "0.15"), (2.268e12, "2.27 T"), (math.nan, "n/a")],
 )
 def test_numbers_for_people(value, text):
     assert step_sentences.number(value) == text
-
-
-def test_the_command_writes_markdown_that_is_whole(capsys):
-    assert cli.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("# sgemm: why\n")
-    rows = [line for line in told.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in rows} == {7, 8}
-    assert re.search(r"\| warptile +\| compute +\|", told)
-    assert cli.main(["explain", str(RECORDED)]) == 0
-    assert "# sgemm: why" in capsys.readouterr().out
-
-
-def test_hostile_names_do_not_break_the_page(recorded):
-    name = "a|b <script>\nc"
-    variants = recorded.variants.replace({"variant": {"naive": name}, "parent": {"naive": name}})
-    tables = replace(recorded, variants=variants)
-    page = explain.markdown(tables)
-    assert "<script>" not in page
-    assert name not in page
-    assert r"a\|b &lt;script> c" in page
-
-
-def test_a_folder_without_tables_is_an_error_of_one_line(tmp_path, capsys):
-    assert cli.main(["explain", str(tmp_path)]) == 1
-    assert "no such table" in capsys.readouterr().err
-    (tmp_path / "variants.csv").write_text("name\nx\n")
-    assert cli.main(["explain", str(tmp_path)]) == 1
-    assert "not a readable table" in capsys.readouterr().err
 
 
 def test_names_are_told_as_they_are_written(recorded):

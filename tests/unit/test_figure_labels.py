@@ -1,8 +1,10 @@
-"""Words and numbers in figures: what fits a line, what overlaps, how many digits."""
+"""Words and numbers in figures: what fits a line, what overlaps, how many digits, what is remarked."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from warplog import figure_style
 from warplog.figure_labels import fit, number, spread, text_width_in, tick, wrap
 
 
@@ -37,3 +39,17 @@ def test_long_text_is_wrapped_or_cut():
     assert fit("short", 3.0) == "short"
     assert text_width_in(fit("x" * 300, 2.0)) <= 2.0
     assert fit("x" * 300, 2.0).endswith("…")
+
+
+def test_remarks_that_differ_in_their_number_are_one():
+    reasons = [
+        "47 samples below 1485 MHz",
+        "100 samples below 1485 MHz; tuned elsewhere",
+        "",
+        "tuned elsewhere",
+    ]
+    ladder = pd.DataFrame({"status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
+    assert figure_style.remarks(ladder) == [
+        "2 of 4 variants: 47–100 samples below 1485 MHz",
+        "1 of 4 variants: tuned elsewhere",
+    ]

@@ -397,17 +397,3 @@ def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
         shown = image.convert("RGB")
     assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
     assert len(shown.getcolors(256)) > 50
-
-
-def test_remarks_that_differ_in_their_number_are_one():
-    reasons = [
-        "47 samples below 1485 MHz",
-        "100 samples below 1485 MHz; tuned elsewhere",
-        "",
-        "tuned elsewhere",
-    ]
-    ladder = pd.DataFrame({"status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
-    assert figure_style.remarks(ladder) == [
-        "2 of 4 variants: 47–100 samples below 1485 MHz",
-        "1 of 4 variants: tuned elsewhere",
-    ]

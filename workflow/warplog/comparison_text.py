@@ -41,22 +41,22 @@ def show(found: Comparison, out: TextIO) -> None:
 
 def folded(rows: Sequence[Row]) -> list[Row]:
     """The rows for people: one for a family, or a variant, that was refused throughout for one reason."""
-    lines = []
-    for family, group in groupby(rows, lambda row: row.family):
-        together = list(group)
-        variants = {row.variant: [r for r in together if r.variant == row.variant] for row in together}
-        if len(variants) > 1 and _is_one(together):
-            many = f"{len(variants)} variants"
-            lines.append(replace(together[0], family=family, variant=many, case=f"{len(together)} cases"))
+    lines: list[Row] = []
+    for _, group in groupby(rows, lambda row: row.family):
+        family = list(group)
+        variants = [list(cases) for _, cases in groupby(family, lambda row: row.variant)]
+        if len(variants) > 1 and _is_one(family):
+            lines.append(replace(family[0], variant=f"{len(variants)} variants", case=f"{len(family)} cases"))
             continue
-        for cases in variants.values():
-            one = len(cases) > 1 and _is_one(cases)
-            lines += [replace(cases[0], case=f"{len(cases)} cases")] if one else cases
+        for cases in variants:
+            lines += [replace(cases[0], case=f"{len(cases)} cases")] if _is_one(cases) else cases
     return lines
 
 
 def _is_one(rows: Sequence[Row]) -> bool:
-    return {row.word for row in rows} == {"REFUSED"} and len({(row.reason, row.remarks) for row in rows}) == 1
+    """Whether several rows say no more than one of them."""
+    refused = {row.word for row in rows} == {"REFUSED"}
+    return refused and len(rows) > 1 and len({(row.reason, row.remarks) for row in rows}) == 1
 
 
 def as_json(found: Comparison) -> str:

@@ -103,7 +103,8 @@ def runs(
     The home run has the verdicts on the family's claims as tags.
     """
     steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
-    times, counters = _by_variant(data.measurements), _by_variant(data.metrics[_COUNTED])
+    times = _by("variant", data.measurements.to_dict("records"))
+    counters = _by("variant", data.metrics[_COUNTED].to_dict("records"))
     found = []
     for variant in data.variants.to_dict("records"):
         name = str(variant["variant"])
@@ -137,11 +138,11 @@ def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
     return {"mlflow.runColor": colours[variant]} if variant in colours else {}
 
 
-def _by_variant(frame: "pd.DataFrame") -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in frame.to_dict("records"):
-        rows.setdefault(str(row["variant"]), []).append(row)
-    return rows
+def _by(column: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row[column]), []).append(row)
+    return found
 
 
 def _run(
@@ -177,9 +178,7 @@ def _run(
 
 def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
     """One row per metric and case; the build's facts are those of the kernel that the counters are of."""
-    cases: dict[str, list[Row]] = {}
-    for row in rows:
-        cases.setdefault(str(row["case"]), []).append(row)
+    cases = _by("case", rows)
     kernel = _kernel(main_rows(cases.get(profiled_case, [])))
     return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
 
