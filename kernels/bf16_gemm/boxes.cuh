@@ -1,17 +1,48 @@
-// How the rungs from wgmma_tma_store on hand out their tiles, and how results leave: 64 columns of a consumer's rows at
-// a time, as a box in shared memory that TMA stores while the next one is filled.
+// What wgmma_tma_store and wgmma_stream_k share: the shape of their blocks, what a launch of them is made of, the order
+// of tiles, and how results leave: 64 columns of a consumer's rows at a time, as a box in shared memory that TMA stores
+// while the next one is filled.
 #pragma once
 
 #include <cstdint>
 
-#include "ring.cuh"
+#include "cluster.cuh"
 #include "tiles.cuh"
 
 namespace {
 
+constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
+constexpr int CONSUMER_THREADS = CONSUMERS * 128, THREADS = 128 + CONSUMER_THREADS;
+
+using TileRing = Ring<CONSUMERS, BN, STAGES>;
+using Neighbours = Cluster<DOWN, ACROSS>;
+
 constexpr int BOX = tma::BOX_COLUMNS, BOX_BYTES = ROWS * BOX * 2;  // results that a consumer stores at a time
 
+constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + tma::ATOM_BYTES;  // with room to align
+
 static_assert(BN / BOX % BOXES == 0, "every tile begins with the first box");
+
+// What a launch is made of. The tiles of a cluster are DOWN x ACROSS neighbours, here counted as one; those outside the
+// matrix are computed and not stored.
+struct Tiling {
+    tma::Map a, b, c;
+    int rows, columns;  // of clusters' tiles
+    int clusters;       // that the device holds at a time
+
+    template <typename Kernel>
+    cudaError_t prepare(Kernel* kernel, const __nv_bfloat16* A, const __nv_bfloat16* B, const __nv_bfloat16* C, int M,
+                        int N, int K) {
+        rows = (M - 1) / (BM * DOWN) + 1, columns = (N - 1) / (BN * ACROSS) + 1;
+        cudaError_t error = a.describe(A, M, K, BM / ACROSS);
+        if (error == cudaSuccess) error = b.describe(B, N, K, BN / DOWN);
+        if (error == cudaSuccess) error = c.describe(C, M, N, ROWS);
+        if (error == cudaSuccess)
+            error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
+        if (error == cudaSuccess)
+            error = resident_clusters(kernel, Neighbours::BLOCKS, THREADS, SHARED_BYTES, &clusters);
+        return error;
+    }
+};
 
 // Columns 64 * part .. 64 * part + 63 of a warpgroup's results as bf16 into `box`. The 16-byte chunk c of a row lies at
 // place c ^ (row % 8), so that what a warp writes at a time lies in different banks, eight rows by 16 bytes.

@@ -23,6 +23,16 @@
 
 namespace {
 
+// What a consumer's warp calls when it has read a stage: a lane for each peer arrives at that peer's `empty`.
+struct GiveBack {
+    bool speaks;
+    uint32_t peer_empty;  // that of the first stage
+
+    __device__ __forceinline__ void operator()(int stage) const {
+        if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
+    }
+};
+
 template <int Down, int Across>
 struct Cluster {
     static constexpr int BLOCKS = Down * Across, PEERS = Down + Across - 1;
@@ -36,6 +46,13 @@ struct Cluster {
     __host__ __device__ __forceinline__ int peer(int i) const {
         const int other = i - Across;
         return i < Across ? row * Across + i : (other + (other >= row)) * Across + column;
+    }
+
+    // By each thread of a consumer: for the ring whose barriers `empty` are.
+    __device__ __forceinline__ GiveBack give_back(const uint64_t* empty) const {
+        const int lane = threadIdx.x % 32;
+        const bool speaks = lane < PEERS;
+        return {speaks, mbarrier::address_in(empty, speaks ? peer(lane) : 0)};
     }
 
     // A bit for the rank of each block of this row, and of this column.

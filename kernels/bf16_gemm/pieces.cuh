@@ -7,8 +7,8 @@
 //
 // A cluster goes through its share from the last tile to the first one, and forwards in each of them. So what it leaves
 // for the next cluster comes first, and needs nothing of anyone; what needs what the cluster before has left comes
-// last. All clusters begin at the first step of some tile, and end their share at the last step of one: they read
-// columns of A and B at the same time, as they do in a round of whole tiles.
+// last. All clusters begin at the first step of some tile, and end their share at the last step of one; in between they
+// are at different steps, and share less of A and B in L2 than in a round of whole tiles.
 #pragma once
 
 #include "tiles.cuh"

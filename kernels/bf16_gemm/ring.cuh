@@ -12,6 +12,10 @@ namespace {
 constexpr int BK = tma::BOX_COLUMNS;  // terms a step
 constexpr int ROWS = wgmma::M;        // that a consumer, one warpgroup, computes
 
+// The value of a warp's first lane, which the compiler then knows to be the same in all: it keeps it in a uniform
+// register.
+__device__ __forceinline__ uint32_t uniform(uint32_t value) { return __shfl_sync(~0u, value, 0); }
+
 // `Stages` stages, each 64 rows of A for every consumer, then Columns rows of B, in the order of mbarrier.cuh. Every
 // thread walks it with a turn of its own, through the same tiles and steps in the same order.
 template <int Consumers, int Columns, int Stages>

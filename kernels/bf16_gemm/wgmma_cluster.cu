@@ -65,15 +65,12 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     } else {
         if constexpr (TUNED) raise_registers<CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / 128 - 1, lane = threadIdx.x % 32;
-        const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
-        const int peer = neighbours.peer(lane);
-        const uint32_t peer_empty = mbarrier::address_in(barriers.empty, speaks ? peer : 0);
+        const GiveBack to_peers = neighbours.give_back(barriers.empty);
         const auto give_back = [&](int stage) {
-            if (!speaks) return;
-            if constexpr (FENCED)
-                mbarrier::arrive_at(&barriers.empty[stage], peer);
-            else
-                mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
+            if constexpr (!FENCED)
+                to_peers(stage);
+            else if (to_peers.speaks)
+                mbarrier::arrive_at(&barriers.empty[stage], neighbours.peer(lane));
         };
         for (int index = first; index < tile_rows * tile_columns; index += stride) {
             const tiles::Tile tile = tiles::in_groups(index, tile_rows, tile_columns, GROUP);

@@ -28,21 +28,13 @@
 #include <cstdint>
 
 #include "boxes.cuh"
-#include "cluster.cuh"
 #include "pieces.cuh"
-#include "tiles.cuh"
 #include "workspace.cuh"
 
-constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
-constexpr int CONSUMER_THREADS = CONSUMERS * 128, THREADS = 128 + CONSUMER_THREADS;
 constexpr int MESSENGER = 32;  // the first thread of the second warp
 // 65536 registers for 384 threads: 168 each at the start, and (40 + 2 * 232) * 128 is no more than that.
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 constexpr int MOST_BLOCKS = 1024;
-
-using TileRing = Ring<CONSUMERS, BN, STAGES>;
-using Neighbours = Cluster<DOWN, ACROSS>;
-constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + tma::ATOM_BYTES;  // with room to align
 
 // Whether a block has left sums that nobody has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
@@ -148,12 +140,8 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
         if (threadIdx.x == MESSENGER) carry(messages, deal, cluster);
     } else {
         raise_registers<CONSUMER_REGISTERS>();
-        const int consumer = threadIdx.x / 128 - 1, lane = threadIdx.x % 32;
-        const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
-        const uint32_t peer_empty = mbarrier::address_in(barriers.empty, speaks ? neighbours.peer(lane) : 0);
-        const auto give_back = [&](int stage) {
-            if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
-        };
+        const int consumer = threadIdx.x / 128 - 1;
+        const GiveBack give_back = neighbours.give_back(barriers.empty);
         while (walk.next(piece)) {
             float sum[BN / 2];
             if (piece.begin > 0) {
@@ -177,26 +165,17 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
-    thread_local tma::Map a_map, b_map, c_map;
-    int clusters = 0;
+    thread_local Tiling tiling;
     void* partials = nullptr;
-    cudaError_t error = a_map.describe(A, M, K, BM / ACROSS);
-    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / DOWN);
-    if (error == cudaSuccess) error = c_map.describe(C, M, N, ROWS);
-    if (error == cudaSuccess)
-        error =
-            cudaFuncSetAttribute(bf16_gemm_wgmma_stream_k, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    if (error == cudaSuccess)
-        error = resident_clusters(bf16_gemm_wgmma_stream_k, Neighbours::BLOCKS, THREADS, SHARED_BYTES, &clusters);
+    cudaError_t error = tiling.prepare(bf16_gemm_wgmma_stream_k, A, B, C, M, N, K);
     if (error != cudaSuccess) return error;
-    // The tiles of a cluster are DOWN x ACROSS neighbours; those outside the matrix are computed and not stored.
-    const int tile_rows = (M - 1) / (BM * DOWN) + 1, tile_columns = (N - 1) / (BN * ACROSS) + 1;
-    const pieces::Deal deal = pieces::deal_out(tile_rows * tile_columns, (K - 1) / BK + 1,
-                                               tiles::smaller(clusters, MOST_BLOCKS / Neighbours::BLOCKS));
+    const pieces::Deal deal = pieces::deal_out(tiling.rows * tiling.columns, (K - 1) / BK + 1,
+                                               tiles::smaller(tiling.clusters, MOST_BLOCKS / Neighbours::BLOCKS));
     const int blocks = deal.clusters * Neighbours::BLOCKS;
     if (deal.shared > 0) error = workspace(static_cast<size_t>(blocks) * BM * BN * sizeof(float), &partials);
     if (error != cudaSuccess) return error;
     bf16_gemm_wgmma_stream_k<<<blocks, THREADS, SHARED_BYTES, stream>>>(
-        a_map.map(), b_map.map(), c_map.map(), static_cast<float4*>(partials), tile_rows, tile_columns, deal);
+        tiling.a.map(), tiling.b.map(), tiling.c.map(), static_cast<float4*>(partials), tiling.rows, tiling.columns,
+        deal);
     return cudaGetLastError();
 }

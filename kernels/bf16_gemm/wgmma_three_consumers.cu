@@ -116,12 +116,11 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     if (loads)
         for (int s = 0; s < STAGES; ++s) load_next();
 
-    const int consumer = threadIdx.x / 128, lane = threadIdx.x % 32;
-    const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
-    const uint32_t peer_empty = mbarrier::address_in(barriers.empty, speaks ? neighbours.peer(lane) : 0);
+    const int consumer = threadIdx.x / 128;
+    const GiveBack to_peers = neighbours.give_back(barriers.empty);
     bool is_first = true;
     const auto give_back = [&](int stage) {
-        if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
+        to_peers(stage);
         if (loads && !is_first) load_next();  // the stage given back before this one
         is_first = false;
     };

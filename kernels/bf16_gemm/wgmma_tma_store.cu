@@ -1,5 +1,5 @@
-// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_four_blocks, wgmma_autotuned: the results leave through shared
-// memory and the copy engine.
+// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_small_tiles, wgmma_four_blocks, wgmma_autotuned: the results
+// leave through shared memory and the copy engine.
 //
 // Idea         wgmma_tma_store: a consumer turns 64 columns of its results at a time into bf16, lays them into shared
 //              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes
@@ -7,6 +7,8 @@
 //              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that those computed at
 //              the same time lie in a square, and the next ones beside it.
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
+//              wgmma_small_tiles (BN = 64): 128 x 64 results a block, so that 1024 x 1024 have 128 blocks, one an SM,
+//              where 128 x 256 have 32. A step loads 24 KiB for a quarter of the products: right for small C alone.
 //              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one
 //              below: 24 KiB a step and block from L2 instead of 32.
 //              wgmma_autotuned: the cluster (DOWN x ACROSS of 2 or 4 blocks) and the order (HILBERT, or GROUP rows of
@@ -30,17 +32,9 @@
 #include <cstdint>
 
 #include "boxes.cuh"
-#include "cluster.cuh"
-#include "tiles.cuh"
 
-constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
-constexpr int THREADS = (1 + CONSUMERS) * 128;
 // 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
-
-using TileRing = Ring<CONSUMERS, BN, STAGES>;
-using Neighbours = Cluster<DOWN, ACROSS>;
-constexpr int SHARED_BYTES = TileRing::BYTES + CONSUMERS * BOXES * BOX_BYTES + tma::ATOM_BYTES;  // with room to align
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_tma_store(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -72,12 +66,8 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
         }
     } else {
         raise_registers<CONSUMER_REGISTERS>();
-        const int consumer = threadIdx.x / 128 - 1, lane = threadIdx.x % 32;
-        const bool speaks = lane < Neighbours::PEERS;  // a lane for each block
-        const uint32_t peer_empty = mbarrier::address_in(barriers.empty, speaks ? neighbours.peer(lane) : 0);
-        const auto give_back = [&](int stage) {
-            if (speaks) mbarrier::signal(peer_empty + stage * sizeof(uint64_t));
-        };
+        const int consumer = threadIdx.x / 128 - 1;
+        const GiveBack give_back = neighbours.give_back(barriers.empty);
         for (int index = first; index < tile_rows * tile_columns; index += stride) {
             const tiles::Tile tile = tile_at(index, tile_rows, tile_columns);
             const int row = (tile.row * DOWN + neighbours.row) * BM + consumer * ROWS;
@@ -92,21 +82,11 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {
-    thread_local tma::Map a_map, b_map, c_map;
-    int clusters = 0;
-    cudaError_t error = a_map.describe(A, M, K, BM / ACROSS);
-    if (error == cudaSuccess) error = b_map.describe(B, N, K, BN / DOWN);
-    if (error == cudaSuccess) error = c_map.describe(C, M, N, ROWS);
-    if (error == cudaSuccess)
-        error =
-            cudaFuncSetAttribute(bf16_gemm_wgmma_tma_store, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-    if (error == cudaSuccess)
-        error = resident_clusters(bf16_gemm_wgmma_tma_store, Neighbours::BLOCKS, THREADS, SHARED_BYTES, &clusters);
+    thread_local Tiling tiling;
+    const cudaError_t error = tiling.prepare(bf16_gemm_wgmma_tma_store, A, B, C, M, N, K);
     if (error != cudaSuccess) return error;
-    // The tiles of a cluster are DOWN x ACROSS neighbours; those outside the matrix are computed and not stored.
-    const int tile_rows = (M - 1) / (BM * DOWN) + 1, tile_columns = (N - 1) / (BN * ACROSS) + 1;
-    clusters = tiles::even_workers(tile_rows * tile_columns, clusters);
+    const int clusters = tiles::even_workers(tiling.rows * tiling.columns, tiling.clusters);
     bf16_gemm_wgmma_tma_store<<<clusters * Neighbours::BLOCKS, THREADS, SHARED_BYTES, stream>>>(
-        a_map.map(), b_map.map(), c_map.map(), tile_rows, tile_columns, K);
+        tiling.a.map(), tiling.b.map(), tiling.c.map(), tiling.rows, tiling.columns, K);
     return cudaGetLastError();
 }

@@ -116,9 +116,6 @@ struct Turn {
 
 }  // namespace mbarrier
 
-// The value of a warp's first lane, which the compiler then knows to be the same in all, and keeps in a uniform register.
-__device__ __forceinline__ uint32_t uniform(uint32_t value) { return __shfl_sync(~0u, value, 0); }
-
 __device__ __forceinline__ int cluster_rank() {
     uint32_t rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

@@ -14,7 +14,7 @@ FAMILY = load_family(Path(__file__).parents[2] / "kernels" / "bf16_gemm" / "fami
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("case", ["2568x3080x1032", "8192"])
+@pytest.mark.parametrize("case", ["1784x2552x712", "2568x3080x1032", "8192"])
 def test_cut_tiles_have_the_bits_of_whole_ones_at_every_launch(case: str, tmp_path: Path) -> None:
     backend, answers = CupyBackend(), []
     problem = Problem(backend.xp, FAMILY, FAMILY.case(case))

@@ -56,6 +56,15 @@ def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Pat
     assert "results/figures/sgemm/overlap.png" not in alone.figures(), "also where that family is not run"
 
 
+@pytest.mark.parametrize("config", [{}, {"families": "scan"}, {"variants": "naive"}])
+def test_the_sanitizer_sees_the_oracle_too_unless_the_choice_is_narrowed(place: Path, config: dict) -> None:
+    made = plan.make_plan({**LIVE, **config})
+    records = made.sanitized()
+    probes = {f"results/sanitize/h200/{family}/probes.json" for family in ("oracle", "oracle_sm90")}
+    assert set(records) == set(made.files("sanitize")) | (set() if config else probes)
+    assert len(records) == len(set(records))
+
+
 def test_families_of_ones_own_are_found(place: Path) -> None:
     make_family(place / "mine")
     made = plan.make_plan({**LIVE, "kernel_folders": ["mine"]})

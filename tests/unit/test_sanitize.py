@@ -8,6 +8,7 @@ from one_variant import sanitize_variant
 
 from host_family import DRIVER, make_job
 from warplog import sanitize
+from warplog.contract import Measuring
 from warplog.errors import WarplogError
 from warplog.records import read_json
 from warplog.toolchain import Tool
@@ -103,6 +104,13 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_while_the_launcher_runs
 def test_large_cases_are_left_out(job_of, tool):
     record = sanitize_variant(job_of(COPY), tool)
     assert record["cases"] == ["odd", "one"]  # `even` has 256 inputs and as many outputs
+
+
+def test_a_family_may_let_larger_cases_in(job_of, tool):
+    job = job_of(COPY)
+    larger = replace(job.family, measuring=Measuring(sanitized_elements=512))
+    record = sanitize_variant(replace(job, family=larger), tool)
+    assert set(record["cases"]) == {"odd", "one", "even"}
 
 
 def test_the_launcher_gets_arrays_of_exactly_their_size_and_unwritten_outputs(job_of, tool, tmp_path):

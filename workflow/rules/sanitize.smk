@@ -29,7 +29,7 @@ for family in plan.measured():
 
 rule list_findings:
     input:
-        records=plan.files("sanitize"),
+        records=plan.sanitized(),
         campaign=plan.campaign(),
         code=plan.code("sanitize"),
     output:

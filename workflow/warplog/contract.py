@@ -36,6 +36,7 @@ class Measuring:
         max_seconds: longest cold sampling of a case, in seconds; None: the campaign's.
         profilers: those that see something of a launch.
         hot_cases: cases that have a hot time beside those that the profilers capture.
+        sanitized_elements: array elements of the largest check case that compute-sanitizer gets; None: the campaign's.
     """
 
     timing: str = "stream"
@@ -43,6 +44,7 @@ class Measuring:
     max_seconds: float | None = None
     profilers: Sequence[str] = ("ncu", "nsys")
     hot_cases: Sequence[str] = ()
+    sanitized_elements: int | None = None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,12 @@ class Plan:
         """The build records of all that is run, made here."""
         return [build for family in self.chosen for build in self.of(family).builds()]
 
+    def sanitized(self) -> list[str]:
+        """Records of compute-sanitizer: of all that is run, and where that is everything, of the oracle too."""
+        everything = self.settings["families"] == self.settings["variants"] == "all"
+        oracle = self.oracle().files("sanitize") if everything else []
+        return [*self.files("sanitize"), *oracle]
+
     def campaign(self) -> str:
         """The campaign record: live results/campaign/<gpu>.json, else the recorded one."""
         return str(self.root / "campaign" / f"{self.gpu}.json")

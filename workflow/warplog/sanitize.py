@@ -114,14 +114,18 @@ def _is_small(job: Job, case: str) -> bool:
         for extent in family.shape(argument, problem) if argument.kind != "scalar" else (0,):
             size *= extent
         elements += size
-    return elements <= int(job.settings["largest_elements"])
+    return elements <= _largest(job)
+
+
+def _largest(job: Job) -> int:
+    return job.family.measuring.sanitized_elements or int(job.settings["largest_elements"])
 
 
 def _refuse(job: Job, tool: Tool, cases: tuple[str, ...]) -> Refusal | None:
     if tool.path is None:
         return "missing", f"compute-sanitizer was not found; {tool.remedy}"
     if not job.fitting(cases):
-        return "unsupported", f"no check case of at most {job.settings['largest_elements']} elements fits it"
+        return "unsupported", f"no check case of at most {_largest(job)} elements fits it"
     return None
 
 
