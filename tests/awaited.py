@@ -1,6 +1,7 @@
 """What is newer than the recorded campaign that serves without a GPU: nothing, after the next recording."""
 
 EDITED: set[tuple[str, str]] = {
+    ("bf16_gemm", "cublas"),
     ("bf16_gemm", "wgmma_autotuned"),
     ("bf16_gemm", "wgmma_cluster"),
     ("bf16_gemm", "wgmma_cluster_fenced"),

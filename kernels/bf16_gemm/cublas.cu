@@ -1,14 +1,17 @@
 // cublas: the baseline, the fastest of what NVIDIA's library has for the shape, in bf16 with fp32 sums.
 //
 // Idea         cublasLt names the kernels that its heuristics would take, best guess first. The first launch of a shape
-//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. The library
-//              is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked for, and
-//              of the two only B (the library's first operand) has to be taken transposed: both have their terms side
-//              by side.
+//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. A burst
+//              shows who needs the fewest cycles, and not who can keep his clock under the board's power limit: of
+//              large shapes those nearly as fast as the best run for 0.2 s each, and the second half counts. The
+//              library is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked
+//              for, and of the two only B (the library's first operand) has to be taken transposed: both have their
+//              terms side by side.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
 // Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
-//              for the device, some tens of launches; later ones only launch. Within a stream capture nothing can be
-//              timed: a shape that comes there first gets the first guess, and is timed when it comes again.
+//              for the device, some tens of launches, or up to a second where they are large; later ones only launch.
+//              Within a stream capture nothing can be timed: a shape that comes there first gets the first guess, and
+//              is timed when it comes again.
 // Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be in the
 //              process or on the linker's path; without it the launch returns cudaErrorSharedObjectInitFailed. One
 //              stream at a time: streams that run side by side would share the workspace.
@@ -33,6 +36,7 @@ constexpr int MOST_CANDIDATES = 10;
 constexpr int ROUNDS = 3;  // every candidate in each, so that a change of the clock meets all
 constexpr float ROUND_MS = 2.0f;
 constexpr int MOST_LAUNCHES = 50;
+constexpr float LARGE_MS = 0.1f, NEARLY = 1.06f, HALF_MS = 100.0f;  // see sustain
 
 struct Operands {
     const __nv_bfloat16 *A, *B;
@@ -140,12 +144,30 @@ class Product {
                 fastest[i] = round == 0 ? ms : std::min(fastest[i], ms);
             }
         }
-        for (size_t i = 0; i < candidates_.size(); ++i)
-            if (launches[i] > 0 && (launches[chosen_] == 0 || fastest[i] < fastest[chosen_])) chosen_ = i;
+        const auto keep_fastest = [&] {
+            for (size_t i = 0; i < candidates_.size(); ++i)
+                if (launches[i] > 0 && (launches[chosen_] == 0 || fastest[i] < fastest[chosen_])) chosen_ = i;
+        };
+        keep_fastest();
+        const float best = fastest[chosen_];
+        for (size_t i = 0; error == cudaSuccess && best >= LARGE_MS && i < candidates_.size(); ++i) {
+            if (fastest[i] > NEARLY * best) launches[i] = 0;
+            if (launches[i] > 0) error = sustain(candidates_[i], on, stream, begin, end, &fastest[i]);
+        }
+        if (error == cudaSuccess) keep_fastest();
         if (begin) cudaEventDestroy(begin);
         if (end) cudaEventDestroy(end);
         is_timed_ = error == cudaSuccess;
         return error;
+    }
+
+    // Milliseconds of one, from a first guess at them, at the clock that its own power leaves it: the limit moves the
+    // clock a step each 0.1 s.
+    cudaError_t sustain(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, cudaEvent_t begin,
+                        cudaEvent_t end, float* ms) const {
+        const int launches = std::max(1, static_cast<int>(HALF_MS / *ms));
+        const cudaError_t error = time(with, on, stream, launches, begin, end, ms);
+        return error == cudaSuccess ? time(with, on, stream, launches, begin, end, ms) : error;
     }
 
     // Milliseconds of one of `launches` launches in a row.

@@ -29,6 +29,7 @@ class FakeTimer:
         self.blocking = blocking
         self.hot_plan = (0, 0)
         self.warmed: list[tuple[int, float]] = []
+        self.mhz: dict[int, float] = {}  # the clock after a number of warm-ups
         self.launched = 0
 
     def warm_up(self, _launcher: object, _arguments: object, launches: int, milliseconds: float) -> WarmUp:
@@ -37,7 +38,8 @@ class FakeTimer:
 
     def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
         self.launched += count
-        return [ColdSample(LAUNCH_US + 1, 1900.0, self.blocking)] * count
+        mhz = self.mhz.get(len(self.warmed), 1900.0)
+        return [ColdSample(LAUNCH_US + 1, mhz, self.blocking)] * count
 
     def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
         time.sleep(0.1)
@@ -55,10 +57,12 @@ def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         blocking: bool = True,
         case: str = "64",
         default_mhz: float = 1950,
+        mhz: dict[int, float] | None = None,
         **settings: object,
     ) -> tuple[dict[str, object], FakeTimer]:
         job = make_job(tmp_path, RIGHT)
         backend, timer = NumpyBackend(), FakeTimer(blocking)
+        timer.mhz = mhz or {}
         family = replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         launcher = Launcher(job.build_folder / "kernel.so", backend)
@@ -95,10 +99,22 @@ def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
     _, capped = timed(Measuring(), default_mhz=1980.0)
     assert capped.warmed == [(3, 25), (1, DEFAULTS["time"]["settle_ms"])]
     assert timed(Measuring())[0]["cold"]["samples"] < 50
-    held, _ = timed(Measuring(), default_mhz=1980.0)
-    assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"
     _, unwanted = timed(Measuring(), default_mhz=1980.0, settle_ms=0)
     assert unwanted.warmed == [(3, 25)]
+
+
+def test_a_clock_that_stays_held_back_is_sampled_for_all_the_time(timed) -> None:
+    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.05)
+    assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"
+    assert timer.launched > 2 * DEFAULTS["time"]["max_samples"]
+
+
+def test_a_clock_that_only_had_to_recover_is_free(timed) -> None:
+    """What ran before this case had pulled it down."""
+    result, timer = timed(Measuring(), default_mhz=1980.0, mhz={1: 1500.0, 2: 1975.0})
+    assert [launches for launches, _ in timer.warmed] == [3, 1]
+    assert result["cold"]["samples"] < 50
+    assert result["cold"]["sm_mhz"] == 1975.0, "what was sampled before is not kept"
 
 
 def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
@@ -107,8 +123,8 @@ def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
 
 
 def test_a_family_may_bound_the_sampling_of_a_case_more_narrowly(timed) -> None:
-    bounded, _ = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0)
-    assert bounded["cold"]["samples"] < DEFAULTS["time"]["max_samples"]
+    _, bounded = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0)
+    assert bounded.launched < DEFAULTS["time"]["max_samples"]
 
 
 def test_a_long_hot_run_is_as_long_as_the_family_asks_and_is_kept(timed) -> None:

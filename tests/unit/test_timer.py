@@ -9,7 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from warplog.gpu.timer import ColdSample, StopRule, Timer, cold_batch, hot_plan, sample_until, unthrottled
+from warplog.gpu import timer as timing
+from warplog.gpu.timer import (
+    ColdSample,
+    StopRule,
+    Timer,
+    cold_batch,
+    hot_plan,
+    sample_throughout,
+    sample_until,
+    unthrottled,
+)
 
 RULE = StopRule(min_samples=10, max_samples=100, max_seconds=60, rel_spread=0.005)
 
@@ -34,6 +44,19 @@ def test_growing_spread_goes_on_to_the_limit() -> None:
 def test_time_limit_keeps_at_least_three_samples() -> None:
     rule = StopRule(min_samples=10, max_samples=100, max_seconds=0, rel_spread=0.005)
     assert len(sample_until(source(lambda i: 1e6), rule, batch=1)) == 3
+
+
+def test_a_moving_clock_is_sampled_all_the_time_and_what_is_kept_spans_it(monkeypatch) -> None:
+    seconds = itertools.count(step=0.001)
+    monkeypatch.setattr(timing.time, "monotonic", lambda: next(seconds))
+    rule = StopRule(min_samples=10, max_samples=100, max_seconds=0.4, rel_spread=0.005)
+    samples = [s.event_us for s in sample_throughout(source(float), rule, batch=20)]
+    assert samples == [80.0 * i for i in range(100)], "400 batches: every 80th sample"
+
+
+def test_a_launch_longer_than_the_time_is_sampled_thrice() -> None:
+    rule = StopRule(min_samples=10, max_samples=100, max_seconds=0, rel_spread=0.005)
+    assert len(sample_throughout(source(lambda i: 1e6), rule, batch=1)) == 3
 
 
 def test_throttled_samples_are_discarded_but_never_all() -> None:

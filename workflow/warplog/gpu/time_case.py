@@ -1,7 +1,6 @@
 """Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from warplog.clocks import Sampler
@@ -14,6 +13,7 @@ from warplog.gpu.timer import (
     cold_batch,
     hot_plan,
     is_held_back,
+    sample_throughout,
     sample_until,
     unthrottled,
 )
@@ -77,17 +77,18 @@ def _samples(
     settings: dict[str, Any],
     default_mhz: float,
 ) -> list[ColdSample]:
-    """The cold samples. Where the clock is held back it gets time to settle, and sampling goes on to the limits."""
+    """The cold samples. Where the clock is held back it gets time to settle, and where it stays so, all the time."""
 
     def collect(count: int) -> list[ColdSample]:
         return timer.cold(launcher, problem.arguments, count)
 
     unused = [collect(min(batch, rule.max_samples))]
     if is_held_back(unused[0], default_mhz):
-        unused.clear()
-        rule = replace(rule, to_the_end=True)  # the clock goes on moving: a few samples alike say little
         if settings["settle_ms"]:
             timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
+        unused = [collect(min(batch, rule.max_samples))]
+        if is_held_back(unused[0], default_mhz):
+            return sample_throughout(collect, rule, batch)
     return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
 
 

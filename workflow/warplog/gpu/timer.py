@@ -51,7 +51,6 @@ class StopRule:
     max_samples: int
     max_seconds: float
     rel_spread: float
-    to_the_end: bool = False  # as many samples as the limits allow, however alike they are
 
 
 def sample_until(
@@ -71,7 +70,7 @@ def sample_until(
             break
         samples += collect(min(batch, rule.max_samples - len(samples)))
         spreads.append(summarise([s.event_us for s in samples]).rel_spread)
-        if len(samples) < rule.min_samples or rule.to_the_end:
+        if len(samples) < rule.min_samples:
             continue
         if spreads[-1] < rule.rel_spread:
             break
@@ -80,6 +79,22 @@ def sample_until(
         if settled and len(samples) >= 3 * rule.min_samples:
             break
     return samples
+
+
+def sample_throughout(
+    collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
+) -> list[ColdSample]:
+    """Samples for `max_seconds`, and keeps `max_samples` of them, evenly spaced.
+
+    For a clock that a power limit moves: it takes a step each 0.1 s, so that a hundred samples of a short kernel would
+    all see the same one.
+    """
+    samples: list[ColdSample] = []
+    begin = time.monotonic()
+    while len(samples) < LEAST_SAMPLES or time.monotonic() - begin < rule.max_seconds:
+        samples += collect(batch)
+    kept = min(len(samples), rule.max_samples)
+    return [samples[i * len(samples) // kept] for i in range(kept)]
 
 
 def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
