@@ -78,6 +78,19 @@ def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     assert driver.users == 0
 
 
+@pytest.mark.parametrize(("reasons", "limited"), [(0x1, False), (0x2, False), (0x4, True), (0x21, True)])
+def test_a_limit_is_told_from_what_is_asked_for(install, reasons, limited):
+    install(H200 | {"GetCurrentClocksEventReasons": reasons})
+    with Sampler("GPU-aaaa") as sampler:
+        assert sampler.saw_limit() is limited
+
+
+def test_where_nobody_tells_there_may_be_a_limit(install):
+    install({})
+    with Sampler("GPU-bbbb") as sampler:
+        assert sampler.saw_limit()
+
+
 def test_a_trace_holds_the_looks_between_two_moments(install):
     looked = threading.Event()
     energies = Queue([1_000_000 + 2000 * i for i in range(100_000)])

@@ -18,6 +18,7 @@ from warplog.gpu.timer import ColdSample, WarmUp
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LAUNCH_US = 1000.0
+IDLE, POWER_CAP, HEAT = 0x1, 0x4, 0x40  # bits of nvmlClocksEventReasons
 
 
 class FakeTimer:
@@ -29,7 +30,6 @@ class FakeTimer:
         self.blocking = blocking
         self.hot_plan = (0, 0)
         self.warmed: list[tuple[int, float]] = []
-        self.mhz: dict[int, float] = {}  # the clock after a number of warm-ups
         self.launched = 0
 
     def warm_up(self, _launcher: object, _arguments: object, launches: int, milliseconds: float) -> WarmUp:
@@ -38,8 +38,7 @@ class FakeTimer:
 
     def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
         self.launched += count
-        mhz = self.mhz.get(len(self.warmed), 1900.0)
-        return [ColdSample(LAUNCH_US + 1, mhz, self.blocking)] * count
+        return [ColdSample(LAUNCH_US + 1, 1900.0, self.blocking)] * count
 
     def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
         time.sleep(0.1)
@@ -50,19 +49,19 @@ class FakeTimer:
 @pytest.fixture
 def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Times the host family with its contract changed; returns the result and the timer."""
-    fake_driver.install(monkeypatch, H200 | {"GetTotalEnergyConsumption": 5_000_000})
+    driver = H200 | {"GetTotalEnergyConsumption": 5_000_000}
 
     def run(
         measuring: Measuring,
         blocking: bool = True,
         case: str = "64",
         default_mhz: float = 1950,
-        mhz: dict[int, float] | None = None,
+        reasons: int = 0,
         **settings: object,
     ) -> tuple[dict[str, object], FakeTimer]:
+        fake_driver.install(monkeypatch, driver | {"GetCurrentClocksEventReasons": reasons})
         job = make_job(tmp_path, RIGHT)
         backend, timer = NumpyBackend(), FakeTimer(blocking)
-        timer.mhz = mhz or {}
         family = replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         launcher = Launcher(job.build_folder / "kernel.so", backend)
@@ -103,18 +102,19 @@ def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
     assert unwanted.warmed == [(3, 25)]
 
 
-def test_a_clock_that_stays_held_back_is_sampled_for_all_the_time(timed) -> None:
-    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.05)
+@pytest.mark.parametrize("reasons", [POWER_CAP, HEAT])
+def test_a_clock_that_a_limit_goes_on_moving_is_sampled_for_all_the_time(timed, reasons: int) -> None:
+    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.05, reasons=reasons)
     assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"
     assert timer.launched > 2 * DEFAULTS["time"]["max_samples"]
+    below, timer = timed(Measuring(), max_seconds=0.05, reasons=reasons)
+    assert timer.launched == below["cold"]["samples"] < 50, "where the clock is what it should be"
 
 
-def test_a_clock_that_only_had_to_recover_is_free(timed) -> None:
-    """What ran before this case had pulled it down."""
-    result, timer = timed(Measuring(), default_mhz=1980.0, mhz={1: 1500.0, 2: 1975.0})
+def test_a_clock_that_is_low_without_a_limit_is_steady(timed) -> None:
+    result, timer = timed(Measuring(), default_mhz=1980.0, reasons=IDLE)
     assert [launches for launches, _ in timer.warmed] == [3, 1]
     assert result["cold"]["samples"] < 50
-    assert result["cold"]["sm_mhz"] == 1975.0, "what was sampled before is not kept"
 
 
 def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
@@ -123,7 +123,7 @@ def test_a_sample_that_showed_a_free_clock_counts(timed) -> None:
 
 
 def test_a_family_may_bound_the_sampling_of_a_case_more_narrowly(timed) -> None:
-    _, bounded = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0)
+    _, bounded = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0, reasons=POWER_CAP)
     assert bounded.launched < DEFAULTS["time"]["max_samples"]
 
 

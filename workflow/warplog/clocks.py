@@ -23,6 +23,13 @@ THROTTLE_REASONS = {
     0x80: "hw_power_brake_slowdown",
     0x100: "display_clock_setting",
 }
+_LIMITS = {
+    "sw_power_cap",
+    "hw_slowdown",
+    "sw_thermal_slowdown",
+    "hw_thermal_slowdown",
+    "hw_power_brake_slowdown",
+}
 _MILLI = 1e-3
 
 
@@ -99,11 +106,12 @@ class Sampler:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Begins to watch."""
+        """Takes a first look, and begins to watch."""
         try:
             card = self._open.enter_context(opened(self._uuid))
         except NoGpuError:
             return self
+        self._look(card)
         self._thread = threading.Thread(target=self._watch, args=(card,), daemon=True, name="warplog-sampler")
         self._thread.start()
         return self
@@ -118,9 +126,16 @@ class Sampler:
         self._open.close()
 
     def _watch(self, card: Card) -> None:
-        self._states.append((time.monotonic(), read(card)))
         while not self._stop.wait(self._interval_s):
-            self._states.append((time.monotonic(), read(card)))
+            self._look(card)
+
+    def _look(self, card: Card) -> None:
+        self._states.append((time.monotonic(), read(card)))
+
+    def saw_limit(self) -> bool:
+        """Whether power or heat has been seen to hold the clock back; also where nobody tells."""
+        states = [state for _, state in list(self._states)]
+        return not states or any(_LIMITS.intersection(state.throttle_reasons) for state in states)
 
     def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
         """The looks between two moments of the monotonic clock, for a record: time_s counts from the first."""

@@ -40,7 +40,8 @@ def time_case(
     backend.synchronise()
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     with Sampler() as sampler:
-        samples = _samples(launcher, timer, problem, rule, cold_batch(warm.fastest_us), settings, default_mhz)
+        batch = cold_batch(warm.fastest_us)
+        samples = _samples(launcher, timer, problem, rule, batch, settings, default_mhz, sampler)
         estimate_us = min(s.event_us for s in samples) - timer.empty_us
         launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
         hot = (
@@ -76,8 +77,9 @@ def _samples(
     batch: int,
     settings: dict[str, Any],
     default_mhz: float,
+    sampler: Sampler,
 ) -> list[ColdSample]:
-    """The cold samples. Where the clock is held back it gets time to settle, and where it stays so, all the time."""
+    """The cold samples. A clock that is held back gets time to settle; if a limit moves it, all the time is used."""
 
     def collect(count: int) -> list[ColdSample]:
         return timer.cold(launcher, problem.arguments, count)
@@ -86,9 +88,9 @@ def _samples(
     if is_held_back(unused[0], default_mhz):
         if settings["settle_ms"]:
             timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
-        unused = [collect(min(batch, rule.max_samples))]
-        if is_held_back(unused[0], default_mhz):
+        if sampler.saw_limit():
             return sample_throughout(collect, rule, batch)
+        unused = [collect(min(batch, rule.max_samples))]
     return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
 
 
