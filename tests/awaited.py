@@ -1,32 +1,4 @@
 """What is newer than the recorded campaign that serves without a GPU: nothing, after the next recording."""
 
-EDITED: set[tuple[str, str]] = {
-    ("bf16_gemm", "cublas"),
-    ("bf16_gemm", "wgmma_autotuned"),
-    ("bf16_gemm", "wgmma_cluster"),
-    ("bf16_gemm", "wgmma_cluster_fenced"),
-    ("bf16_gemm", "wgmma_four_blocks"),
-    ("bf16_gemm", "wgmma_grouped"),
-    ("bf16_gemm", "wgmma_hilbert"),
-    ("bf16_gemm", "wgmma_in_flight"),
-    ("bf16_gemm", "wgmma_one_consumer"),
-    ("bf16_gemm", "wgmma_persistent"),
-    ("bf16_gemm", "wgmma_pipelined"),
-    ("bf16_gemm", "wgmma_ptx_barriers"),
-    ("bf16_gemm", "wgmma_stmatrix"),
-    ("bf16_gemm", "wgmma_stream_k"),
-    ("bf16_gemm", "wgmma_three_consumers"),
-    ("bf16_gemm", "wgmma_tile128"),
-    ("bf16_gemm", "wgmma_tile128x256"),
-    ("bf16_gemm", "wgmma_tma"),
-    ("bf16_gemm", "wgmma_tma_n128"),
-    ("bf16_gemm", "wgmma_tma_n256"),
-    ("bf16_gemm", "wgmma_tma_store"),
-    ("bf16_gemm", "wgmma_tuned"),
-    ("scan", "warp_specialised"),
-    ("sgemm", "best_of"),
-    ("sgemm", "register_reuse"),
-    ("sgemm", "stream_k"),
-    ("sgemm", "tma_pipelined"),
-}
-NEW: set[tuple[str, str]] = {("bf16_gemm", "wgmma_small_tiles")}
+EDITED: set[tuple[str, str]] = set()
+NEW: set[tuple[str, str]] = set()

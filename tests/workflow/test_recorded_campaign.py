@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from awaited import EDITED, NEW
 
-from warplog import catalog, extract, occupancy, recording, tuned
+from warplog import catalog, extract, occupancy, recording, sanitize, tuned
 from warplog.defaults import DEFAULTS
 from warplog.records import read_json
 from warplog.table_columns import TABLES
@@ -79,6 +79,19 @@ def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
         if "source_sha256" in record:
             variant = PROBES[record["family"]].variant(record["variant"])
             assert record["source_sha256"] == source_fingerprint(variant), record["stage"]
+
+
+def test_compute_sanitizer_found_nothing_in_any_variant_or_probe_that_is_here() -> None:
+    from warplog.build import source_fingerprint
+
+    rows = table("sanitize")
+    seen = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
+    keys = {(v.family, v.name, tool) for v in seen for tool in sanitize.TOOLS}
+    assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
+    assert set(rows["status"]) == {"ok"}
+    sources = dict(zip(zip(rows["family"], rows["variant"], strict=True), rows["source_sha256"], strict=True))
+    here = {(v.family, v.name): source_fingerprint(v) for v in seen}
+    assert {key for key, source in sources.items() if source != here[key]} <= EDITED
 
 
 def test_it_is_small_enough_to_be_committed() -> None:

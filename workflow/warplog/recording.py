@@ -38,7 +38,7 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     replaced once the copy is whole.
 
     Raises:
-        WarplogError: there is no finished live campaign, its tables are not live, or it is over 20 MiB.
+        WarplogError: there is no finished live campaign, its tables are not live, or it is over _MOST_BYTES.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
         raise WarplogError(f"{name!r}: a recorded campaign's name is lower case letters, digits and hyphens")
