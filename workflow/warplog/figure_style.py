@@ -18,6 +18,7 @@ from PIL import Image
 
 from warplog.figure_data import FigureTables
 from warplog.figure_labels import FONT_PT, INK, LINE_IN, MUTED, WIDTH_IN, wrap
+from warplog.remarks import split as split_remarks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,7 +119,7 @@ def remarks(ladder: pd.DataFrame) -> list[str]:
     """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
     found: dict[tuple[bool, str], list[int]] = {}
-    for remark in (part for reason in noted for part in str(reason).split("; ")):
+    for remark in (part for reason in noted for part in split_remarks(reason)):
         first, _, rest = remark.partition(" ")
         key = (True, rest) if first.isdigit() else (False, remark)
         found.setdefault(key, []).append(int(first) if key[0] else 0)

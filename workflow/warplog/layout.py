@@ -39,6 +39,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "gpu/problem.py",
         "gpu/case_data.py",
         "gpu/backend.py",
+        "clocks.py",
         "summary.py",
     ),
     "extract": (

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from warplog import remarks
 from warplog.errors import WarplogError
 from warplog.kernel_name import bare
 from warplog.main_kernel import longest
@@ -70,10 +71,10 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
-        remarks = str(row["reason"]).split("; ")
+        told = remarks.split(row["reason"])
         if name not in MEASUREMENTS:  # a counter does not depend on how a time was taken
-            remarks = [remark for remark in remarks if not _OF_TIMING.match(remark)]
-        return replace(self._number(family, variant, case, name, row), remark="; ".join(remarks))
+            told = [remark for remark in told if not _OF_TIMING.match(remark)]
+        return replace(self._number(family, variant, case, name, row), remark=remarks.join(*told))
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from warplog import published
+from warplog import published, remarks
 from warplog.build import record_path, source_fingerprint
 from warplog.catalog import Family, Variant
 from warplog.device import Gpu, Peaks
@@ -115,7 +115,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
         row |= _times(family, case, found, records)
         is_old = source.origin == "recorded" and row["source_sha256"] != source_fingerprint(variant)
         old = "recorded for an earlier source" if is_old else ""
-        row["reason"] = "; ".join(filter(None, [row["reason"], old, variant.remark]))
+        row["reason"] = remarks.join(row["reason"], old, variant.remark)
     return row
 
 
@@ -232,7 +232,7 @@ def _variant_row(
         "bytes": family.value(family.bytes_moved, headline),
         "parameters": json.dumps(dict(variant.parameters)),
         "status": status,
-        "reason": "; ".join(filter(None, [reason, variant.remark])),
+        "reason": remarks.join(reason, variant.remark),
         "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
         "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
         "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from warplog import remarks
 from warplog.catalog import Family, Variant
 from warplog.records import sha256_file, sha256_of, write_text
 from warplog.schema import check, read_yaml
@@ -58,9 +59,9 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
     if broken := variant.tune.why_not(setting):
         remark = f"default parameters: the best of {gpu} ({name_of(setting)}) breaks {broken!r}, tune again"
         return replace(variant, remark=remark)
-    remarks = []
+    told = []
     if winner["seen"] < winner["settings"]:
-        remarks.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings seen")
+        told.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings seen")
     if winner["source_sha256"] != fingerprint(variant):
-        remarks.append(f"tuned on {gpu} for an earlier version of this source")
-    return replace(variant, parameters=variant.tune.parameters(setting), remark="; ".join(remarks))
+        told.append(f"tuned on {gpu} for an earlier version of this source")
+    return replace(variant, parameters=variant.tune.parameters(setting), remark=remarks.join(*told))

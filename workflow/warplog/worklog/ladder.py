@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from warplog import explain, published
+from warplog import explain, published, remarks
 from warplog.bound_sentences import (
     LAUNCH,
     TRAFFIC,
@@ -224,9 +224,9 @@ def _noise(row: Row) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    told = [part for part in str(row["reason"]).split("; ") if part]
-    if str(row.get("agreement") or "ok") != "ok":
-        told.append(f"the profilers' times differ: {row['agreement']}")
+    told = remarks.split(row["reason"])
+    if (agreement := str(row.get("agreement") or "ok")) != "ok":
+        told.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
     if row.get("throttle_reasons"):
         told.append(f"the GPU throttled while it was timed: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
