@@ -1,0 +1,37 @@
+"""Figures drawn from made-up tables, and what is read off them."""
+
+from figure_tables import sgemm
+from script_modules import script
+from warplog import figure_style
+
+FIGURES = [
+    "bank_conflicts", "ladder", "occupancy", "overlap", "power_trace", "quantization", "roofline",
+    "throughput_vs_size", "timeline", "warp_stalls",
+]  # fmt: skip
+FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384"): "timeout"}
+
+PLOT = script("plot_figure")
+MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
+
+
+def with_failures():
+    """Tables of a campaign in which three variants failed and one has no counters."""
+    return sgemm(FAILED, uncounted=("autotuned",))
+
+
+def drawn(name, tables):
+    module = MODULES[name]
+    return module.draw(module.data(tables), figure_style.look(tables))
+
+
+def texts(figure):
+    """All words of a figure."""
+    found = [t.get_text() for axes in figure.axes for t in axes.texts]
+    found += [t.get_text() for axes in figure.axes for t in axes.get_yticklabels()]
+    found += [t.get_text() for legend in figure.legends for t in legend.get_texts()]
+    return [*found, figure.get_suptitle(), figure.get_supxlabel()]
+
+
+def row(name, tables, variant):
+    rows = MODULES[name].data(tables)
+    return rows[rows["variant"] == variant].iloc[0]
