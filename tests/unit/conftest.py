@@ -21,6 +21,23 @@ def recorded():
 
 
 @pytest.fixture(scope="session")
+def good():
+    """Made-up tables of sgemm in which all went well."""
+    from figure_tables import sgemm
+
+    return sgemm()
+
+
+@pytest.fixture(scope="session")
+def failed():
+    """The same where three variants failed and one has no counters."""
+    from drawn_figures import FAILED
+    from figure_tables import sgemm
+
+    return sgemm(FAILED, uncounted=("autotuned",))
+
+
+@pytest.fixture(scope="session")
 def page(recorded):
     """The worklog of the first recorded campaign."""
     from warplog import worklog

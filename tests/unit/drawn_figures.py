@@ -1,6 +1,5 @@
-"""Figures drawn from made-up tables, and what is read off them."""
+"""Figures drawn from made-up tables (fixtures `good` and `failed`), and what is read off them."""
 
-from figure_tables import sgemm
 from script_modules import script
 from warplog import figure_style
 
@@ -12,11 +11,6 @@ FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384
 
 PLOT = script("plot_figure")
 MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
-
-
-def with_failures():
-    """Tables of a campaign in which three variants failed and one has no counters."""
-    return sgemm(FAILED, uncounted=("autotuned",))
 
 
 def drawn(name, tables):

@@ -1,19 +1,12 @@
 """What bounds a kernel, from its counters: the ceiling that is nearest, or what is in the way of all of them."""
 
 import math
-from pathlib import Path
 
 import pytest
 
-from warplog import bounds, explain, figure_data
+from warplog import bounds, explain
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 SMS = 132.0
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    return figure_data.load(RECORDED, "sgemm")
 
 
 @pytest.mark.parametrize(

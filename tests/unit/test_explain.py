@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import figure_tables
-from warplog import decomposition, explain, figure_data, step_sentences
+from warplog import decomposition, explain, step_sentences
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 SMS = 132.0
 
 
@@ -25,11 +23,6 @@ def kernel(instructions, waits, warps_pct, busy=1.0):
         "gpu_cycles": instructions / (ipc * SMS * busy),
         **{f"stall_{state}_cycles_per_issue": value for state, value in waits.items()},
     }
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    return figure_data.load(RECORDED, "sgemm")
 
 
 @pytest.fixture(scope="module")

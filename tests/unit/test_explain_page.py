@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from warplog import cli, explain, figure_data
+from warplog import cli, explain
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 
@@ -20,8 +20,7 @@ def test_the_command_writes_markdown_that_is_whole(capsys):
     assert "# sgemm: why" in capsys.readouterr().out
 
 
-def test_hostile_names_do_not_break_the_page():
-    recorded = figure_data.load(RECORDED, "sgemm")
+def test_hostile_names_do_not_break_the_page(recorded):
     name = "a|b <script>\nc"
     variants = recorded.variants.replace({"variant": {"naive": name}, "parent": {"naive": name}})
     tables = replace(recorded, variants=variants)

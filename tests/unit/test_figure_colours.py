@@ -7,17 +7,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
+from drawn_figures import MODULES, drawn
 from figure_tables import sgemm, twenty
-from script_modules import script
 from warplog import figure_style
 from warplog.metrics import STALL_REASONS
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
-
-
-def drawn(name, tables):
-    module = script(f"figures/{name}")
-    return module.draw(module.data(tables), figure_style.look(tables))
 
 
 def colours(figure, name, variant, variants):
@@ -50,11 +45,6 @@ def lightness(light):
     return 116 * np.cbrt(light @ [0.2126, 0.7152, 0.0722]) - 16
 
 
-@pytest.fixture(scope="module")
-def good():
-    return sgemm()
-
-
 @pytest.mark.parametrize("name", ["ladder", "occupancy", "timeline", "throughput_vs_size", "roofline"])
 def test_a_variant_has_one_colour_in_all_figures_and_when_others_are_left_out(name, good):
     some = sgemm(names=("naive", "warptile", "cublas"))
@@ -81,7 +71,7 @@ def test_ladder_order_can_be_read_in_grey_and_with_deuteranopia(tables):
 
 
 def test_stall_reasons_of_the_registry_all_have_a_look_of_their_own():
-    reasons = script("figures/warp_stalls").REASONS
+    reasons = MODULES["warp_stalls"].REASONS
     assert set(STALL_REASONS) <= set(reasons)
     for seen in (linear, machado):
         shades = [(hatch, lightness(seen(colour))) for colour, hatch in reasons.values()]

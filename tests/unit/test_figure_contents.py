@@ -6,18 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawn_figures import MODULES, drawn, row, texts, with_failures
+from drawn_figures import MODULES, drawn, row, texts
 from figure_tables import overlap, sgemm, vector_add
 
-
-@pytest.fixture(scope="module")
-def good():
-    return sgemm()
-
-
-@pytest.fixture(scope="module")
-def failed():
-    return with_failures()
+pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
 
 def test_ladder_holds_percent_quartiles_and_gain(good):

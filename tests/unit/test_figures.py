@@ -12,7 +12,7 @@ import pytest
 from docutils.core import publish_parts
 from PIL import Image
 
-from drawn_figures import FAILED, FIGURES, MODULES, PLOT, drawn, row, texts, with_failures
+from drawn_figures import FAILED, FIGURES, MODULES, PLOT, drawn, row, texts
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
 from made_up_tables import write
 from warplog import figure_data, figure_style
@@ -32,16 +32,6 @@ UNITS = {
     "timeline": ("(ms)", None),
     "warp_stalls": ("(%)", None),
 }
-
-
-@pytest.fixture(scope="module")
-def good():
-    return sgemm()
-
-
-@pytest.fixture(scope="module")
-def failed():
-    return with_failures()
 
 
 def test_every_figure_is_found_and_asks_a_question():

@@ -9,6 +9,7 @@ import pytest
 from awaited import EDITED, NEW
 
 from warplog import catalog, extract, occupancy, recording, sanitize, tuned
+from warplog.build import source_fingerprint
 from warplog.defaults import DEFAULTS
 from warplog.records import read_json
 from warplog.table_columns import TABLES
@@ -71,8 +72,6 @@ def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
 
 
 def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
-    from warplog.build import source_fingerprint
-
     records = [read_json(path, "record") for path in ROOT.rglob("oracle*/*.json")]
     assert {r["family"] for r in records} == set(PROBES)
     for record in records:
@@ -82,8 +81,6 @@ def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
 
 
 def test_compute_sanitizer_found_nothing_in_any_variant_or_probe_that_is_here() -> None:
-    from warplog.build import source_fingerprint
-
     rows = table("sanitize")
     seen = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
     keys = {(v.family, v.name, tool) for v in seen for tool in sanitize.TOOLS}
@@ -129,8 +126,6 @@ def test_every_family_variant_and_case_is_there_and_ok_or_unsupported(measuremen
 
 
 def test_it_was_measured_from_the_sources_that_are_here(measurements: pd.DataFrame) -> None:
-    from warplog.build import source_fingerprint
-
     measured = {(r.family, r.variant): r.source_sha256 for r in measurements.itertuples()}
     changed = {(v.family, v.name) for v in VARIANTS if measured[v.family, v.name] != source_fingerprint(v)}
     assert changed == EDITED, "record the campaign again, and empty tests/awaited.py"
