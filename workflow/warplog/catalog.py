@@ -120,6 +120,10 @@ class Family:
         """The array's shape in elements for one case."""
         return tuple(int(self.value(d, case)) for d in argument.shape)
 
+    def shapes(self, case: Case) -> list[tuple[int, ...]]:
+        """Of all arrays, in the order of the arguments."""
+        return [self.shape(a, case) for a in self.arguments if a.kind != "scalar"]
+
     def reference(self) -> ModuleType:
         """The family's reference.py, imported: make_inputs(xp, rng, case) and reference(xp, inputs, case).
 

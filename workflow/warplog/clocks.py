@@ -23,13 +23,9 @@ THROTTLE_REASONS = {
     0x80: "hw_power_brake_slowdown",
     0x100: "display_clock_setting",
 }
-_LIMITS = {
-    "sw_power_cap",
-    "hw_slowdown",
-    "sw_thermal_slowdown",
-    "hw_thermal_slowdown",
-    "hw_power_brake_slowdown",
-}
+# Those of an ill GPU or machine; a power cap is part of a healthy one.
+BRAKES = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+_LIMITS = {"sw_power_cap", *BRAKES}
 _MILLI = 1e-3
 
 
@@ -134,8 +130,8 @@ class Sampler:
 
     def saw_limit(self) -> bool:
         """Whether power or heat has been seen to hold the clock back; also where nobody tells."""
-        states = [state for _, state in list(self._states)]
-        return not states or any(_LIMITS.intersection(state.throttle_reasons) for state in states)
+        looks = list(self._states)
+        return not looks or any(_LIMITS.intersection(state.throttle_reasons) for _, state in looks)
 
     def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
         """The looks between two moments of the monotonic clock, for a record: time_s counts from the first."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any, TextIO
 
+from warplog import remarks
 from warplog.comparison import Change, Comparison, Row
 from warplog.tabular import printable
 from warplog.verdicts import percent
@@ -123,13 +124,13 @@ def _flat(row: Row) -> dict[str, Any]:
         numbers = (verdict.before_us, time.ratio, time.low, time.high, verdict.p, time.effect, verdict.least)
         flat |= dict(zip(names, numbers, strict=False))
         flat |= {"cycles_ratio": cycles.ratio if cycles else None, "cycles_p": verdict.p_cycles}
-    return flat | {"counters": row.counters, "changes": _changes(row), "remarks": "; ".join(row.remarks)}
+    return flat | {"counters": row.counters, "changes": _changes(row), "remarks": remarks.join(*row.remarks)}
 
 
 def _cells(row: Row) -> list[str]:
     found, changes = row.verdict, _changes(row)
     last = [f"{row.counters}: {changes}" if changes else row.counters]
-    last.append("; ".join(text for text in (row.reason, *row.remarks) if text))
+    last.append(remarks.join(row.reason, *row.remarks))
     key = [row.family, row.variant, row.case, row.word]
     numbers = [""] * len(_NUMBERS)
     if found is not None:

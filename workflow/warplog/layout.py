@@ -22,6 +22,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "gpu/case_data.py",
         "gpu/backend.py",
         "clocks.py",
+        "remarks.py",
         "summary.py",
     ),
     "profile": ("capture.py", "gpu/capture_case.py", "metrics/*.py"),
@@ -40,6 +41,7 @@ _CODE: Mapping[str, tuple[str, ...]] = {
         "gpu/case_data.py",
         "gpu/backend.py",
         "clocks.py",
+        "remarks.py",
         "summary.py",
     ),
     "extract": (

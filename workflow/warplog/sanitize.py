@@ -1,5 +1,6 @@
 """Stage sanitize: compute-sanitizer's four tools over the small check cases of variants; findings become rows."""
 
+import math
 import os
 import sys
 import time
@@ -107,14 +108,8 @@ def command(tool: Tool, name: str) -> tuple[str, ...]:
 
 def _is_small(job: Job, case: str) -> bool:
     """Whether all arrays of the case together fit into the limit: a checked access costs a hundred others."""
-    family, problem = job.family, job.family.check_cases[case]
-    elements = 0
-    for argument in family.arguments:
-        size = 1
-        for extent in family.shape(argument, problem) if argument.kind != "scalar" else (0,):
-            size *= extent
-        elements += size
-    return elements <= _largest(job)
+    shapes = job.family.shapes(job.family.check_cases[case])
+    return sum(math.prod(shape) for shape in shapes) <= _largest(job)
 
 
 def _largest(job: Job) -> int:

@@ -5,14 +5,13 @@ from pathlib import Path
 
 from warplog import device
 from warplog.checkup.finding import Finding
-from warplog.clocks import ClockState, clock_state
+from warplog.clocks import BRAKES, ClockState, clock_state
 from warplog.device import Gpu
 
 OLDEST_DRIVER = 580
 OLDEST_ARCH = (7, 5)
 _CAP_SYS_ADMIN, _CAP_PERFMON = 21, 38
 _PERFMON_DRIVER = 565
-_BRAKES = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _UNLOCK = (
     "run as root, or let users read them: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'"
     " | sudo tee /etc/modprobe.d/warplog.conf, then reboot; in a container: --cap-add=SYS_ADMIN"
@@ -105,7 +104,7 @@ def clocks(gpu: Gpu, state: ClockState) -> list[Finding]:
         clock = Finding(
             "clocks", "ok", ", ".join(told) + "; not known to be locked, and never changed by warplog"
         )
-    if hot := [reason for reason in reasons if reason in _BRAKES]:
+    if hot := [reason for reason in reasons if reason in BRAKES]:
         return [
             clock,
             Finding("throttling", "warn", ", ".join(hot), "look after cooling and power, then measure"),

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from warplog import remarks
 from warplog.clocks import Sampler
 from warplog.gpu.backend import Backend, Launcher
 from warplog.gpu.problem import Problem
@@ -90,7 +91,7 @@ def _samples(
             timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
         if sampler.saw_limit():
             return sample_throughout(collect, rule, batch)
-        unused = [collect(min(batch, rule.max_samples))]
+        unused.clear()
     return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
 
 
@@ -123,13 +124,13 @@ def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dic
 
 
 def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float, blocking: bool) -> str:
-    remarks = []
+    told = []
     if len(samples) < rule.min_samples:
-        remarks.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
+        told.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
     if discarded := unthrottled(samples, default_mhz)[1]:
-        remarks.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
+        told.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
     if not blocking:
-        remarks.append("with the host's part of each launch")
+        told.append("with the host's part of each launch")
     elif waiting := sum(not s.blocked for s in samples):
-        remarks.append(f"{waiting} samples not blocked: the launcher synchronises")
-    return "; ".join(remarks)
+        told.append(f"{waiting} samples not blocked: the launcher synchronises")
+    return remarks.join(*told)

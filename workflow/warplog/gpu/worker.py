@@ -142,7 +142,7 @@ class _Runner:
 
     def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
         """The arrays of a case. Pinned memory is kept for as long as arrays have the same shapes."""
-        shapes = [self._family.shape(a, case) for a in self._family.arguments if a.kind != "scalar"]
+        shapes = self._family.shapes(case)
         if shapes != self._shapes and isinstance(self._backend, CupyBackend):
             self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()
         self._shapes = shapes
