@@ -14,7 +14,7 @@ def project() -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skips GPU tests where there is no GPU, and says why; the longest file goes first, or all would wait for it."""
-    from warplog import device
+    from warplog.machine import device
 
     items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
     reason = device.why_not()

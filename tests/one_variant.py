@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from warplog import measure, sanitize
-from warplog.jobs import Job
-from warplog.records import Record, read_json
-from warplog.toolchain import Tool
+from warplog.core.records import Record, read_json
+from warplog.machine.toolchain import Tool
+from warplog.measure import check_time, sanitize
+from warplog.measure.job import Job
 
 
 def check_variant(job: Job) -> Record:
-    measure.check_family([job])
+    check_time.check_family([job])
     return _record(job)
 
 
 def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
-    measure.time_family([job], [check_record], timer, cases)
+    check_time.time_family([job], [check_record], timer, cases)
     return _record(job)
 
 

@@ -20,14 +20,16 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 from benchmarks.timer_table import Row, Timing, as_csv, as_markdown, make_row
 from one_variant import check_variant, time_variant
 
-from warplog import build, capture, device, extract, process, provenance, toolchain
-from warplog.catalog import Family, Variant, load_family
-from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
-from warplog.jobs import Job
-from warplog.plan import DEFAULTS
-from warplog.records import read_json, write_json, write_text
-from warplog.refusal import refuse_unproven
+from warplog.catalog.family import Family, Variant, load_family
+from warplog.core import process
+from warplog.core.errors import WarplogError
+from warplog.core.locks import hold
+from warplog.core.records import read_json, write_json, write_text
+from warplog.extract import stage as extract
+from warplog.machine import device, toolchain
+from warplog.measure import build, capture, provenance
+from warplog.measure.job import Job, refuse_unproven
+from warplog.plan.plan import DEFAULTS
 
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -15,11 +15,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
-from warplog.catalog import load_family
-from warplog.gpu.backend import Launcher, make_backend
-from warplog.gpu.problem import Problem
-from warplog.records import read_json, write_json
-from warplog.summary import summarise
+from warplog.catalog.family import load_family
+from warplog.core.records import read_json, write_json
+from warplog.core.statistics import summarise
+from warplog.measure.worker.backend import Launcher, make_backend
+from warplog.measure.worker.problem import Problem
 
 _REMEDY = "uv sync --inexact --extra peers, or pip install 'cuda-bench[cu13]'"
 _SEED = 40_000

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warplog.records import worst
-from warplog.table_rows import agreement
+from warplog.core.records import worst
+from warplog.tables.rows import agreement
 
 TIMERS = ("nvbench_us", "warplog_cold_us", "ncu_us", "warplog_hot_us", "nsys_us")
 RATIOS = {

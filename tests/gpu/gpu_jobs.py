@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from warplog import build, device, toolchain
-from warplog.catalog import Family
-from warplog.device import Gpu
-from warplog.jobs import Job
+from warplog.catalog.family import Family
+from warplog.machine import device, toolchain
+from warplog.machine.device import Gpu
+from warplog.measure import build
+from warplog.measure.job import Job
 
 
 def this_gpu() -> Gpu:

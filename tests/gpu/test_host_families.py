@@ -6,12 +6,14 @@ import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
 from one_variant import check_variant, time_variant
 
-from warplog import capture, device, extract, toolchain
-from warplog.catalog import load_family
-from warplog.defaults import DEFAULTS
-from warplog.energy import of_run
-from warplog.jobs import Job
-from warplog.records import Record, read_json
+from warplog.catalog.family import load_family
+from warplog.core.defaults import DEFAULTS
+from warplog.core.records import Record, read_json
+from warplog.extract import stage as extract
+from warplog.machine import device, toolchain
+from warplog.measure import capture
+from warplog.measure.job import Job
+from warplog.tables.rows import energy_of_run
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 FAMILIES = ("transfer", "overlap", "power", "quantization", "dsmem")
@@ -104,7 +106,7 @@ def test_a_long_hot_run_keeps_clock_power_and_energy(folder: Path) -> None:
     trace = found["trace"]
     assert trace["time_s"][-1] - trace["time_s"][0] > 1
     assert len(trace["time_s"]) > 30
-    told = of_run(found, 2 * 8192.0**3)
+    told = energy_of_run(found, 2 * 8192.0**3)
     assert told["hot_power_w"] > 0
     assert told["hot_power_w"] == pytest.approx(found["power_w"], rel=0.5)
     assert 0.01 < told["pj_per_flop"] < 1000

@@ -6,12 +6,14 @@ import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
 from one_variant import check_variant, time_variant
 
-from warplog import capture, device, extract, measure, toolchain
-from warplog.catalog import load_family
-from warplog.jobs import Job
-from warplog.plan import DEFAULTS
-from warplog.records import read_json
-from warplog.table_rows import agreement
+from warplog.catalog.family import load_family
+from warplog.core.records import read_json
+from warplog.extract import stage as extract
+from warplog.machine import device, toolchain
+from warplog.measure import capture, check_time
+from warplog.measure.job import Job
+from warplog.plan.plan import DEFAULTS
+from warplog.tables.rows import agreement
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = PROJECT / "kernels" / "sgemm" / "family.yaml"
@@ -37,9 +39,9 @@ def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> 
 def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
     cases, variants = ("1024", "2048"), ("warptile", "cublas")
     checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
-    measure.check_family(checks)
+    check_time.check_family(checks)
     times = [job(folder, v, "time", {**DEFAULTS["time"], "hot_cases": "all"}) for v in variants]
-    measure.time_family(times, [c.record for c in checks], folder / "timer.so", cases)
+    check_time.time_family(times, [c.record for c in checks], folder / "timer.so", cases)
     for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)
         if found.path is None:

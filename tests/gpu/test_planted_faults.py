@@ -6,10 +6,10 @@ import pytest
 from gpu_jobs import build_variant, gpu_job
 from one_variant import sanitize_variant
 
-from warplog import toolchain
-from warplog.catalog import load_family
-from warplog.plan import DEFAULTS
-from warplog.records import Record
+from warplog.catalog.family import load_family
+from warplog.core.records import Record
+from warplog.machine import toolchain
+from warplog.plan.plan import DEFAULTS
 
 FAMILY = load_family(Path(__file__).parents[1] / "data" / "wrong_kernels" / "wrong_sgemm" / "family.yaml")
 PLANTED = {

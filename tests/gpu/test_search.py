@@ -7,9 +7,11 @@ import pytest
 import yaml
 from gpu_jobs import build_timer, gpu_job, this_gpu
 
-from warplog import toolchain, tuning, tuning_record
-from warplog.catalog import load_family
-from warplog.plan import DEFAULTS
+from warplog.catalog.family import load_family
+from warplog.machine import toolchain
+from warplog.measure.tuning import record as tuning_record
+from warplog.measure.tuning import search as tuning
+from warplog.plan.plan import DEFAULTS
 
 PROJECT = Path(__file__).parents[2]
 

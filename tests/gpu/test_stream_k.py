@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from gpu_jobs import build_variant
 
-from warplog.catalog import load_family
-from warplog.gpu.backend import CupyBackend, Launcher
-from warplog.gpu.problem import Problem
+from warplog.catalog.family import load_family
+from warplog.measure.worker.backend import CupyBackend, Launcher
+from warplog.measure.worker.problem import Problem
 
 FAMILY = load_family(Path(__file__).parents[2] / "kernels" / "bf16_gemm" / "family.yaml")
 

@@ -6,8 +6,8 @@ import pytest
 from gpu_jobs import build_variant, gpu_job
 from one_variant import check_variant
 
-from warplog.catalog import load_family
-from warplog.records import Record
+from warplog.catalog.family import load_family
+from warplog.core.records import Record
 
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
 FAMILY = WRONG / "wrong_sgemm" / "family.yaml"

@@ -14,10 +14,10 @@ def template(tmp_path_factory):
 @pytest.fixture(scope="session")
 def recorded():
     """The first recorded campaign's tables of sgemm, as figures and pages read them."""
-    from warplog import figure_data
+    from warplog.tables import view
     from worklog_pages import RECORDED
 
-    return figure_data.load(RECORDED / "tables", "sgemm")
+    return view.load(RECORDED / "tables", "sgemm")
 
 
 @pytest.fixture(scope="session")

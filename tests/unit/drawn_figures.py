@@ -1,7 +1,7 @@
 """Figures drawn from made-up tables (fixtures `good` and `failed`), and what is read off them."""
 
 from script_modules import script
-from warplog import figure_style
+from warplog.plotting import style
 
 FIGURES = [
     "bank_conflicts", "ladder", "occupancy", "overlap", "power_trace", "quantization", "roofline",
@@ -15,7 +15,7 @@ MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
 
 def drawn(name, tables):
     module = MODULES[name]
-    return module.draw(module.data(tables), figure_style.look(tables))
+    return module.draw(module.data(tables), style.look(tables))
 
 
 def texts(figure):

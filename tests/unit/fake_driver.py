@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
-from warplog.device import Gpu
+from warplog.machine.device import Gpu
 
 H200 = {
     "GetName": "NVIDIA H200",

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from made_up_tables import MadeUpTables
-from warplog.figure_data import FigureTables
+from warplog.tables.view import FigureTables
 
 # name: (parent, GFLOP/s at 4096, registers, shared KiB, threads, n-way, DRAM FLOP/B, dominant stall)
 SGEMM = {

@@ -3,10 +3,10 @@
 import subprocess
 from pathlib import Path
 
-from warplog.catalog import Family, load_family
-from warplog.device import Gpu
-from warplog.jobs import Job
-from warplog.records import sha256_file, write_json
+from warplog.catalog.family import Family, load_family
+from warplog.core.records import sha256_file, write_json
+from warplog.machine.device import Gpu
+from warplog.measure.job import Job
 
 YAML = """
 family: scale

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from warplog import toolchain
-from warplog.process import minimal_env, run
+from warplog.core.process import minimal_env, run
+from warplog.machine import toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 

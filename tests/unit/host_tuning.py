@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 from host_family import REFERENCE, YAML
-from warplog.catalog import load_family
-from warplog.device import Gpu
-from warplog.jobs import Job
-from warplog.toolchain import Tool
-from warplog.tuning import Search, make_search
+from warplog.catalog.family import load_family
+from warplog.machine.device import Gpu
+from warplog.machine.toolchain import Tool
+from warplog.measure.job import Job
+from warplog.measure.tuning.search import Search, make_search
 
 TUNE = """
     parameters: {A: 2, B: 2, FIXED: 7}

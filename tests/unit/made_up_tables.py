@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from warplog.figure_data import FigureTables
-from warplog.table_columns import TABLES
-from warplog.table_rows import add_ratios
-from warplog.tables import as_frame
+from warplog.core.columns import TABLES
+from warplog.tables.files import as_frame
+from warplog.tables.rows import add_ratios
+from warplog.tables.view import FigureTables
 
 GPU = {"gpu": "h200", "gpu_name": "NVIDIA H200"}
 PEAKS = {

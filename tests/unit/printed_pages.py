@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from warplog.errors import WarplogError
-from warplog.report_reader import read_any
+from warplog.core.errors import WarplogError
+from warplog.parsers.reports import read_any
 
 FIXED = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream")
 SHAPE = ("Block Size", "Grid Size", "Device", "CC")

@@ -5,8 +5,8 @@ No machine measured these numbers.
 
 import numpy as np
 
-from warplog.campaign_samples import Campaign, Measured
-from warplog.verdicts import Samples
+from warplog.judge.samples import Campaign, Measured
+from warplog.judge.verdicts import Samples
 
 CONDITIONS = {"gpu_name": "none", "driver": "0", "clocks": "unlocked"}
 OFFSET, NOISE, MEMORY, CLOCK = 0.0025, 0.003, 0.6, 1980.0

@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from warplog import build, toolchain
+from warplog.machine import toolchain
+from warplog.measure import build
 
 
 def compilers():

@@ -7,9 +7,10 @@ import pytest
 from one_variant import check_variant, time_variant
 
 from host_family import make_job, make_timer
-from warplog import aa, layout
-from warplog.plan import DEFAULTS
-from warplog.records import read_json
+from warplog.core import paths as layout
+from warplog.core.records import read_json
+from warplog.judge import aa
+from warplog.plan.plan import DEFAULTS
 
 BODY = """
 FILE* log = fopen("{folder}/pids", "a"); fprintf(log, "%d\\n", (int)getpid()); fclose(log);

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from warplog import addresses
+from warplog.machine import aslr
 
 
 def personality() -> int:
@@ -13,7 +13,7 @@ def personality() -> int:
 
 def test_inside_addresses_are_fixed_and_afterwards_as_before() -> None:
     before = personality()
-    with addresses.fixed() as done:
+    with aslr.fixed() as done:
         if not done:
             pytest.skip("this container forbids personality(2)")
         assert personality() == before | 0x0040000
@@ -22,13 +22,13 @@ def test_inside_addresses_are_fixed_and_afterwards_as_before() -> None:
 
 def test_an_error_inside_puts_them_back() -> None:
     before = personality()
-    with pytest.raises(KeyError), addresses.fixed():
+    with pytest.raises(KeyError), aslr.fixed():
         raise KeyError
     assert personality() == before
 
 
 def test_where_it_is_forbidden_programs_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses.ctypes, "CDLL", lambda _: type("C", (), {"personality": lambda *_: -1})())
-    with addresses.fixed() as done:
+    monkeypatch.setattr(aslr.ctypes, "CDLL", lambda _: type("C", (), {"personality": lambda *_: -1})())
+    with aslr.fixed() as done:
         assert done is False
         assert personality() >= 0

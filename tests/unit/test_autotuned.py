@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from sass_builds import compilers
-from warplog import build, catalog
+from warplog.catalog import family
+from warplog.catalog.space import name_of
+from warplog.measure import build
 from warplog.parsers import sass
-from warplog.tuning_space import name_of
 
-FAMILY = catalog.load([Path(__file__).parents[2] / "kernels"])["sgemm"]
+FAMILY = family.load([Path(__file__).parents[2] / "kernels"])["sgemm"]
 VARIANT = FAMILY.variant("autotuned")
 SPACE = VARIANT.tune
 NAMES = ("BM", "BN", "BK", "TM", "TN")

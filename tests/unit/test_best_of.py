@@ -8,9 +8,14 @@ import pandas as pd
 import pytest
 
 from sass_builds import compilers
-from warplog import best_of, build, catalog, cli, figure_data, tuned
-from warplog.defaults import DEFAULTS
-from warplog.errors import WarplogError
+from warplog.catalog import family as catalog
+from warplog.catalog import winners
+from warplog.cli import main
+from warplog.core.defaults import DEFAULTS
+from warplog.core.errors import WarplogError
+from warplog.measure import build
+from warplog.measure.tuning import best_of
+from warplog.tables import view
 
 PROJECT = Path(__file__).parents[2]
 TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
@@ -75,12 +80,12 @@ def test_the_committed_table_is_what_the_command_writes_but_for_close_calls(tmp_
     (tmp_path / "Snakefile").touch()
     (kernels / "best_of.cuh").unlink()
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["best-of", "sgemm", str(TABLES)]) == 0
+    assert main.main(["best-of", "sgemm", str(TABLES)]) == 0
     fresh, kept = (branches((folder / "best_of.cuh").read_text()) for folder in (kernels, FAMILY.folder))
     assert {arch: set(rows) for arch, rows in kept.items()} == {
         arch: set(rows) for arch, rows in fresh.items()
     }
-    rows = figure_data.load(TABLES, "sgemm").measurements.set_index(["variant", "case"])["median_us"]
+    rows = view.load(TABLES, "sgemm").measurements.set_index(["variant", "case"])["median_us"]
     for arch, chosen in kept.items():
         for m, name in chosen.items():
             assert rows[name, str(m)] <= 1.03 * rows[fresh[arch][m], str(m)], (arch, m, name)
@@ -88,7 +93,7 @@ def test_the_committed_table_is_what_the_command_writes_but_for_close_calls(tmp_
 
 def test_the_committed_table_has_the_parameters_of_the_winners_of_searches():
     text = (FAMILY.folder / "best_of.cuh").read_text()
-    family = tuned.with_winners({"sgemm": FAMILY}, "h200")["sgemm"]
+    family = winners.with_winners({"sgemm": FAMILY}, "h200")["sgemm"]
     for name in {name for rows in branches(text).values() for name in rows.values()}:
         constants = re.search(rf"^namespace {name} \{{\nconstexpr int ([^;]+);", text, re.MULTILINE)[1]
         told = dict(pair.split(" = ") for pair in constants.split(", "))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from sass_builds import builder, compilers
-from warplog import build, catalog
+from warplog.catalog import family
+from warplog.measure import build
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
-FAMILY = catalog.load([KERNELS])["bf16_gemm"]
+FAMILY = family.load([KERNELS])["bf16_gemm"]
 NAMES = [v.name for v in FAMILY.variants]
 HOPPER = [v.name for v in FAMILY.variants if v.requires.arch == "sm_90a"]
 WITH_PTX_BARRIERS = HOPPER[HOPPER.index("wgmma_ptx_barriers") :]

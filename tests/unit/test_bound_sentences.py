@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from warplog.bound_sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
-from warplog.bounds import Bound
+from warplog.worklog.bounds import Bound
+from warplog.worklog.sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
 

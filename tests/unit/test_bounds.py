@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warplog import bounds, explain
+from warplog.worklog import bounds, explain
 
 SMS = 132.0
 

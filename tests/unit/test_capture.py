@@ -7,10 +7,10 @@ import pytest
 from one_variant import check_variant
 
 from host_family import make_job
-from warplog import capture
-from warplog.contract import Measuring
-from warplog.records import read_json
-from warplog.toolchain import Tool
+from warplog.catalog.contract import Measuring
+from warplog.core.records import read_json
+from warplog.machine.toolchain import Tool
+from warplog.measure import capture
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SETTINGS = {"ncu": True, "nsys": True, "metrics": "lean", "launches": 3, "timeout_s": 20}

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_job
-from warplog.gpu.backend import Launcher, NumpyBackend
-from warplog.gpu.capture_case import capture_case
-from warplog.gpu.problem import Problem
+from warplog.measure.worker.backend import Launcher, NumpyBackend
+from warplog.measure.worker.capture_case import capture_case
+from warplog.measure.worker.problem import Problem
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 

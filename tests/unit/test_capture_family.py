@@ -8,10 +8,11 @@ import pytest
 
 from host_family import make_job
 from report_files import Launch, write_ncu
-from warplog import capture, measure, sessions
-from warplog.jobs import Job
-from warplog.supervise import group_of
-from warplog.toolchain import Tool
+from warplog.extract import sessions
+from warplog.machine.toolchain import Tool
+from warplog.measure import capture, check_time
+from warplog.measure.job import Job
+from warplog.measure.supervise import group_of
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")
@@ -56,7 +57,7 @@ def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
         variant = replace(job.family.variants[0], name=name)
         record = folder / "check" / f"{name}.json"
         jobs.append(replace(job, variant=variant, record=record, scratch=record.with_name(f".{name}.work")))
-    measure.check_family(jobs)
+    check_time.check_family(jobs)
     return jobs
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from host_family import YAML, make_family
-from warplog import catalog, contract
-from warplog.errors import WarplogError
+from warplog.catalog import family as catalog
+from warplog.catalog import family as contract
+from warplog.core.errors import WarplogError
 
 
 def broken(folder: Path, old: str, new: str) -> str:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from warplog.catalog import load_family
-from warplog.claim import condition_holds, make_claim
-from warplog.claim_formula import Term, parse
-from warplog.errors import WarplogError
+from warplog.catalog.claims import Term, condition_holds, make_claim, parse_formula
+from warplog.catalog.family import load_family
+from warplog.core.errors import WarplogError
 
 GOOD = {"id": "B1", "claim": "It is faster.", "source": "somebody"}
 
@@ -34,7 +33,7 @@ def test_other_conditions_are_refused(condition):
 
 
 def test_terms_are_numbers_of_a_variant_at_a_case():
-    formula = parse(
+    formula = parse_formula(
         'median_us(a) / median_us(b, "1Mi") + sass(a, "LDG.E") + median_us(a) * sms - l2_bytes(g.c, "2")',
         "f", "4096", "here",
     )  # fmt: skip

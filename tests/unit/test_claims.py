@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 
 from script_modules import script
-from warplog import catalog, claims, figure_data, figure_style, tables
-from warplog.claim import make_claim
-from warplog.claim_formula import SASS
-from warplog.cli import main as warplog
-from warplog.errors import WarplogError
+from warplog.catalog import family as catalog
+from warplog.catalog.claims import SASS, make_claim
+from warplog.cli.main import main as warplog
+from warplog.core.columns import CLAIMS, MEASUREMENTS
+from warplog.core.errors import WarplogError
+from warplog.judge import claims
 from warplog.metrics import METRICS
-from warplog.quantities import Quantities
-from warplog.table_columns import MEASUREMENTS
-from warplog.table_judged import CLAIMS
+from warplog.plotting import style
+from warplog.tables import files, view
+from warplog.tables.quantities import Quantities
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "results" / "recorded" / "h200-first" / "tables"
@@ -174,7 +175,7 @@ def test_a_column_that_recorded_tables_lack_is_not_measurable(recorded):
 
 
 def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
-    frame = tables.as_frame(list(recorded.values()), CLAIMS, "claims")
+    frame = files.as_frame(list(recorded.values()), CLAIMS, "claims")
     assert len(frame) == len(FAMILIES["sgemm"].claims)
     bare = dataclasses.replace(FAMILIES["sgemm"], claims=())
     assert claims.judge_all({"sgemm": bare}, TABLES) == []
@@ -182,13 +183,13 @@ def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
 
 
 def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
-    for name in figure_data.TABLES:
+    for name in view.TABLES:
         shutil.copy(TABLES / f"{name}.parquet", tmp_path)
     for suffix in ("csv", "parquet"):
-        tables.write_table([], CLAIMS, tmp_path / "claims")
-        assert figure_data.load(tmp_path, "sgemm").claims.empty
+        files.write_table([], CLAIMS, tmp_path / "claims")
+        assert view.load(tmp_path, "sgemm").claims.empty
         (tmp_path / f"claims.{suffix}").unlink()
-    assert figure_data.load(tmp_path, "sgemm").claims.empty
+    assert view.load(tmp_path, "sgemm").claims.empty
 
 
 def test_tables_of_two_gpus_must_be_told_apart(tmp_path):
@@ -232,10 +233,10 @@ def test_families_have_claims():
 
 
 def drawn(rows, family="sgemm"):
-    loaded = figure_data.load(TABLES, family)
-    loaded = dataclasses.replace(loaded, claims=tables.as_frame(rows, CLAIMS, "claims"))
+    loaded = view.load(TABLES, family)
+    loaded = dataclasses.replace(loaded, claims=files.as_frame(rows, CLAIMS, "claims"))
     module = script("figures/claims")
-    return module.draw(module.data(loaded), figure_style.look(loaded))
+    return module.draw(module.data(loaded), style.look(loaded))
 
 
 def words(picture):
@@ -251,7 +252,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     assert set(recorded) <= set(shown)
     assert shown.count("✗") == counts["refuted"]
     assert {"11.8 x", ">= 5.4", "86.7 %"} <= set(shown)
-    figure_style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
+    style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
     box = picture.get_tightbbox()
     assert box.x1 < picture.get_figwidth() + 0.05
 
@@ -266,7 +267,7 @@ def test_the_figure_takes_hostile_text(recorded, tmp_path):
     row = recorded["B1"] | {"claim": "$\\frac{$ <b>&\x1b[31m\n" + "long " * 100, "published": "x" * 200}
     row |= {"id": "A" * 16, "condition": "-1.000000000e-10 .. 1.000000000e+10", "unit": "wavefront/request"}
     picture = drawn([row])
-    figure_style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
+    style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
     assert any(text.startswith("$\\frac{$ <b>& [31m") for text in words(picture))
 
 

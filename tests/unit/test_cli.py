@@ -13,10 +13,10 @@ import pytest
 
 import warplog
 from captures import CAPTURES
-from warplog import cli, doctor
-from warplog.checkup.finding import Finding
-from warplog.cli_parser import make_parser
-from warplog.report_table import COLUMNS
+from warplog.cli import doctor, main
+from warplog.cli.checkup.finding import Finding
+from warplog.cli.main import make_parser
+from warplog.parsers.reports import COLUMNS
 
 PACKAGES = Path(warplog.__file__).parents[1]
 PTXAS = """\
@@ -75,13 +75,13 @@ def test_a_missing_package_is_one_line_and_no_traceback(log):
 )
 def test_wrong_usage_has_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
+        main.main(arguments)
     assert caught.value.code == 2
     assert "usage: warplog" in capsys.readouterr().err
 
 
 def test_extract_writes_csv_to_standard_output(log, capsys):
-    assert cli.main(["extract", str(log)]) == 0
+    assert main.main(["extract", str(log)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == ",".join(COLUMNS)
     registers = next(line for line in lines if "registers_per_thread" in line)
@@ -92,7 +92,7 @@ def test_extract_writes_csv_to_standard_output(log, capsys):
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_the_formats_hold_the_same_rows(log, tmp_path, suffix, capsys):
     output = tmp_path / f"out.{suffix}"
-    assert cli.main(["extract", str(log), "-o", str(output)]) == 0
+    assert main.main(["extract", str(log), "-o", str(output)]) == 0
     read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[suffix]
     table = read(output)
     assert list(table.columns) == list(COLUMNS)
@@ -106,7 +106,7 @@ def test_a_bad_file_is_one_line_and_the_others_are_still_written(log, tmp_path, 
     bad = tmp_path / "bad\nname.ncu-rep"
     bad.write_bytes(b"NVR\0" + b"\xff" * 100)
     files = [bad, log, tmp_path / "missing.ncu-rep", tmp_path]
-    assert cli.main(["extract", *map(str, files), "--format", "json"]) == 1
+    assert main.main(["extract", *map(str, files), "--format", "json"]) == 1
     told = capsys.readouterr()
     errors = told.err.splitlines()
     assert len(errors) == 3
@@ -116,7 +116,7 @@ def test_a_bad_file_is_one_line_and_the_others_are_still_written(log, tmp_path, 
 
 
 def test_an_output_that_cannot_be_written_is_one_line(log, tmp_path, capsys):
-    assert cli.main(["extract", str(log), "-o", str(tmp_path / "no" / "folder.csv")]) == 1
+    assert main.main(["extract", str(log), "-o", str(tmp_path / "no" / "folder.csv")]) == 1
     assert "folder.csv: cannot be written" in capsys.readouterr().err
 
 
@@ -171,14 +171,14 @@ def test_doctor_prints_lines_and_tells_programs_the_same_as_json(monkeypatch, ca
     (tmp_path / "Snakefile").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "deep" / "er")
-    assert cli.main(["doctor"]) == 0
+    assert main.main(["doctor"]) == 0
     text = capsys.readouterr().out
     assert seen == [tmp_path]
     assert "\x1b" not in text
     assert text.splitlines()[1:3] == ["warn  GPU counters  denied", "                    -> run as root"]
     assert text.endswith("ready to measure; one thing could be better\n")
     findings.append(Finding("driver", "fail", "470", "a newer one"))
-    assert cli.main(["doctor", "--json", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--json", "--project", str(tmp_path)]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["status"] == 1
     assert data["findings"][2] == {
@@ -193,7 +193,7 @@ def test_reports_of_others_become_rows(capsys):
     reports = sorted(CAPTURES.rglob("*.ncu-rep"))[:2]
     if not reports:
         pytest.skip("the captures are not here")
-    assert cli.main(["extract", *map(str, reports)]) == 0
+    assert main.main(["extract", *map(str, reports)]) == 0
     assert "duration_us" in capsys.readouterr().out
 
 
@@ -203,4 +203,4 @@ def test_reports_of_others_become_rows(capsys):
 )
 def test_a_commands_own_arguments_do_not_hide_its_name(arguments, command):
     assert make_parser().parse_args(arguments).command == command
-    assert command in cli._COMMANDS
+    assert command in main._COMMANDS

@@ -9,8 +9,8 @@ import pytest
 
 import fake_driver
 from fake_driver import H200, Queue
-from warplog.clocks import Sampler, clock_state
-from warplog.nvml import kept_loaded, opened
+from warplog.machine.clocks import Sampler, clock_state
+from warplog.machine.nvml import kept_loaded, opened
 
 
 class Reasons(Queue):

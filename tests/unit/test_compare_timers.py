@@ -13,10 +13,12 @@ from benchmarks.timer_table import COLUMNS, TIMERS, Timing, as_csv, as_markdown,
 
 import host_family
 from sass_builds import compilers
-from warplog import build, device, process
-from warplog.catalog import load_family
+from warplog.catalog.family import load_family
+from warplog.core import process
+from warplog.core.records import read_json, write_json
+from warplog.machine import device
+from warplog.measure import build
 from warplog.parsers import sass
-from warplog.records import read_json, write_json
 
 CHILD = Path(compare_timers.__file__).with_name("nvbench_child.py")
 FAMILY = load_family(compare_timers.FAMILY)

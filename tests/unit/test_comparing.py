@@ -8,23 +8,19 @@ from dataclasses import replace
 import pytest
 
 from made_up_campaigns import RECORDED, dated, make
-from warplog import (
-    aa,
-    catalog,
-    comparison,
-    comparison_figure,
-    comparison_text,
-    history,
-    history_figure,
-    track,
-)
-from warplog.campaign_samples import load
-from warplog.compared_campaigns import Sources, parent_of, parents
-from warplog.errors import WarplogError
-from warplog.records import read_json
+from warplog.catalog import family
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.judge import aa, comparison, history
+from warplog.judge import comparison as comparison_text
+from warplog.judge.figures import comparison as comparison_figure
+from warplog.judge.figures import history as history_figure
+from warplog.judge.samples import load
+from warplog.judge.sources import Sources, parent_of, parents
+from warplog.track import log
 
 PROJECT = RECORDED.parents[2]
-FAMILY = catalog.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+FAMILY = family.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +67,7 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     folders = {stage: RECORDED / stage / "h200" / "sgemm" for stage in ("time", "extract")}
     variants = ("warptile", "cublas", "vectorized")
     files = {("sgemm", v): [folder / f"{v}.json" for folder in folders.values()] for v in variants}
-    logged = track.log_campaign(RECORDED / "tables", campaign, files, uri)
+    logged = log.log_campaign(RECORDED / "tables", campaign, files, uri)
     sources = Sources(tmp_path, uri)
     stored, recorded = sources.load(f"mlflow:{campaign['campaign']}"), load(RECORDED)
     assert {key[1] for key in stored.cases} == set(variants)

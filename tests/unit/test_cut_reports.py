@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from captures import CAPTURES
-from warplog.errors import WarplogError
-from warplog.report_reader import read_any
+from warplog.core.errors import WarplogError
+from warplog.parsers.reports import read_any
 
 ROOT = Path(__file__).parents[2]
 KINDS = (".ncu-rep", ".csv", ".txt", ".sqlite", ".log", ".sass")

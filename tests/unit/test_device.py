@@ -9,9 +9,9 @@ import pytest
 
 import fake_driver
 from fake_driver import DESCRIBED, H200, Driver
-from warplog import schema
-from warplog.clocks import Sampler, clock_state
-from warplog.device import detect, peaks, processes, settings, slug_of, why_not
+from warplog.core import schema
+from warplog.machine.clocks import Sampler, clock_state
+from warplog.machine.device import detect, peaks, processes, settings, slug_of, why_not
 
 PROJECT = Path(__file__).parents[2]
 

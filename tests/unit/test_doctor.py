@@ -12,10 +12,11 @@ from threading import Thread
 import pytest
 
 from fake_driver import DESCRIBED as H200
-from warplog import device, doctor, toolchain, wheels
-from warplog.checkup import host, tools
-from warplog.errors import WarplogError
-from warplog.toolchain import Tool
+from warplog.cli import doctor
+from warplog.cli.checkup import host, tools
+from warplog.core.errors import WarplogError
+from warplog.machine import device, toolchain, wheels
+from warplog.machine.toolchain import Tool
 
 PROJECT = Path(__file__).parents[2]
 MISSING = Tool("x", None, None, "install x")

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from sass_builds import compilers
-from warplog import build, catalog, cli, figure_data, figure_style
-from warplog.defaults import DEFAULTS
+from warplog.catalog import family as catalog
+from warplog.cli import main
+from warplog.core.defaults import DEFAULTS
+from warplog.measure import build
+from warplog.plotting import style
+from warplog.tables import view
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
@@ -49,16 +53,16 @@ def test_the_pictures_of_the_readme_are_those_of_the_default_campaign():
 
 
 def test_what_the_readme_says_of_its_pictures_is_what_the_campaign_found():
-    verdicts = figure_data.read_table(TABLES, "claims").set_index(["family", "id"])["verdict"]
+    verdicts = view.read_table(TABLES, "claims").set_index(["family", "id"])["verdict"]
     said = {"overlap": ["D18a", "D18b"], "power": ["G14a", "G15a", "G15b"]}
     assert {verdicts[family, name] for family, names in said.items() for name in names} == {"confirmed"}
-    sgemm = figure_data.load(TABLES, "sgemm")
+    sgemm = view.load(TABLES, "sgemm")
     ahead = sgemm.ladder(sgemm.case).set_index("variant")["ratio_to_baseline"]
     assert min(ahead["tma_pipelined"], ahead["register_reuse"], ahead["best_of"]) > 1
-    waves = figure_data.load(TABLES, "quantization")
+    waves = view.load(TABLES, "quantization")
     rates = [waves.ladder(case).set_index("variant").loc["tile_128", "gflops"] for case in ("16896", "16897")]
     assert rates[1] < 0.75 * rates[0]
-    bf16 = figure_data.load(TABLES, "bf16_gemm").ladder("4096").set_index("variant")["gflops"]
+    bf16 = view.load(TABLES, "bf16_gemm").ladder("4096").set_index("variant")["gflops"]
     assert bf16["wmma_naive"] < bf16["mma_sync"] < bf16["wgmma_tma_store"]
 
 
@@ -101,8 +105,8 @@ def test_the_family_of_the_documentation_is_accepted_and_has_an_answer(scale):
 def test_the_figure_of_the_documentation_is_drawn(tmp_path):
     (tmp_path / "registers.py").write_text(block("workflow/docs/extending.md", "python", "def draw"))
     registers = module(tmp_path / "registers.py")
-    tables = figure_data.load(TABLES, "sgemm")
-    drawn = registers.draw(registers.data(tables), figure_style.look(tables))
+    tables = view.load(TABLES, "sgemm")
+    drawn = registers.draw(registers.data(tables), style.look(tables))
     assert len(drawn.axes[0].patches) == len(tables.variants)
 
 
@@ -118,6 +122,6 @@ def test_commands_know_the_kernel_folders_of_the_configuration(scale, tmp_path, 
     """
     with (scale / "family.yaml").open("a") as file:
         file.write(textwrap.dedent(claim))
-    assert cli.main(["claims", "--family", "scale", str(TABLES)]) == 0
-    assert cli.main(["claims", "--family", "scales", str(TABLES)]) == 1
+    assert main.main(["claims", "--family", "scale", str(TABLES)]) == 0
+    assert main.main(["claims", "--family", "scales", str(TABLES)]) == 1
     assert "did you mean 'scale'?" in capsys.readouterr().err

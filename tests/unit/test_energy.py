@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warplog import energy
+from warplog.tables import rows as energy
 
 FLOPS = 4e9
 
@@ -28,11 +28,11 @@ def found(energy_j=None, power_w=500.0, sm_mhz=1500):
 
 def test_power_is_the_slope_of_the_energy_counter_in_spite_of_its_steps():
     stepped = found(lambda t: 1e6 + 600.0 * np.floor(t / 0.1) * 0.1)
-    assert energy.of_run(stepped, FLOPS)["hot_power_w"] == pytest.approx(600, rel=0.01)
+    assert energy.energy_of_run(stepped, FLOPS)["hot_power_w"] == pytest.approx(600, rel=0.01)
 
 
 def test_without_a_counter_power_is_the_mean_of_the_readings():
-    told = energy.of_run(found(), FLOPS)
+    told = energy.energy_of_run(found(), FLOPS)
     assert told["hot_power_w"] == 500
     joule = 500 * 1333e-6
     assert told["energy_j"] == pytest.approx(joule)
@@ -42,21 +42,21 @@ def test_without_a_counter_power_is_the_mean_of_the_readings():
 
 
 def test_a_gpu_that_tells_nothing_has_no_energy_and_no_zero():
-    silent = energy.of_run(found(power_w=None, sm_mhz=None), FLOPS)
+    silent = energy.energy_of_run(found(power_w=None, sm_mhz=None), FLOPS)
     assert set(silent.values()) == {None}
-    no_flops = energy.of_run(found(), 0)
+    no_flops = energy.energy_of_run(found(), 0)
     assert (no_flops["pj_per_flop"], no_flops["gflop_per_j"]) == (None, None)
     assert no_flops["energy_j"] > 0
 
 
 def test_a_case_without_a_trace_adds_nothing():
     plain = {"hot": found()["hot"]}
-    assert energy.of_run(plain, FLOPS) == {}
-    assert list(energy.trace_rows(plain, FLOPS)) == []
+    assert energy.energy_of_run(plain, FLOPS) == {}
+    assert list(energy.power_trace_rows(plain, FLOPS)) == []
 
 
 def test_the_rate_at_a_moment_is_that_of_the_launches_then():
-    rows = list(energy.trace_rows(found(), FLOPS))
+    rows = list(energy.power_trace_rows(found(), FLOPS))
     assert rows[0]["gflops"] == pytest.approx(4 / 1333e-6)
     assert rows[-1]["gflops"] == pytest.approx(4 / 2000e-6)
     change = next(row["time_s"] for row in rows if row["gflops"] < 2500)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.worklog.excerpt import PAGE_LINES, excerpt
 
 KERNELS = sorted((Path(__file__).parents[2] / "kernels").glob("*/*.cu"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import figure_tables
-from warplog import decomposition, explain, step_sentences
+from warplog.worklog import decomposition, explain, sentences
 
 SMS = 132.0
 
@@ -52,7 +52,7 @@ def test_a_state_that_twice_the_warps_share_may_cost_less_though_each_waits_long
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 5.0}, 50)
     state = decomposition.states(before, after)[0]
-    told = step_sentences._state(state, "its_parent")
+    told = sentences._state(state, "its_parent")
     assert told.startswith(
         "Waiting for data from shared memory or a special function, less in all though more for an instruction of a"
         " warp, (short_scoreboard, 4 → 5 cycles per instruction) saves "
@@ -120,8 +120,8 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
 
 def test_the_smallest_factors_that_are_told_are_not_told_as_one():
     change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.99)
-    assert step_sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
-    assert step_sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
 
 
 def test_what_works_against_a_step_is_said():
@@ -221,7 +221,7 @@ def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
     [(285_212_672, "285 M"), (1.4016, "1.4"), (0.15191, "0.15"), (2.268e12, "2.27 T"), (math.nan, "n/a")],
 )
 def test_numbers_for_people(value, text):
-    assert step_sentences.number(value) == text
+    assert sentences.short_number(value) == text
 
 
 def test_names_are_told_as_they_are_written(recorded):

@@ -4,19 +4,20 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from warplog import cli, explain
+from warplog.cli import main
+from warplog.worklog import explain
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 
 
 def test_the_command_writes_markdown_that_is_whole(capsys):
-    assert cli.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
+    assert main.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("# sgemm: why\n")
     rows = [line for line in told.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7, 8}
     assert re.search(r"\| warptile +\| compute +\|", told)
-    assert cli.main(["explain", str(RECORDED)]) == 0
+    assert main.main(["explain", str(RECORDED)]) == 0
     assert "# sgemm: why" in capsys.readouterr().out
 
 
@@ -31,8 +32,8 @@ def test_hostile_names_do_not_break_the_page(recorded):
 
 
 def test_a_folder_without_tables_is_an_error_of_one_line(tmp_path, capsys):
-    assert cli.main(["explain", str(tmp_path)]) == 1
+    assert main.main(["explain", str(tmp_path)]) == 1
     assert "no such table" in capsys.readouterr().err
     (tmp_path / "variants.csv").write_text("name\nx\n")
-    assert cli.main(["explain", str(tmp_path)]) == 1
+    assert main.main(["explain", str(tmp_path)]) == 1
     assert "not a readable table" in capsys.readouterr().err

@@ -3,11 +3,11 @@ import json
 import pytest
 
 from report_files import Launch, Nsys, ncu_blocks, write_ncu
-from warplog import schema
-from warplog.errors import WarplogError
-from warplog.extract import extract_record, extract_variant
+from warplog.core import schema
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_json
+from warplog.extract.stage import extract_record, extract_variant
 from warplog.metrics import METRICS
-from warplog.records import write_json
 
 DURATION = "gpu__time_duration.sum"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warplog.catalog import load
-from warplog.gpu.case_data import CaseData
-from warplog.gpu.problem import Problem
+from warplog.catalog.family import load
+from warplog.measure.worker.case_data import CaseData
+from warplog.measure.worker.problem import Problem
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 FAMILIES = load([KERNELS])

@@ -9,8 +9,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 from drawn_figures import MODULES, drawn
 from figure_tables import sgemm, twenty
-from warplog import figure_style
 from warplog.metrics import STALL_REASONS
+from warplog.plotting import style
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
@@ -48,7 +48,7 @@ def lightness(light):
 @pytest.mark.parametrize("name", ["ladder", "occupancy", "timeline", "throughput_vs_size", "roofline"])
 def test_a_variant_has_one_colour_in_all_figures_and_when_others_are_left_out(name, good):
     some = sgemm(names=("naive", "warptile", "cublas"))
-    expected = {to_hex(figure_style.look(good).style("warptile").colour)}
+    expected = {to_hex(style.look(good).style("warptile").colour)}
     assert colours(drawn(name, good), name, "warptile", good.variants["variant"]) == expected
     assert colours(drawn(name, some), name, "warptile", some.variants["variant"]) == expected
 
@@ -56,12 +56,12 @@ def test_a_variant_has_one_colour_in_all_figures_and_when_others_are_left_out(na
 def test_colours_keep_their_place_without_the_last_rung_if_the_ladder_is_known():
     rungs = pd.DataFrame({"variant": ["a", "b"], "order": [0, 1], "is_baseline": [False, False], "rungs": 9})
     longer = pd.concat([rungs, pd.DataFrame([{"variant": "z", "order": 8, "is_baseline": True, "rungs": 9}])])
-    assert figure_style.variant_styles(rungs)["b"] == figure_style.variant_styles(longer)["b"]
+    assert style.variant_styles(rungs)["b"] == style.variant_styles(longer)["b"]
 
 
 @pytest.mark.parametrize("tables", [sgemm(), twenty()], ids=["seventeen", "twenty"])
 def test_ladder_order_can_be_read_in_grey_and_with_deuteranopia(tables):
-    styles = list(figure_style.look(tables).styles.values())
+    styles = list(style.look(tables).styles.values())
     rungs = [s for s in styles if not s.hatch]
     for seen in (linear, machado):
         steps = np.diff([lightness(seen(s.colour)) for s in rungs])

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from warplog import figure_style
-from warplog.figure_labels import fit, number, spread, text_width_in, tick, wrap
+from warplog.plotting import style
+from warplog.plotting.labels import fit, number, spread, text_width_in, tick, wrap
 
 
 def test_labels_are_spread_without_overlap_and_stay_near():
@@ -49,7 +49,7 @@ def test_remarks_that_differ_in_their_number_are_one():
         "tuned elsewhere",
     ]
     ladder = pd.DataFrame({"status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
-    assert figure_style.remarks(ladder) == [
+    assert style.remarks(ladder) == [
         "2 of 4 variants: 47–100 samples below 1485 MHz",
         "1 of 4 variants: tuned elsewhere",
     ]

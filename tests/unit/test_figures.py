@@ -15,8 +15,9 @@ from PIL import Image
 from drawn_figures import FAILED, FIGURES, MODULES, PLOT, drawn, row, texts
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
 from made_up_tables import write
-from warplog import figure_data, figure_style
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
+from warplog.plotting import style
+from warplog.tables import view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 ROOT = Path(__file__).parents[2]
@@ -161,23 +162,23 @@ def test_damaged_tables_are_refused_in_one_line(tmp_path):
     write(vector_add(), tmp_path)
     (tmp_path / "metrics.parquet").write_bytes(b"PAR1 not a table")
     with pytest.raises(WarplogError, match=r"metrics.parquet: not a readable table") as caught:
-        figure_data.load(tmp_path, "vector_add")
+        view.load(tmp_path, "vector_add")
     assert "\n" not in str(caught.value)
     write(vector_add(), tmp_path)
     pd.read_parquet(tmp_path / "variants.parquet").drop(columns="order").to_parquet(
         tmp_path / "variants.parquet"
     )
     with pytest.raises(WarplogError, match="lacks the column 'order'"):
-        figure_data.load(tmp_path, "vector_add")
+        view.load(tmp_path, "vector_add")
 
 
 def test_two_gpus_in_one_table_must_be_told_apart(tmp_path, good):
     both = [pd.concat([t, t.assign(gpu="l4", gpu_name="NVIDIA L4")]) for t in vars(good).values()]
-    write(figure_data.FigureTables(*both), tmp_path)
+    write(view.FigureTables(*both), tmp_path)
     with pytest.raises(WarplogError, match="h200, l4: several GPUs"):
-        figure_data.load(tmp_path, "sgemm")
-    tables = figure_data.load(tmp_path, "sgemm", "l4")
-    assert figure_style.origin_line(tables).startswith("NVIDIA L4 · ")
+        view.load(tmp_path, "sgemm")
+    tables = view.load(tmp_path, "sgemm", "l4")
+    assert style.origin_line(tables).startswith("NVIDIA L4 · ")
     assert len(tables.measurements) == len(good.measurements)
 
 
@@ -193,7 +194,7 @@ def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good):
     }
     tables = replace(good, measurements=hostile.replace({"variant": {"warptile": long}}), **renamed)
     figure = drawn(name, tables)
-    figure_style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
+    style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
     xml.dom.minidom.parse(str(tmp_path / "x.svg"))
     assert any(
         text.startswith(("compile error: error: $\\frac{$", "naive: compile error")) for text in texts(figure)
@@ -203,14 +204,14 @@ def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good):
 def test_stamp_repeats_what_the_tables_remark(good):
     stale = good.measurements.copy()
     stale.loc[stale["variant"].isin(["naive", "warptile"]), "reason"] = "recorded for an earlier version"
-    line = figure_style.origin_line(replace(good, measurements=stale))
+    line = style.origin_line(replace(good, measurements=stale))
     assert line.endswith("2 of 17 variants: recorded for an earlier version")
 
 
 def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
-    figure_style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
+    style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
     with Image.open(tmp_path / "x.png") as image:
-        assert (image.mode, image.width) == ("P", round(figure_style.WIDTH_IN * 200))
+        assert (image.mode, image.width) == ("P", round(style.WIDTH_IN * 200))
         shown = image.convert("RGB")
     assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
     assert len(shown.getcolors(256)) > 50

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from process_drift import CASES, CONDITIONS, OFFSET, aa_rounds, campaign, process
-from warplog import verdicts
-from warplog.campaign_samples import Campaign, Measured
-from warplog.comparison import compare
-from warplog.floors import ASSUMED, Spread, measure_floors
-from warplog.verdicts import Samples
+from warplog.judge import verdicts
+from warplog.judge.comparison import compare
+from warplog.judge.floors import ASSUMED, Spread, measure_floors
+from warplog.judge.samples import Campaign, Measured
+from warplog.judge.verdicts import Samples
 
 CLAIMS = ("FASTER", "SLOWER")
 

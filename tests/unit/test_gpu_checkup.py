@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fake_driver import DESCRIBED as H200
-from warplog.checkup import gpu as gpu_checkup
-from warplog.clocks import ClockState
-from warplog.device import GpuProcess
+from warplog.cli.checkup import gpu as gpu_checkup
+from warplog.machine.clocks import ClockState
+from warplog.machine.device import GpuProcess
 
 CALM = ClockState(1755, 3201, 120.0, "instant", 41, (), False)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog import gpu_lock
-from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
+from warplog.core import locks
+from warplog.core.errors import WarplogError
+from warplog.core.locks import hold
 
 UUID = "GPU-6f0f6e0c-1f6a-4b6b-9a55-000000000000"
 
@@ -22,7 +22,7 @@ def holder(folder: Path, uuid: str = UUID) -> "subprocess.Popen[str]":
         "import sys, time; from pathlib import Path; from warplog.gpu_lock import hold\n"
         "with hold(sys.argv[1], 30, Path(sys.argv[2])): print('held', flush=True); time.sleep(600)"
     )
-    env = os.environ | {"PYTHONPATH": str(Path(gpu_lock.__file__).parents[1])}
+    env = os.environ | {"PYTHONPATH": str(Path(locks.__file__).parents[1])}
     child = subprocess.Popen(
         [sys.executable, "-c", code, uuid, str(folder)], stdout=subprocess.PIPE, text=True, env=env
     )
@@ -70,7 +70,7 @@ def test_the_file_is_for_all_users_and_its_name_is_safe(tmp_path):
 def test_a_planted_link_is_refused_and_its_target_left_alone(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    gpu_lock.lock_path(UUID, tmp_path).symlink_to(victim)
+    locks.lock_path(UUID, tmp_path).symlink_to(victim)
     with pytest.raises(WarplogError, match="cannot be locked"), hold(UUID, 1, tmp_path):
         pytest.fail("followed a link")
     assert victim.read_text() == "precious"
@@ -78,9 +78,9 @@ def test_a_planted_link_is_refused_and_its_target_left_alone(tmp_path):
 
 
 def test_the_lock_does_not_move_with_tmpdir(monkeypatch, tmp_path):
-    before = gpu_lock.lock_path(UUID)
+    before = locks.lock_path(UUID)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert gpu_lock.lock_path(UUID) == before
+    assert locks.lock_path(UUID) == before
 
 
 def test_an_error_inside_the_block_releases_it(tmp_path):

@@ -11,9 +11,9 @@ import pytest
 from figure_tables import vector_add
 from made_up_tables import MadeUpTables
 from script_modules import script
-from warplog import figure_style
-from warplog.catalog import load_family
-from warplog.intervals import of_launch
+from warplog.catalog.family import load_family
+from warplog.extract.timeline import overlap_metrics
+from warplog.plotting import style
 
 ROOT = Path(__file__).parents[2]
 ENGINES = ("Host-to-Device", "kernel", "Device-to-Host")
@@ -27,7 +27,7 @@ def module(name):
 
 def drawn(name, tables):
     made = module(name)
-    figure = made.draw(made.data(tables), figure_style.look(tables))
+    figure = made.draw(made.data(tables), style.look(tables))
     figure.draw_without_rendering()
     return figure
 
@@ -54,7 +54,7 @@ def pipelines():
                     spans[what].append((start, end))
                     event = (what.replace("kernel", "work"), stream, start + 1e5 * launch, end - start)
                     made.event("overlap", name, "64Mi", *event, launch=launch)
-        found = of_launch(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
+        found = overlap_metrics(spans["kernel"], spans[ENGINES[0]], spans[ENGINES[2]])
         made.counted("overlap", name, "64Mi", "", 0, found, tool="nsys")
         made.measured("overlap", name, "64Mi", 2**26, found["wall_us"], 1e11, 2**29)
     return made.tables(overlap="sequential")

@@ -5,9 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog import hot_lines
-from warplog.parsers import ncu_rep, ncu_source
-from warplog.parsers.ncu_source import SourceLine
+from warplog.extract import hot_lines
+from warplog.parsers.ncu import report as ncu_rep
+from warplog.parsers.ncu import source as ncu_source
+from warplog.parsers.ncu.source import SourceLine
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "results" / "recorded" / "h200-first"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sass_builds import builder
-from warplog import catalog
+from warplog.catalog import family as catalog
 
 FAMILIES = catalog.load([Path(__file__).parents[2] / "kernels"])
 WATCHED = {

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warplog.main_kernel import longest
+from warplog.metrics.kernels import longest_kernel
 
 
 def row(kernel, launch, value, metric="duration_us"):
@@ -25,4 +25,4 @@ def row(kernel, launch, value, metric="duration_us"):
     ],
 )  # fmt: skip
 def test_the_longest_kernel_or_the_first(rows, main):
-    assert longest(rows) == main
+    assert longest_kernel(rows) == main

@@ -10,11 +10,11 @@ import pytest
 from one_variant import check_variant, time_variant
 
 from host_family import make_job
-from warplog import measure
-from warplog.errors import WarplogError
-from warplog.gpu.case_data import CaseData
-from warplog.jobs import Job, family_task
-from warplog.records import read_json, write_json
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json, write_json
+from warplog.measure import check_time
+from warplog.measure.job import Job, family_task
+from warplog.measure.worker.case_data import CaseData
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
@@ -165,7 +165,7 @@ def statuses(jobs: list[Job]) -> list[list[str]]:
 
 def test_a_family_is_measured_in_one_go_and_a_crash_costs_one_variant(tmp_path: Path) -> None:
     jobs = family_of_two(tmp_path, "if (a->N == 1) abort();" + RIGHT)
-    measure.check_family(jobs[::-1])
+    check_time.check_family(jobs[::-1])
     assert launched(tmp_path) == {"right", "other"}
     assert statuses(jobs) == [["ok"] * 3, ["ok", "crashed", "skipped"]]
     assert not list((tmp_path / "check").glob(".*"))
@@ -173,22 +173,22 @@ def test_a_family_is_measured_in_one_go_and_a_crash_costs_one_variant(tmp_path: 
 
 def test_only_what_changed_is_measured_again(tmp_path: Path) -> None:
     jobs = family_of_two(tmp_path, RIGHT)
-    measure.check_family(jobs)
+    check_time.check_family(jobs)
     launched(tmp_path)
     os.utime(jobs[0].record, (0, 0))
     kept = jobs[0].record.read_bytes()
     changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
-    measure.check_family(changed)
+    check_time.check_family(changed)
     assert launched(tmp_path) == {"other"}
     assert jobs[0].record.read_bytes() == kept
     assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs again, for Snakemake
-    measure.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
+    check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
     assert launched(tmp_path) == {"right", "other"}
 
 
 def test_where_the_inputs_are_not_known_nothing_is_fresh(tmp_path: Path) -> None:
     for _ in range(2):
-        measure.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
+        check_time.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
         assert launched(tmp_path) == {"right", "other"}
 
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from captures import captured, needs_captures
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.metrics import (
     METRICS,
     OPCODE_COUNTER,
@@ -15,7 +15,7 @@ from warplog.metrics import (
     occupancy_limiter,
     set_for_opcodes,
 )
-from warplog.parsers import ncu_rep
+from warplog.parsers.ncu import report
 
 CAPTURES = captured(".ncu-rep")
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -265,7 +265,7 @@ def test_kernels_with_tensor_instructions_or_unknown_code_need_the_tensor_set():
 @needs_captures
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures_of_others_evaluate_to_plausible_numbers(path):
-    for launch in ncu_rep.read(path).launches:
+    for launch in report.read(path).launches:
         found = {v.metric: v.value for v in evaluate(launch.counters, launch.compute_capability)}
         assert found["duration_us"] > 1
         assert 300 < found["sm_mhz_in_ncu"] < 3000

@@ -1,7 +1,8 @@
 """What MLflow is told of the tables: names and steps that never collide, one kernel a launch, one status a run."""
 
-from warplog import metrics, mlflow_points, mlflow_runs
-from warplog.mlflow_points import case_steps, main_rows, metric_path
+from warplog import metrics
+from warplog.track import points, runs
+from warplog.track.points import case_steps, main_rows, metric_path
 
 
 def test_case_steps_never_put_two_cases_on_one_point():
@@ -32,10 +33,10 @@ def test_main_rows_follow_the_kernel_by_name_else_the_longest():
 def test_every_metric_name_is_legal_and_none_covers_another():
     from mlflow.utils.validation import _validate_metric_name
 
-    measures = [name for name, _ in mlflow_points.MEASURES.values()]
+    measures = [name for name, _ in points.MEASURES.values()]
     series = [metric_path(name, "4096") for name in metrics.METRICS] + measures
     facts = [metric_path(name, "") for name in (*metrics.METRICS, "sass_LDG.E.128", "sass_FFMA")]
-    headlines = [mlflow_points.MEASURES[c][0].split("/")[1] for c in mlflow_points.HEADLINES]
+    headlines = [points.MEASURES[c][0].split("/")[1] for c in points.HEADLINES]
     singles = [*facts, *(f"headline/{name}" for name in (*headlines, *metrics.METRICS))]
     assert len(set(series)) == len(series)
     assert len(set(singles)) == len(singles)
@@ -45,7 +46,7 @@ def test_every_metric_name_is_legal_and_none_covers_another():
 
 
 def test_status_tells_the_worst_failure_but_not_what_a_case_cannot():
-    status = mlflow_runs.status_of
+    status = runs.status_of
     assert status([("ok", ""), ("unsupported", "needs N a multiple of 128")]) == ("ok", "")
     assert status([("ok", ""), ("timeout", "slow"), ("wrong", "off")]) == ("wrong", "off")
     assert status([("skipped", "b"), ("skipped", "")]) == ("skipped", "b")

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from track_tables import CAMPAIGN, LADDER, write_tables
-from warplog import figure_data, mlflow_runs, mlflow_view
-from warplog.errors import WarplogError
-from warplog.figure_data import FigureTables
-from warplog.mlflow_view import View
+from warplog.core.errors import WarplogError
+from warplog.tables import view as figure_data
+from warplog.tables.view import FigureTables
+from warplog.track import runs as mlflow_runs
+from warplog.track import view as mlflow_view
+from warplog.track.view import View
 
 
 def decode(tag):

@@ -6,10 +6,13 @@ from hypothesis import strategies as st
 
 from captures import CAPTURES, needs_captures
 from printed_pages import SPEED, damaged, details_page, raw_page, refused
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER
-from warplog.parsers import ncu_csv, ncu_labels, ncu_rep, units
-from warplog.report_reader import read_any
+from warplog.parsers import units
+from warplog.parsers.ncu import csv
+from warplog.parsers.ncu import labels as ncu_labels
+from warplog.parsers.ncu import report as ncu_rep
+from warplog.parsers.reports import read_any
 
 NOISE = '==PROF== Connected to process 77\nsize,time\n"quoted" words\n'
 BASE_UNITS = {"duration_us": "ns", "sm_mhz_in_ncu": "hz", "dram_gbytes_per_s": "byte/s"}
@@ -37,7 +40,7 @@ def why(rows, metric):
 
 def is_refused(text):
     try:
-        return not ncu_csv.parse(text)
+        return not csv.parse(text)
     except WarplogError:
         return True
 
@@ -292,6 +295,6 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
 def test_pages_that_others_printed(name, launches, cc, values):
     (path,) = CAPTURES.glob(f"*/{name}")
     rows = read_any(path)
-    assert len({r["launch"] for r in rows}) == launches == len(ncu_csv.parse(path.read_text()))
+    assert len({r["launch"] for r in rows}) == launches == len(csv.parse(path.read_text()))
     assert {r["cc"] for r in rows} == {cc}
     assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)

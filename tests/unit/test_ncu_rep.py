@@ -5,9 +5,9 @@ import pytest
 
 from captures import captured, needs_captures
 from report_files import Launch, ncu_blocks, write_ncu
-from warplog.errors import WarplogError
-from warplog.parsers import ncu_blocks as framing
-from warplog.parsers import ncu_rep
+from warplog.core.errors import WarplogError
+from warplog.parsers.ncu import blocks as framing
+from warplog.parsers.ncu import report as ncu_rep
 
 CAPTURES = captured(".ncu-rep")
 LAUNCHES = [

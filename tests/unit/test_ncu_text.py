@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from captures import CAPTURES, needs_captures
 from printed_pages import SPEED, damaged, details_page, refused, text_page
-from warplog.errors import WarplogError
-from warplog.parsers import ncu_text
-from warplog.report_reader import read_any
+from warplog.core.errors import WarplogError
+from warplog.parsers.ncu import text as ncu_text
+from warplog.parsers.reports import read_any
 
 VALUES = [
     (SPEED, "Duration", "usecond", "1,523.71"),

@@ -5,9 +5,9 @@ import pytest
 
 from captures import captured, needs_captures
 from report_files import KERNEL_2021, KERNEL_2026, PROCESS, THREAD, Nsys
-from warplog.errors import WarplogError
-from warplog.parsers import nsys_sqlite, sqlite_tables
-from warplog.parsers.nvtx_nesting import NvtxRange, enclosing
+from warplog.core.errors import WarplogError
+from warplog.parsers.nsys import sqlite, tables
+from warplog.parsers.nsys.nvtx import NvtxRange, enclosing
 
 CAPTURES = captured(".sqlite")
 
@@ -28,7 +28,7 @@ def small(path, columns=KERNEL_2026):
 
 @pytest.mark.parametrize("columns", [KERNEL_2021, KERNEL_2026])
 def test_kernels_know_the_ranges_of_their_launch_in_old_and_new_exports(tmp_path, columns):
-    report = nsys_sqlite.read(small(tmp_path / "a.sqlite", columns).write())
+    report = sqlite.read(small(tmp_path / "a.sqlite", columns).write())
     warm_up, first, second = report.kernels
     assert (warm_up.short_name, warm_up.ranges) == ("warm_up", ())
     assert first.ranges == ("case:64", "launch:0")
@@ -44,7 +44,7 @@ def test_kernels_know_the_ranges_of_their_launch_in_old_and_new_exports(tmp_path
 
 
 def test_copies_memsets_and_calls_are_named_and_nested(tmp_path):
-    report = nsys_sqlite.read(small(tmp_path / "a.sqlite").write())
+    report = sqlite.read(small(tmp_path / "a.sqlite").write())
     (copy,), (memset,) = report.memcpys, report.memsets
     assert (copy.name, copy.duration_ns) == ("Host-to-Device", 300)
     assert copy.ranges == ("case:64", "launch:1")
@@ -53,9 +53,9 @@ def test_copies_memsets_and_calls_are_named_and_nested(tmp_path):
 
 
 def test_versions_and_gpu_are_read_where_the_export_has_them(tmp_path):
-    report = nsys_sqlite.read(small(tmp_path / "a.sqlite").write())
+    report = sqlite.read(small(tmp_path / "a.sqlite").write())
     assert (report.tool_version, report.gpu_name) == ("2025.3.2.0", "NVIDIA H200")
-    older = nsys_sqlite.read(small(tmp_path / "b.sqlite").write(meta=False))
+    older = sqlite.read(small(tmp_path / "b.sqlite").write(meta=False))
     assert (older.tool_version, older.gpu_name) == ("", "")
 
 
@@ -67,7 +67,7 @@ def test_the_range_of_another_thread_or_process_does_not_count(tmp_path):
     nsys.kernel("own", called=10, start=40, duration=5)
     nsys.kernels[1]["globalPid"] = PROCESS  # the same correlation id in another process is another call
     nsys.kernels[1]["correlationId"] = 99
-    found = {k.short_name: k.ranges for k in nsys_sqlite.read(nsys.write()).kernels}
+    found = {k.short_name: k.ranges for k in sqlite.read(nsys.write()).kernels}
     assert found == {"other_thread": (), "other_process": (), "own": ("mine",)}
 
 
@@ -77,17 +77,17 @@ def test_no_kernel_is_an_error_that_repeats_what_nsys_said(tmp_path):
     )
     nsys.copy(called=1, start=2, duration=3, kind=2, moved=8)
     with pytest.raises(WarplogError, match=r"no CUDA kernel \(nsys said: CUDA injection failed\.\)"):
-        nsys_sqlite.read(nsys.write())
+        sqlite.read(nsys.write())
     with pytest.raises(WarplogError, match="injection failed"):
-        nsys_sqlite.read(nsys.path, needs_kernels=False)
+        sqlite.read(nsys.path, needs_kernels=False)
 
 
 def test_copies_alone_are_enough_where_no_kernel_is_needed(tmp_path):
     nsys = Nsys(tmp_path / "a.sqlite")
     nsys.copy(called=1, start=2, duration=3, kind=2, moved=8)
-    assert len(nsys_sqlite.read(nsys.write(), needs_kernels=False).memcpys) == 1
+    assert len(sqlite.read(nsys.write(), needs_kernels=False).memcpys) == 1
     with pytest.raises(WarplogError, match="holds no CUDA kernel"):
-        nsys_sqlite.read(nsys.path)
+        sqlite.read(nsys.path)
 
 
 def test_a_warning_of_nsys_is_passed_on_where_there_is_no_kernel(tmp_path):
@@ -97,7 +97,7 @@ def test_a_warning_of_nsys_is_passed_on_where_there_is_no_kernel(tmp_path):
     with pytest.raises(
         WarplogError, match=r"no CUDA kernel \(nsys said: Not all CUDA events were collected\.\)"
     ):
-        nsys_sqlite.read(warned.write())
+        sqlite.read(warned.write())
 
 
 def test_an_empty_kernel_table_is_an_error_too(tmp_path):
@@ -106,7 +106,7 @@ def test_an_empty_kernel_table_is_an_error_too(tmp_path):
         database.execute("create table CUPTI_ACTIVITY_KIND_KERNEL (start, end)")
     database.close()
     with pytest.raises(WarplogError, match="holds no CUDA kernel"):
-        nsys_sqlite.read(path)
+        sqlite.read(path)
 
 
 def test_a_cut_at_any_place_is_found(tmp_path):
@@ -115,7 +115,7 @@ def test_a_cut_at_any_place_is_found(tmp_path):
     for length in [*range(0, 200, 7), *range(200, len(data), len(data) // 60), len(data) - 1]:
         cut.write_bytes(data[:length])
         with pytest.raises(WarplogError) as caught:
-            nsys_sqlite.read(cut)
+            sqlite.read(cut)
         assert "\n" not in str(caught.value)
 
 
@@ -124,7 +124,7 @@ def test_what_is_no_export_is_refused_in_one_line(tmp_path, content):
     path = tmp_path / "a.sqlite"
     path.write_bytes(content)
     with pytest.raises(WarplogError, match=r"a\.sqlite: ") as caught:
-        nsys_sqlite.read(path)
+        sqlite.read(path)
     assert "\n" not in str(caught.value)
 
 
@@ -132,7 +132,7 @@ def test_times_that_are_no_numbers_are_damage(tmp_path):
     nsys = small(tmp_path / "a.sqlite")
     nsys.kernels[0]["end"] = "later"
     with pytest.raises(WarplogError, match="damaged"):
-        nsys_sqlite.read(nsys.write())
+        sqlite.read(nsys.write())
 
 
 def test_a_view_in_place_of_a_table_is_not_read(tmp_path):
@@ -141,19 +141,19 @@ def test_a_view_in_place_of_a_table_is_not_read(tmp_path):
         database.execute("create view CUPTI_ACTIVITY_KIND_KERNEL as select 1 as start, 2 as end")
     database.close()
     with pytest.raises(WarplogError, match="holds no CUDA kernel"):
-        nsys_sqlite.read(path)
+        sqlite.read(path)
 
 
 def test_a_table_that_is_too_long_is_refused(tmp_path, monkeypatch):
     path = small(tmp_path / "a.sqlite").write()
-    monkeypatch.setattr(sqlite_tables, "MAX_ROWS", 2)
+    monkeypatch.setattr(tables, "MAX_ROWS", 2)
     with pytest.raises(WarplogError, match="more than 2 rows"):
-        nsys_sqlite.read(path)
+        sqlite.read(path)
 
 
 def test_reading_writes_nothing_beside_the_file(tmp_path):
     path = small(tmp_path / "a b#?.sqlite").write()
-    nsys_sqlite.read(path)
+    sqlite.read(path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
@@ -166,7 +166,7 @@ def test_nesting_is_by_time_and_an_open_range_never_ends():
 
 @needs_captures
 def test_captures_are_read_with_their_ranges():
-    reports = {p.stem: nsys_sqlite.read(p) for p in CAPTURES}
+    reports = {p.stem: sqlite.read(p) for p in CAPTURES}
     two_gpus, loop = reports["h100_2gpu_1s"], reports["power_iteration__baseline"]
     assert (len(two_gpus.kernels), len(loop.kernels)) == (3442, 3689)
     assert loop.gpu_name == "Tesla T4"

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from captures import CAPTURES, needs_captures
 from printed_pages import damaged, refused
-from warplog.errors import WarplogError
-from warplog.report_reader import read_any
+from warplog.core.errors import WarplogError
+from warplog.parsers.reports import read_any
 
 TIMES = "Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 KERNELS = f"Time (%),Total Time (ns),Instances,{TIMES},Name\n" + (

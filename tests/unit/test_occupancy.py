@@ -1,10 +1,10 @@
 import pytest
 
 from captures import captured, needs_captures
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.metrics import evaluate, occupancy_limiter
-from warplog.occupancy import LIMITS, lift, theoretical
-from warplog.parsers import ncu_rep
+from warplog.metrics.occupancy import LIMITS, lift, theoretical
+from warplog.parsers.ncu import report as ncu_rep
 
 CAPTURES = captured(".ncu-rep")
 

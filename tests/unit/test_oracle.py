@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 import yaml
 
-from warplog import plan, tables
-from warplog.catalog import load_family
-from warplog.contract import Probe, matching
-from warplog.errors import WarplogError
-from warplog.formula import evaluate
+from warplog.catalog.contract import Probe, matching
+from warplog.catalog.family import load_family
+from warplog.core.columns import MEASUREMENTS, METRICS
+from warplog.core.errors import WarplogError
+from warplog.core.formula import evaluate
+from warplog.judge.oracle import Oracle
 from warplog.metrics import STALL_REASONS
-from warplog.oracle import Oracle
-from warplog.quantities import Quantities
-from warplog.selection import choose_families
-from warplog.table_columns import MEASUREMENTS, METRICS
+from warplog.plan import plan
+from warplog.plan.selection import choose_families
+from warplog.tables import files
+from warplog.tables.quantities import Quantities
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = load_family(PROJECT / "kernels" / "oracle" / "family.yaml")
@@ -38,7 +39,7 @@ def counted(case, kernel="k(float *)", status="ok", reason="", tool="ncu", **met
 def judge(probe, measurements=(), metrics=()):
     """The row of the only case of a probe on an H200."""
     numbers = Quantities(
-        tables.as_frame(list(measurements), MEASUREMENTS, "m"), tables.as_frame(list(metrics), METRICS, "m")
+        files.as_frame(list(measurements), MEASUREMENTS, "m"), files.as_frame(list(metrics), METRICS, "m")
     )
     family = dataclasses.replace(FAMILY, probes=(probe,))
     (row,) = Oracle(numbers, (9, 0)).judge([family])
@@ -204,7 +205,7 @@ def test_patterns_name_cases_in_their_order_and_strangers_stay():
 
 
 def test_all_probes_of_the_project_can_be_judged():
-    nothing = Quantities(tables.as_frame([], MEASUREMENTS, "m"), tables.as_frame([], METRICS, "m"))
+    nothing = Quantities(files.as_frame([], MEASUREMENTS, "m"), files.as_frame([], METRICS, "m"))
     rows = list(Oracle(nothing, (9, 0)).judge([FAMILY, HOPPER]))
     assert {row["verdict"] for row in rows} == {"not_measured"}
     assert all(row["reason"] for row in rows)

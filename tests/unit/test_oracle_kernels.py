@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from sass_builds import compilers
-from warplog import build, catalog, occupancy, toolchain
+from warplog.catalog import family as catalog
+from warplog.machine import toolchain
+from warplog.measure import build
+from warplog.metrics import occupancy
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"

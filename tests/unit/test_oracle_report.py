@@ -7,9 +7,12 @@ import pandas as pd
 import pytest
 
 from script_modules import script
-from warplog import cli, oracle, oracle_report, tables
-from warplog.errors import WarplogError
-from warplog.table_judged import ORACLE
+from warplog.cli import main
+from warplog.core.columns import ORACLE
+from warplog.core.errors import WarplogError
+from warplog.judge import oracle
+from warplog.judge import oracle as oracle_report
+from warplog.tables import files
 
 
 def rows_of(*verdicts):
@@ -21,7 +24,7 @@ def rows_of(*verdicts):
 def test_summary_and_exit_status():
     rows = rows_of("wrong", "right", "not_measured", "right")
     out = io.StringIO()
-    oracle_report.show(rows, out)
+    oracle_report.show_verdicts(rows, out)
     lines = out.getvalue().splitlines()
     assert lines[-1] == "oracle: 2 right, 1 wrong, 1 not measured (h200, live, campaign c)"
     assert "wrong" in lines[-2], "what is wrong stands where it is read"
@@ -33,7 +36,7 @@ def test_summary_and_exit_status():
 def test_an_oracle_that_measured_nothing_is_one_line():
     rows = [row | {"measured": "", "reason": "spin was not measured"} for row in rows_of("not_measured") * 2]
     out = io.StringIO()
-    oracle_report.show(rows, out)
+    oracle_report.show_verdicts(rows, out)
     said = out.getvalue()
     assert said.startswith("oracle: 0 right, 0 wrong, 2 not measured (h200, live, campaign c): spin was not")
     assert "needs a GPU" in said
@@ -41,31 +44,31 @@ def test_an_oracle_that_measured_nothing_is_one_line():
 
 
 def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("warplog.device.detect", lambda: None)
+    monkeypatch.setattr("warplog.machine.device.detect", lambda: None)
     (tmp_path / "Snakefile").touch()
-    assert cli.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
     assert "no campaign in results/recorded recorded the oracle" in capsys.readouterr().err
     folder = tmp_path / "results" / "recorded" / "h200" / "tables"
     folder.mkdir(parents=True)
-    tables.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
-    assert cli.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
+    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
-    tables.write_table(rows_of("right"), ORACLE, folder / "oracle")
-    assert cli.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 0
+    files.write_table(rows_of("right"), ORACLE, folder / "oracle")
+    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 0
 
 
 def test_the_table_is_read_as_it_was_written(tmp_path):
     rows = [
         row | {"deviation": 0.5, "gpu_name": "g", "variant": "v", "family": "f"} for row in rows_of("right")
     ]
-    tables.write_table(rows, ORACLE, tmp_path / "oracle")
-    assert oracle_report.read(tmp_path)[0]["verdict"] == "right"
+    files.write_table(rows, ORACLE, tmp_path / "oracle")
+    assert oracle_report.read_verdicts(tmp_path)[0]["verdict"] == "right"
     assert list(pd.read_parquet(tmp_path / "oracle.parquet")["deviation"]) == [0.5]
     (tmp_path / "oracle.csv").write_text("a,b\n1,2\n")
     with pytest.raises(WarplogError, match="has no column 'probe'"):
-        oracle_report.read(tmp_path)
+        oracle_report.read_verdicts(tmp_path)
 
 
 def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():

@@ -7,10 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_family
-from warplog import catalog, device, interpreter, plan, tuned
-from warplog.checkup import host
-from warplog.errors import WarplogError
-from warplog.selection import choose_figures
+from warplog.catalog import family as catalog
+from warplog.catalog import winners
+from warplog.cli.checkup import host
+from warplog.core.errors import WarplogError
+from warplog.machine import device, interpreter
+from warplog.plan import plan
+from warplog.plan.selection import choose_figures
 
 LIVE = {"mode": "live", "gpu": "h200"}
 
@@ -202,8 +205,8 @@ def test_recorded_winner_of_this_gpu_decides_the_build_and_no_other(place: Path)
         "settings": 2,
     }
     family = before.families["sgemm"]
-    tuned.write_winner(
-        tuned.winner_file(family, "autotuned", "h200"),
+    winners.write_winner(
+        winners.winner_file(family, "autotuned", "h200"),
         {"parameters": best, **numbers, "source_sha256": "0" * 64, **texts},
     )
     after = plan.make_plan({**LIVE, "variants": "autotuned"})

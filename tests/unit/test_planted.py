@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warplog import build, catalog, plan, toolchain
-from warplog.compared_campaigns import parent_of
-from warplog.gpu.problem import Problem
+from warplog.catalog import family
+from warplog.judge.sources import parent_of
+from warplog.machine import toolchain
+from warplog.measure import build
+from warplog.measure.worker.problem import Problem
+from warplog.plan import plan
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "kernels"
-FAMILY = catalog.load([FOLDER])["planted"]
+FAMILY = family.load([FOLDER])["planted"]
 STEPS = {v.name: v.parameters["STEPS"] for v in FAMILY.variants}
 SCRIPT = FOLDER.parent / "planted.sh"
 BODY = 40

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from warplog.gpu import problem
-from warplog.gpu.problem import GUARD_BYTES, GuardedArray
+from warplog.measure.worker import problem
+from warplog.measure.worker.problem import GUARD_BYTES, GuardedArray
 
 
 def bfloat16(values: list[float]) -> GuardedArray:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog import process, transcript
-from warplog.process import explain_exit, minimal_env, run
+from warplog.core import process
+from warplog.core import process as transcript
+from warplog.core.process import explain_exit, minimal_env, run
 
 LONG = 30.0
 

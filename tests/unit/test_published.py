@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from warplog import catalog, cli, published
-from warplog.contract import Published
-from warplog.defaults import DEFAULTS
+from warplog.catalog import family as catalog
+from warplog.catalog.contract import Published
+from warplog.cli import main
+from warplog.core.defaults import DEFAULTS
+from warplog.tables import published
 
 PROJECT = Path(__file__).parents[2]
 TABLES = PROJECT / "results" / "recorded" / DEFAULTS["recorded"] / "tables"
@@ -75,7 +77,7 @@ def test_a_failed_variant_keeps_its_status(measured):
 
 def test_the_readme_shows_what_the_command_prints_of_the_recorded_campaign(capsys):
     """`warplog published <its tables> --into README.md` makes it so again after another campaign."""
-    assert cli.main(["published", str(TABLES)]) == 0
+    assert main.main(["published", str(TABLES)]) == 0
     assert capsys.readouterr().out in (PROJECT / "README.md").read_text()
 
 
@@ -83,18 +85,18 @@ def test_a_document_gets_the_tables_between_its_marks(tmp_path, capsys):
     document = tmp_path / "page.md"
     document.write_text("before\n<!-- warplog published -->\nold\n<!-- end -->\nafter\n")
     command = ["published", str(TABLES), "--family", "sgemm"]
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     printed = capsys.readouterr().out
     for _ in range(2):
-        assert cli.main([*command, "--into", str(document)]) == 0
+        assert main.main([*command, "--into", str(document)]) == 0
         told = document.read_text()
         assert told == f"before\n<!-- warplog published -->\n\n{printed}\n<!-- end -->\nafter\n"
     document.write_text("nothing of the kind")
-    assert cli.main([*command, "--into", str(document)]) == 1
+    assert main.main([*command, "--into", str(document)]) == 1
     assert "page.md: has no lines <!-- warplog published -->" in capsys.readouterr().err
     assert document.read_text() == "nothing of the kind"
 
 
 def test_a_family_that_is_not_there_is_an_error_of_one_line(capsys):
-    assert cli.main(["published", str(TABLES), "--family", "none"]) == 1
+    assert main.main(["published", str(TABLES), "--family", "none"]) == 1
     assert "families: 'none' is not there" in capsys.readouterr().err

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog.errors import WarplogError
-from warplog.quantities import Found, Quantities
-from warplog.table_files import read_table
+from warplog.core.errors import WarplogError
+from warplog.tables.files import read_table
+from warplog.tables.quantities import Found, Quantities
 
 TABLES = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "tables"
 

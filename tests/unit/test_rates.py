@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warplog.rates import told_in
+from warplog.core.numbers import rate_unit
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from warplog.rates import told_in
     ],
 )
 def test_the_largest_rate_chooses_the_unit(unit, rates, told):
-    assert told_in(unit, rates) == told
+    assert rate_unit(unit, rates) == told

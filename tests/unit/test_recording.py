@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog.errors import WarplogError
-from warplog.recording import record_campaign
-from warplog.records import write_json
+from warplog.cli.recording import record_campaign
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_json
 
 CAMPAIGN = {
     "schema": 1,

@@ -9,8 +9,8 @@ import yaml
 from one_variant import check_variant
 
 from host_family import make_job
-from warplog import records, schema
-from warplog.errors import WarplogError
+from warplog.core import records, schema
+from warplog.core.errors import WarplogError
 
 
 def test_failed_write_keeps_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

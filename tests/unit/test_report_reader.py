@@ -5,9 +5,10 @@ import pytest
 
 from captures import CAPTURES, needs_captures
 from report_files import Launch, Nsys, write_ncu
-from warplog import report_table, toolchain
-from warplog.errors import WarplogError
-from warplog.report_reader import read_any
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
+from warplog.parsers import reports
+from warplog.parsers.reports import read_any
 
 DATA = Path(__file__).parents[1] / "data" / "parsers"
 KEYS = [
@@ -158,7 +159,7 @@ def test_captures_of_others_are_read():
 
 
 def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(report_table, "FILES_A_PROCESS", 3)
+    monkeypatch.setattr(reports, "FILES_A_PROCESS", 3)
     files = [
         write_ncu(tmp_path / f"{i}.ncu-rep", [Launch("k", {"gpu__time_duration.sum": 1000.0 * i})])
         for i in range(8)
@@ -167,14 +168,14 @@ def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_pa
     # The process that reads number 5 dies there: a path that makes it kill itself stands in for a crash.
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'warplog.report_worker' in ' '.join(getattr(sys, 'orig_argv', [])):\n"
+        "if 'warplog.parsers.reports' in ' '.join(getattr(sys, 'orig_argv', [])):\n"
         "    from warplog import report_reader\n"
         "    read = report_reader.read_any\n"
         "    report_reader.read_any = lambda p: os.abort() if p.name == '5.ncu-rep' else read(p)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     errors = []
-    table = report_table.read_all(files, errors.append)
+    table = reports.read_all(files, errors.append)
     times = table[table["metric"] == "duration_us"]
     assert list(times["value"]) == [0, 1, 3, 4, 6, 7]
     assert [str(error).split(":")[0] for error in errors] == [str(files[2]), str(files[5])]

@@ -7,11 +7,11 @@ import pytest
 from one_variant import sanitize_variant
 
 from host_family import DRIVER, make_job
-from warplog import sanitize
-from warplog.contract import Measuring
-from warplog.errors import WarplogError
-from warplog.records import read_json
-from warplog.toolchain import Tool
+from warplog.catalog.contract import Measuring
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.machine.toolchain import Tool
+from warplog.measure import sanitize
 
 # Options come first, a name and a value each; then the worker's command. As the real one, it reports every failed
 # call of a library unless it is told not to.
@@ -217,7 +217,7 @@ def test_a_record_cannot_call_a_tool_clean_that_counted_errors(job_of, tool):
     job = job_of(COPY)
     record = sanitize_variant(job, tool)
     record["checks"][0]["errors"] = 2
-    from warplog.records import write_json
+    from warplog.core.records import write_json
 
     with pytest.raises(WarplogError, match="errors"):
         write_json(job.record, record, "record")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.parsers import sass
 
 DATA = Path(__file__).parents[1] / "data" / "parsers"

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warplog import catalog
+from warplog.catalog import family
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
-FAMILIES = {**catalog.load([KERNELS]), **catalog.load([WRONG])}
+FAMILIES = {**family.load([KERNELS]), **family.load([WRONG])}
 SGEMM = FAMILIES["sgemm"]
 SHAPES = [(1, 1, 1), (1, 129, 127), (127, 1, 33), (129, 127, 1), (65, 70, 97), (64, 32, 16)]
 
@@ -53,7 +53,7 @@ def test_inputs_have_the_shapes_and_types_of_the_contract(reference, m, n, k):
     for argument in SGEMM.arguments:
         if argument.kind != "scalar":
             array = inputs[argument.name]
-            assert array.shape == SGEMM.shape(argument, catalog.Case("", case_of(m, n, k)))
+            assert array.shape == SGEMM.shape(argument, family.Case("", case_of(m, n, k)))
             assert array.dtype == argument.dtype
             assert np.abs(array).max() <= 1
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sass_builds import builder, compilers
-from warplog import build, catalog
+from warplog.catalog import family as catalog
+from warplog.measure import build
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from warplog.kernel_name import shorten
-from warplog.records import read_json
-from warplog.table_columns import LIBRARY_KERNELS
-from warplog.table_library import library_kernels
-from warplog.tables import as_frame
+from warplog.core.columns import LIBRARY_KERNELS
+from warplog.core.records import read_json
+from warplog.metrics.kernels import short_name
+from warplog.tables.files import as_frame
+from warplog.tables.library import library_kernels
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm"
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
@@ -100,4 +100,4 @@ def test_no_capture_gives_no_rows() -> None:
     ],
 )  # fmt: skip
 def test_short_names_keep_what_tells_kernels_apart(name: str, short: str) -> None:
-    assert shorten(name) == short
+    assert short_name(name) == short

@@ -8,13 +8,15 @@ import pytest
 
 from host_family import make_family
 from test_energy import found
-from warplog import device, table_rows, table_stages
-from warplog.contract import Measuring
-from warplog.device import Gpu
-from warplog.table_columns import TABLES
-from warplog.table_records import Source, VariantRecords
-from warplog.table_rows import agreement
-from warplog.tables import as_frame
+from warplog.catalog.contract import Measuring
+from warplog.core.columns import TABLES
+from warplog.machine import device
+from warplog.machine.device import Gpu
+from warplog.tables import rows as table_rows
+from warplog.tables import stages
+from warplog.tables.files import as_frame
+from warplog.tables.records import Source, VariantRecords
+from warplog.tables.rows import agreement
 
 GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
 CAMPAIGN = {"gpu_name": "NVIDIA H200", "campaign": "test"}
@@ -62,7 +64,7 @@ def test_where_the_time_goes_is_a_table(rows_of) -> None:
     rows = rows_of(Measuring())["stages"]
     told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
     assert told == [("build", None, 3.0, None), ("check", 0, 0, None), ("time", 2, 2.75, 0.5)]
-    assert table_stages.told(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
+    assert stages.told(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
 
 
 def test_a_trace_is_a_table_and_its_energy_stands_beside_the_times(rows_of) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warplog.tabular import Table, markdown, plain
+from warplog.core.text import Table, escape_markdown, markdown_table
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ from warplog.tabular import Table, markdown, plain
     ],
 )
 def test_text_that_markdown_shows_as_it_is(text, shown):
-    assert plain(text) == shown
+    assert escape_markdown(text) == shown
 
 
 def test_columns_are_aligned_and_numbers_stand_to_the_right():
     table = Table(("variant", "us"), (("a", "1.5"), ("b|c", "1234.5")), frozenset({1}))
-    assert markdown(table) == [
+    assert markdown_table(table) == [
         "| variant |     us |",
         "| ------- | -----: |",
         "| a       |    1.5 |",

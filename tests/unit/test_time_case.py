@@ -9,12 +9,12 @@ import pytest
 import fake_driver
 from fake_driver import H200
 from host_family import make_job
-from warplog.contract import Measuring
-from warplog.defaults import DEFAULTS
-from warplog.gpu.backend import Launcher, NumpyBackend
-from warplog.gpu.problem import Problem
-from warplog.gpu.time_case import time_case
-from warplog.gpu.timer import ColdSample, WarmUp
+from warplog.catalog.contract import Measuring
+from warplog.core.defaults import DEFAULTS
+from warplog.measure.worker.backend import Launcher, NumpyBackend
+from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.time_case import time_case
+from warplog.measure.worker.timer import ColdSample, WarmUp
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 LAUNCH_US = 1000.0

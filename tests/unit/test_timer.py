@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from warplog.gpu import timer as timing
-from warplog.gpu.timer import (
+from warplog.measure.worker import timer as timing
+from warplog.measure.worker.timer import (
     ColdSample,
     StopRule,
     Timer,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from warplog import toolchain, wheels
-from warplog.errors import WarplogError
-from warplog.toolchain import Tool, ensure, find, host_compiler, nvcc_command, snapshot
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain, wheels
+from warplog.machine.toolchain import Tool, ensure, find, host_compiler, nvcc_command, snapshot
 
 SAYS = {
     "nvcc": "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release {0}, V{0}.88",

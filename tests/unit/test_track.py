@@ -9,7 +9,7 @@ import pytest
 from script_modules import script
 from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
 from tracked_project import Project, moved
-from warplog.mlflow_points import metric_path
+from warplog.track.points import metric_path
 
 COLUMNS = {
     "gflops": ("perf/gflops", 1),

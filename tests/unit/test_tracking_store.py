@@ -12,9 +12,9 @@ import pytest
 
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
-from warplog import track
-from warplog.errors import WarplogError
-from warplog.mlflow_connection import tracking_uri
+from warplog.core.errors import WarplogError
+from warplog.track import log
+from warplog.track.connection import tracking_uri
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_dead_server_fails_with_one_line_and_no_password(template):
         taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
         uri = f"http://me:secret@127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(WarplogError) as told:
-            track.log_campaign(template.tables, CAMPAIGN, {}, uri)
+            log.log_campaign(template.tables, CAMPAIGN, {}, uri)
     text = str(told.value)
     assert "does not answer" in text
     assert "MLFLOW_TRACKING_URI" in text
@@ -183,23 +183,23 @@ def test_a_silent_server_fails_too(template, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(WarplogError, match="does not answer"):
-            track.log_campaign(template.tables, CAMPAIGN, {}, uri)
+            log.log_campaign(template.tables, CAMPAIGN, {}, uri)
 
 
 def test_a_broken_store_names_the_remedy(template, tmp_path):
     (tmp_path / "mlflow.db").write_text("this is no database, and it is longer than a header\n" * 10)
     with pytest.raises(WarplogError, match=r"mlflow\.db: the MLflow store cannot be used .* move it away"):
-        track.log_campaign(template.tables, CAMPAIGN, {}, f"sqlite:///{tmp_path}/mlflow.db")
+        log.log_campaign(template.tables, CAMPAIGN, {}, f"sqlite:///{tmp_path}/mlflow.db")
 
 
 def test_a_campaign_that_the_tables_lack_is_an_error(template, tmp_path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     with pytest.raises(WarplogError, match="no row of campaign other"):
-        track.log_campaign(template.tables, {**CAMPAIGN, "campaign": "other"}, {}, uri)
+        log.log_campaign(template.tables, {**CAMPAIGN, "campaign": "other"}, {}, uri)
     with pytest.raises(WarplogError, match="campaign"):
-        track.log_campaign(template.tables, {**CAMPAIGN, "campaign": "x' or 1"}, {}, uri)
+        log.log_campaign(template.tables, {**CAMPAIGN, "campaign": "x' or 1"}, {}, uri)
     with pytest.raises(WarplogError, match=r"variants\.parquet"):
-        track.log_campaign(tmp_path, CAMPAIGN, {}, uri)
+        log.log_campaign(tmp_path, CAMPAIGN, {}, uri)
     assert not (tmp_path / "mlflow.db").exists()
 
 
@@ -226,5 +226,5 @@ def test_the_environments_uri_goes_first():
     assert tracking_uri("sqlite:///a.db", {}) == "sqlite:///a.db"
     assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": " "}) == "sqlite:///a.db"
     assert tracking_uri("sqlite:///a.db", {"MLFLOW_TRACKING_URI": "http://x"}) == "http://x"
-    assert track.link_base("https://me:pw@host/mlflow/") == "https://host/mlflow"
-    assert track.link_base("sqlite:///a.db") == track.LOCAL_UI
+    assert log.link_base("https://me:pw@host/mlflow/") == "https://host/mlflow"
+    assert log.link_base("sqlite:///a.db") == log.LOCAL_UI

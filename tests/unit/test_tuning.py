@@ -13,13 +13,17 @@ import yaml
 
 import host_tuning
 from script_modules import script
-from warplog import catalog, supervise, table_rows, tuned, tuning, tuning_record
-from warplog.device import Peaks
-from warplog.errors import WarplogError
-from warplog.records import read_json, write_json
-from warplog.table_records import Source
-from warplog.toolchain import Tool
-from warplog.tuning import Search
+from warplog.catalog import family, winners
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json, write_json
+from warplog.machine.device import Peaks
+from warplog.machine.toolchain import Tool
+from warplog.measure import supervise
+from warplog.measure.tuning import record as tuning_record
+from warplog.measure.tuning import search as tuning
+from warplog.measure.tuning.search import Search
+from warplog.tables import rows as table_rows
+from warplog.tables.records import Source
 
 SETTINGS = 11
 
@@ -108,11 +112,11 @@ def test_schema_forbids_a_time_of_a_setting_that_is_not_right(whole: tuple[Path,
 
 
 def test_winner_serves_later_builds_and_another_gpu_keeps_the_default(whole: tuple[Path, Search]) -> None:
-    families = catalog.load([whole[0] / "kernels"])
-    here = tuned.with_winners(families, "host")["scale"].variant("right")
+    families = family.load([whole[0] / "kernels"])
+    here = winners.with_winners(families, "host")["scale"].variant("right")
     assert dict(here.parameters) == {"A": 1, "B": 2, "FIXED": 7}
     assert here.remark == ""
-    elsewhere = tuned.with_winners(families, "h200")["scale"].variant("right")
+    elsewhere = winners.with_winners(families, "h200")["scale"].variant("right")
     assert dict(elsewhere.parameters) == {"A": 2, "B": 2, "FIXED": 7}
     assert elsewhere.remark == "default parameters: not tuned on h200"
 
@@ -130,8 +134,8 @@ def test_winner_that_does_not_fit_is_told(
     whole: tuple[Path, Search], key: str, value: object, parameters: dict[str, int], words: str
 ) -> None:
     path = whole[0] / "kernels" / "scale" / "tuned" / "other" / "right.yaml"
-    tuned.write_winner(path, {**winner(whole[0]), key: value})
-    variant = tuned.with_winners(catalog.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
+    winners.write_winner(path, {**winner(whole[0]), key: value})
+    variant = winners.with_winners(family.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
     assert words in variant.remark
     assert dict(variant.parameters) == {**parameters, "FIXED": 7}
 
@@ -221,7 +225,7 @@ def test_worker_ends_between_two_settings_when_the_time_is_over(
     task = replace(whole[1].task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
     asked = supervise._task_json(task, supervise._open(task), ["A1_B2"])
     write_json(tmp_path / "task.json", asked)
-    command = [sys.executable, "-m", "warplog.gpu.worker", str(tmp_path / "task.json")]
+    command = [sys.executable, "-m", "warplog.measure.worker.main", str(tmp_path / "task.json")]
     subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
     notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert [list(note) for note in notes] == [
@@ -270,10 +274,10 @@ def test_script_of_the_rule_searches_and_leaves_its_outputs(
 
 
 def test_row_of_a_variant_says_that_it_was_not_tuned_here(whole: tuple[Path, Search]) -> None:
-    families = catalog.load([whole[0] / "kernels"])
+    families = family.load([whole[0] / "kernels"])
     reasons = {}
     for gpu in ("h200", "host"):
-        known = tuned.with_winners(families, gpu)
+        known = winners.with_winners(families, gpu)
         chosen = {"scale": (known["scale"].variant("right"),)}
         source = Source(Path("nowhere"), gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
         device = whole[1].job.gpu

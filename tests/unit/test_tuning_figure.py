@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warplog import figure_style, tuning_figure
+from warplog.measure.tuning import figure as tuning_figure
+from warplog.plotting import style
 
 
 def record(scores: dict[tuple[int, int, int], float | None]) -> dict[str, Any]:
@@ -46,9 +47,7 @@ def test_figure_has_a_panel_for_each_pair_names_the_winner_and_is_the_same_each_
     assert len(panels) == 3
     assert all(len(axes.patches) == 1 for axes in panels)
     for name in "ab":
-        figure_style.save(
-            tuning_figure.draw(record(SCORES)), tmp_path / f"{name}.png", tmp_path / f"{name}.svg"
-        )
+        style.save(tuning_figure.draw(record(SCORES)), tmp_path / f"{name}.png", tmp_path / f"{name}.svg")
     text = (tmp_path / "a.svg").read_text()
     assert "A 1 B 4 C 0" in text
     assert "12 of 12 settings seen" in text
@@ -65,5 +64,5 @@ def test_parameters_with_one_value_take_no_room(fixed: tuple[str, ...]) -> None:
 
 def test_search_without_a_time_says_why(tmp_path: Path) -> None:
     figure = tuning_figure.draw(record(dict.fromkeys(SCORES)))
-    figure_style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
+    style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
     assert "C is all zero" in (tmp_path / "x.svg").read_text()

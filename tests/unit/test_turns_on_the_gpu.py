@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from host_family import make_job
-from warplog import measure, supervise
-from warplog.errors import WarplogError
-from warplog.gpu_lock import hold
-from warplog.jobs import Job
-from warplog.records import Record, read_json
+from warplog.core.errors import WarplogError
+from warplog.core.locks import hold
+from warplog.core.records import Record, read_json
+from warplog.measure import check_time, supervise
+from warplog.measure.job import Job
 
 RIGHT = "usleep(20000); for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
@@ -41,8 +41,8 @@ def test_a_worker_starts_and_waits_while_another_has_the_gpu(
     job: Job, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(supervise, "_START_S", 1.0)
-    monkeypatch.setattr("warplog.journal._SAY_AFTER_S", 0.5)
-    thread = threading.Thread(target=measure.check_family, args=([job],))
+    monkeypatch.setattr("warplog.measure.journal._SAY_AFTER_S", 0.5)
+    thread = threading.Thread(target=check_time.check_family, args=([job],))
     with hold(job.gpu.uuid):
         thread.start()
         until(lambda: {"waiting": True} in notes(job))
@@ -54,7 +54,7 @@ def test_a_worker_starts_and_waits_while_another_has_the_gpu(
 
 
 def test_the_cost_of_a_start_is_a_share_and_holds_no_waiting(job: Job) -> None:
-    thread = threading.Thread(target=measure.check_family, args=([job],))
+    thread = threading.Thread(target=check_time.check_family, args=([job],))
     with hold(job.gpu.uuid):
         thread.start()
         until(lambda: {"waiting": True} in notes(job))

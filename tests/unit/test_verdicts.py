@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warplog import cli, comparison, verdicts
-from warplog.verdicts import Samples, judge
+from warplog.cli import main
+from warplog.judge import comparison, verdicts
+from warplog.judge.verdicts import Samples, judge
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded"
 CLOCK = 1980.0
@@ -177,7 +178,7 @@ def scaled(factor, clock=1.0):
 
 
 def compared(folder, capsys, *more):
-    status = cli.main(["compare", str(folder / "A"), str(folder / "B"), "--json", *more])
+    status = main.main(["compare", str(folder / "A"), str(folder / "B"), "--json", *more])
     done = json.loads(capsys.readouterr().out)
     assert done["status"] == status
     return status, {(row["variant"], row["case"]): row for row in done["rows"]}
@@ -275,16 +276,16 @@ def test_more_instructions_are_told_beside_the_time(campaigns, capsys):
 def test_the_table_for_people_and_a_name_that_is_no_campaign(campaigns, capsys):
     folder, edit = campaigns
     edit(scaled(1.05))
-    assert cli.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
+    assert main.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
     told = capsys.readouterr().out
     assert "confirmed SLOWER" in told
     assert "+5.00 %" in told
-    assert cli.main(["compare", str(folder / "A"), "../no such"]) == 1
+    assert main.main(["compare", str(folder / "A"), "../no such"]) == 1
     assert "no such folder or recorded campaign" in capsys.readouterr().err
 
 
 def test_samples_that_are_no_times_are_an_error_of_one_line(campaigns, capsys):
     folder, edit = campaigns
     edit(lambda record: record["cases"][0]["cold"].update(samples_us=[1.0, 0.0]))
-    assert cli.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
+    assert main.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
     assert "case 128" in capsys.readouterr().err

@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog import figure_data, worklog
-from warplog.errors import WarplogError
+from warplog import worklog
+from warplog.core.errors import WarplogError
+from warplog.tables import view
 from warplog.worklog import asides
 from warplog.worklog.html import html
 from worklog_pages import CAMPAIGN, CAPTIONS, CLAIM, FAMILY, PICTURES, RECORDED, Page, hot_line, rung, told
@@ -240,13 +241,13 @@ def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
 def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path):
     tables = shutil.copytree(RECORDED / "tables", tmp_path / "tables")
     assert not list(tables.glob("claims.*"))
-    assert figure_data.load(tables, "sgemm").claims.empty
+    assert view.load(tables, "sgemm").claims.empty
     claims = pd.DataFrame([{**CLAIM, "family": name, "gpu": "h200"} for name in ("sgemm", "scan")])
     claims.to_parquet(tables / "claims.parquet")
-    assert list(figure_data.load(tables, "sgemm").claims["family"]) == ["sgemm"]
+    assert list(view.load(tables, "sgemm").claims["family"]) == ["sgemm"]
     (tables / "claims.parquet").write_text("no table")
     with pytest.raises(WarplogError, match=r"claims\.parquet: not a readable table"):
-        figure_data.load(tables, "sgemm")
+        view.load(tables, "sgemm")
 
 
 def test_a_figure_that_is_gone_is_named(page):

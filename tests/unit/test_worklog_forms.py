@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from warplog import worklog
-from warplog.tabular import Table
+from warplog.core.text import Table
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
 from warplog.worklog.page import Summary

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from track_tables import CAMPAIGN, write_tables
-from warplog import track
+from warplog.track import log as track
 
 
 class Project:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from warplog import worklog
-from warplog.catalog import load_family
-from warplog.records import read_json
+from warplog.catalog.family import load_family
+from warplog.core.records import read_json
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / "h200-first"

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from unit.host_family import HEADER, STRUCT, make_timer
 
-from warplog import build, device, jobs, toolchain
-from warplog.records import sha256_file, write_json
+from warplog.core.records import sha256_file, write_json
+from warplog.machine import device, toolchain
+from warplog.measure import build
+from warplog.measure import job as jobs
 
 GPU = device.Gpu(
     "host", "pretended GPU", "none-at-all", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, ""
@@ -30,7 +32,7 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
     record = {
         **{"schema": 1, "stage": "build", "family": family.name, "variant": variant.name, "arch": arch},
         **{"status": "ok", "reason": "", "origin": "live", "parameters": {}, "command": [], "seconds": 0.0},
-        "source_sha256": build.source_fingerprint(variant),
+        "source_sha256": variant.fingerprint(),
         "library_sha256": sha256_file(library),
         "tools": {"nvcc": "", "cuobjdump": ""},
         "kernels": [],

@@ -12,9 +12,9 @@ import pytest
 from awaited import EDITED, NEW
 from unit.sass_builds import compilers
 
-from warplog.catalog import load
-from warplog.defaults import DEFAULTS
-from warplog.selection import choose_figures
+from warplog.catalog.family import load
+from warplog.core.defaults import DEFAULTS
+from warplog.plan.selection import choose_figures
 
 PROJECT = Path(__file__).parents[2]
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warplog import layout
+from warplog.core import paths
 
 LONGEST_FUNCTION = 40
 LONGEST_MODULE = 250
@@ -99,11 +99,11 @@ def test_scripts_agree_with_their_rules(project: Path) -> None:
 @pytest.mark.parametrize("stage", ["check", "time"])
 def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code(stage: str) -> None:
     """An edit of a module that makes inputs or judges answers measures again: no record outlives it."""
-    gpu = Path(layout.__file__).parent / "gpu"
+    gpu = Path(paths.__file__).parent / "gpu"
     found, left = set(), [gpu / f"{stage}_case.py"]
     while left:
         module = left.pop()
         found.add(module)
         for name in re.findall(r"^from warplog\.gpu\.(\w+) import", module.read_text(), re.MULTILINE):
             left += {gpu / f"{name}.py"} - found
-    assert found <= {Path(module).resolve() for module in layout.code(stage)}
+    assert found <= {Path(module).resolve() for module in paths.code(stage)}

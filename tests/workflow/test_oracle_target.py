@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from unit.script_modules import script
 
-from warplog import tables
-from warplog.table_judged import ORACLE
+from warplog.core.columns import ORACLE
+from warplog.tables import files
 
 
 @pytest.mark.parametrize("config", [[], ["families=sgemm", "variants=naive", "cases=4096"]])
@@ -47,6 +47,6 @@ def test_a_wrong_verdict_is_its_exit_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
-    tables.write_table(rows, ORACLE, tmp_path / "oracle")
+    files.write_table(rows, ORACLE, tmp_path / "oracle")
     assert script("oracle").main(tmp_path) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err

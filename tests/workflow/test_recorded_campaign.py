@@ -8,11 +8,15 @@ import pandas as pd
 import pytest
 from awaited import EDITED, NEW
 
-from warplog import catalog, extract, occupancy, recording, sanitize, tuned
-from warplog.build import source_fingerprint
-from warplog.defaults import DEFAULTS
-from warplog.records import read_json
-from warplog.table_columns import TABLES
+from warplog.catalog import family as catalog
+from warplog.catalog import winners
+from warplog.cli import recording
+from warplog.core.columns import TABLES
+from warplog.core.defaults import DEFAULTS
+from warplog.core.records import read_json
+from warplog.extract import stage
+from warplog.measure import sanitize
+from warplog.metrics import occupancy
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
@@ -21,7 +25,7 @@ GPU = CAMPAIGN["gpu"]
 ALL = catalog.load([PROJECT / "kernels"])
 FAMILIES = {
     name: family
-    for name, family in tuned.with_winners(ALL, GPU).items()
+    for name, family in winners.with_winners(ALL, GPU).items()
     if not (family.draft or family.probes)
 }
 PROBES = {family.name: family for family in ALL.values() if family.probes}
@@ -77,7 +81,7 @@ def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
     for record in records:
         if "source_sha256" in record:
             variant = PROBES[record["family"]].variant(record["variant"])
-            assert record["source_sha256"] == source_fingerprint(variant), record["stage"]
+            assert record["source_sha256"] == variant.fingerprint(), record["stage"]
 
 
 def test_compute_sanitizer_found_nothing_in_any_variant_or_probe_that_is_here() -> None:
@@ -87,7 +91,7 @@ def test_compute_sanitizer_found_nothing_in_any_variant_or_probe_that_is_here() 
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
     assert set(rows["status"]) == {"ok"}
     sources = dict(zip(zip(rows["family"], rows["variant"], strict=True), rows["source_sha256"], strict=True))
-    here = {(v.family, v.name): source_fingerprint(v) for v in seen}
+    here = {(v.family, v.name): v.fingerprint() for v in seen}
     assert {key for key, source in sources.items() if source != here[key]} <= EDITED
 
 
@@ -127,7 +131,7 @@ def test_every_family_variant_and_case_is_there_and_ok_or_unsupported(measuremen
 
 def test_it_was_measured_from_the_sources_that_are_here(measurements: pd.DataFrame) -> None:
     measured = {(r.family, r.variant): r.source_sha256 for r in measurements.itertuples()}
-    changed = {(v.family, v.name) for v in VARIANTS if measured[v.family, v.name] != source_fingerprint(v)}
+    changed = {(v.family, v.name) for v in VARIANTS if measured[v.family, v.name] != v.fingerprint()}
     assert changed == EDITED, "record the campaign again, and empty tests/awaited.py"
     assert not NEW & set(measured), "empty tests/awaited.py"
 
@@ -244,7 +248,7 @@ def test_raw_reports_read_today_as_they_were_recorded(path: Path, report: Path) 
     family, name = path.parent.name, path.name.removesuffix(".ncu.json")
     absent = {"tool": "nsys", "status": "missing", "reason": "not recorded", "tool_version": "", "cases": []}
     cases = [case["case"] for case in ncu["cases"]]
-    evidence = extract.extract_variant(report, None, ncu, absent, cases)
+    evidence = stage.extract_variant(report, None, ncu, absent, cases)
     root = path.parents[3]
     recorded = read_json(root / "extract" / GPU / family / f"{name}.json", "record")["rows"]
     read = [row for row in evidence.rows if row["tool"] == "ncu"]

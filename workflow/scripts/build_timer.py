@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from warplog import build, toolchain
-from warplog.script import job
+from warplog.machine import toolchain
+from warplog.measure import build
+from warplog.plan.script import job
 
 
 def main(arch: str, library: Path) -> None:

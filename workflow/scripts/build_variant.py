@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from warplog import build, toolchain
-from warplog.catalog import load_family
-from warplog.errors import WarplogError
-from warplog.script import job
+from warplog.catalog.family import load_family
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
+from warplog.measure import build
+from warplog.plan.script import job
 
 
 def main(

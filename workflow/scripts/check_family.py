@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from warplog import jobs, measure
-from warplog.script import job, values_of_family
+from warplog.measure import check_time
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any]) -> None:
-    measure.check_family(jobs.make_jobs(**values))
+    check_time.check_family(jobs.make_jobs(**values))
 
 
 if "snakemake" in globals():

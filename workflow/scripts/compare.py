@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from warplog.errors import WarplogError
-from warplog.records import read_json
-from warplog.script import job
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.plan.script import job
 
 
 def main(verdicts: Path) -> None:

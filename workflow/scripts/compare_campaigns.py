@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import comparison, comparison_figure, comparison_text
-from warplog.compared_campaigns import Sources, parent_of
-from warplog.mlflow_connection import tracking_uri
-from warplog.plan import make_plan
-from warplog.records import write_text
-from warplog.script import job
+from warplog.core.records import write_text
+from warplog.judge import comparison
+from warplog.judge import comparison as comparison_text
+from warplog.judge.figures import comparison as comparison_figure
+from warplog.judge.sources import Sources, parent_of
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
+from warplog.track.connection import tracking_uri
 
 
 def main(config: dict[str, Any], names: list[str], uri: str, outputs: dict[str, Path]) -> None:

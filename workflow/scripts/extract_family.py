@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from warplog import extract
-from warplog.script import job
+from warplog.extract import stage
+from warplog.plan.script import job
 
 Paths = list[Path]
 
@@ -12,7 +12,7 @@ def main(
     ncu: Paths, nsys: Paths, cases: list[tuple[list[str], list[str]]], outputs: Paths, sources: Paths
 ) -> None:
     for record, timeline, (captured, traced), output in zip(ncu, nsys, cases, outputs, strict=True):
-        extract.extract_record(record, timeline, captured, output, sources, traced)
+        stage.extract_record(record, timeline, captured, output, sources, traced)
 
 
 if "snakemake" in globals():

@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import claims, tables
-from warplog.plan import make_plan
-from warplog.script import job
-from warplog.table_judged import CLAIMS
+from warplog.core.columns import CLAIMS
+from warplog.judge import claims
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
+from warplog.tables import files
 
 
 def main(config: dict[str, Any], folder: Path) -> None:
     plan = make_plan(config)
-    tables.write_table(claims.judge_all(plan.families, folder, plan.gpu), CLAIMS, folder / "claims")
+    files.write_table(claims.judge_all(plan.families, folder, plan.gpu), CLAIMS, folder / "claims")
 
 
 if "snakemake" in globals():

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import device, tables
-from warplog.oracle import Oracle
-from warplog.plan import make_plan
-from warplog.quantities import Quantities
-from warplog.schema import read_yaml
-from warplog.script import job
-from warplog.table_columns import MEASUREMENTS, METRICS
-from warplog.table_judged import ORACLE
-from warplog.table_records import Source
-from warplog.table_rows import make_rows
+from warplog.core.columns import MEASUREMENTS, METRICS, ORACLE
+from warplog.core.schema import read_yaml
+from warplog.judge.oracle import Oracle
+from warplog.machine import device
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
+from warplog.tables import files
+from warplog.tables.quantities import Quantities
+from warplog.tables.records import Source
+from warplog.tables.rows import make_rows
 
 
 def main(config: dict[str, Any], folder: Path) -> None:
@@ -21,12 +21,12 @@ def main(config: dict[str, Any], folder: Path) -> None:
     peaks = device.peaks(source.device, read_yaml(Path("config/gpus.yaml"), "gpus"))
     rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
     numbers = Quantities(
-        tables.as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
-        tables.as_frame(rows["metrics"], METRICS, "metrics"),
+        files.as_frame(rows["measurements"], MEASUREMENTS, "measurements"),
+        files.as_frame(rows["metrics"], METRICS, "metrics"),
     )
     verdicts = Oracle(numbers, source.device.compute_capability).judge(plan.families[f] for f in plan.chosen)
     labels = labels_of(source, {str(row["commit"]) for row in rows["measurements"]})
-    tables.write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
+    files.write_table([{**row, **labels} for row in verdicts], ORACLE, folder / "oracle")
 
 
 def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from warplog import aa
-from warplog.plan import make_plan
-from warplog.script import job
+from warplog.judge import aa
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
 
 
 def main(config: dict[str, Any], verdicts: Path, floors: Path, summary: Path) -> None:

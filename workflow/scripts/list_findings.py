@@ -3,17 +3,18 @@
 import sys
 from pathlib import Path
 
-from warplog import sanitize, tables
-from warplog.records import read_json
-from warplog.script import job
-from warplog.table_columns import SANITIZE
+from warplog.core.columns import SANITIZE
+from warplog.core.records import read_json
+from warplog.measure import sanitize
+from warplog.plan.script import job
+from warplog.tables import files
 
 
 def main(records: list[Path], campaign: Path, table: Path) -> None:
     name = read_json(campaign, "record")["campaign"]
     found = [sanitize.rows(read_json(path, "record")) for path in records]
     rows = [{**row, "campaign": name} for rows in found for row in rows]
-    tables.write_table(rows, SANITIZE, table.with_suffix(""))
+    files.write_table(rows, SANITIZE, table.with_suffix(""))
     print(sanitize.summary(rows), file=sys.stderr)
 
 

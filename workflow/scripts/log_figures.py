@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from warplog import track
-from warplog.mlflow_connection import tracking_uri
-from warplog.records import read_json, write_json
-from warplog.script import job
+from warplog.core.records import read_json, write_json
+from warplog.plan.script import job
+from warplog.track import log
+from warplog.track.connection import tracking_uri
 
 
 def main(logged: Path, figures: Iterable[Path], uri: str, done: Path) -> None:
@@ -15,7 +15,7 @@ def main(logged: Path, figures: Iterable[Path], uri: str, done: Path) -> None:
     drawn: dict[str, list[Path]] = {}
     for figure in figures:
         drawn.setdefault(figure.parent.name, []).extend((figure, figure.with_suffix(".svg")))
-    track.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
+    log.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
     names = {family: sorted(path.name for path in paths) for family, paths in drawn.items()}
     write_json(done, {"uri": record["uri"], "figures": names})
 

@@ -4,27 +4,29 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from warplog import build, layout, track
-from warplog.mlflow_connection import tracking_uri
-from warplog.plan import Plan, make_plan
-from warplog.records import read_json, write_json
-from warplog.script import job
+from warplog.core import paths
+from warplog.core.records import read_json, write_json
+from warplog.measure import build
+from warplog.plan.plan import Plan, make_plan
+from warplog.plan.script import job
+from warplog.track import log
+from warplog.track.connection import tracking_uri
 
 
 def main(config: dict[str, Any], tables: Path, campaign: Path, uri: str, done: Path) -> None:
     plan = make_plan(config)
     files = {pair: variant_files(plan, *pair) for pair in plan.pairs()}
     record = read_json(campaign, "record")
-    result = track.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
+    result = log.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
     write_json(done, result.as_record())
 
 
 def variant_files(plan: Plan, family: str, variant: str) -> list[Path]:
     source = plan.families[family].variant(variant)
     built = build.record_path(plan.root, plan.arch, source)
-    records = [layout.record(plan.root, s, plan.gpu, family, variant) for s in ("check", "time", "extract")]
+    records = [paths.record(plan.root, s, plan.gpu, family, variant) for s in ("check", "time", "extract")]
     where = (plan.root, "profile", plan.gpu, family, variant)
-    captures = [layout.record(*where, f".{tool}.json") for tool in ("ncu", "nsys")]
+    captures = [paths.record(*where, f".{tool}.json") for tool in ("ncu", "nsys")]
     return [
         source.file,
         built.with_name("kernel.sass"),

@@ -4,13 +4,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from warplog import device, tables
-from warplog.plan import make_plan
-from warplog.schema import read_yaml
-from warplog.script import job
-from warplog.table_records import Source
-from warplog.table_rows import make_rows
-from warplog.table_stages import told
+from warplog.core.schema import read_yaml
+from warplog.machine import device
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
+from warplog.tables import files
+from warplog.tables.records import Source
+from warplog.tables.rows import make_rows
+from warplog.tables.stages import told
 
 
 def main(config: dict[str, Any], folder: Path) -> None:
@@ -18,7 +19,7 @@ def main(config: dict[str, Any], folder: Path) -> None:
     source = Source.of(plan)
     peaks = device.peaks(source.device, read_yaml(Path("config/gpus.yaml"), "gpus"))
     rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
-    tables.write_tables(rows, folder)
+    files.write_tables(rows, folder)
     if plan.live:
         print(f"  tables  {source.campaign['campaign']}: {told(rows['stages'])}", file=sys.stderr, flush=True)
 

@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-from warplog import oracle_report
-from warplog.script import job
+from warplog.judge import oracle
+from warplog.plan.script import job
 
 
 def main(folder: Path) -> int:
-    rows = oracle_report.read(folder)
-    oracle_report.show(rows, sys.stderr)
-    return oracle_report.exit_status(rows)
+    rows = oracle.read_verdicts(folder)
+    oracle.show_verdicts(rows, sys.stderr)
+    return oracle.exit_status(rows)
 
 
 if "snakemake" in globals():

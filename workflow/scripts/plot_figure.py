@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from warplog import figure_data, figure_style
-from warplog.errors import WarplogError
-from warplog.records import write_text
-from warplog.script import job
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_text
+from warplog.plan.script import job
+from warplog.plotting import style
+from warplog.tables import view
 
 FIGURES = Path(__file__).parent / "figures"
 
@@ -33,12 +34,12 @@ def figure_module(figure: str) -> ModuleType:
 def main(figure: str, tables: Path, pngs: Sequence[Path]) -> None:
     """`pngs` are results/figures/<family>/<figure>.png; the other two files lie beside them."""
     module = figure_module(figure)
-    read = figure_data.read_all(tables)
+    read = view.read_all(tables)
     for png in pngs:
-        family = figure_data.of_family(read, tables, png.parent.name)
+        family = view.of_family(read, tables, png.parent.name)
         data = module.data(family)
         write_text(png.with_suffix(".csv"), data.to_csv(index=False, lineterminator="\n"))
-        figure_style.save(module.draw(data, figure_style.look(family)), png, png.with_suffix(".svg"))
+        style.save(module.draw(data, style.look(family)), png, png.with_suffix(".svg"))
 
 
 if "snakemake" in globals():

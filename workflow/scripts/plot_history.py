@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import history, history_figure
-from warplog.plan import make_plan
-from warplog.records import write_text
-from warplog.script import job
+from warplog.core.records import write_text
+from warplog.judge import history
+from warplog.judge.figures import history as history_figure
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
 
 
 def main(config: dict[str, Any], family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from warplog import figure_style, tuning_figure
-from warplog.records import read_json
-from warplog.script import job
+from warplog.core.records import read_json
+from warplog.measure.tuning import figure
+from warplog.plan.script import job
+from warplog.plotting import style
 
 
 def main(record: Path, png: Path, svg: Path) -> None:
-    figure_style.save(tuning_figure.draw(read_json(record, "record")), png, svg)
+    style.save(figure.draw(read_json(record, "record")), png, svg)
 
 
 if "snakemake" in globals():

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import capture, jobs, toolchain
-from warplog.script import job, values_of_family
+from warplog.machine import toolchain
+from warplog.measure import capture
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any], checks: list[Path], cases: dict[str, list[str]]) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from warplog import jobs, sanitize, toolchain
-from warplog.script import job, values_of_family
+from warplog.machine import toolchain
+from warplog.measure import job as jobs
+from warplog.measure import sanitize
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any]) -> None:

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from warplog import jobs, provenance, toolchain
-from warplog.script import job
+from warplog.machine import toolchain
+from warplog.measure import job as jobs
+from warplog.measure import provenance
+from warplog.plan.script import job
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import jobs, measure
-from warplog.script import job, values_of_family
+from warplog.measure import check_time
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of_family
 
 
 def main(values: dict[str, Any], checks: list[Path], timer: Path, cases: list[str]) -> None:
-    measure.time_family(jobs.make_jobs(**values), checks, timer, cases)
+    check_time.time_family(jobs.make_jobs(**values), checks, timer, cases)
 
 
 if "snakemake" in globals():

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import jobs, measure
-from warplog.script import job, values_of
+from warplog.measure import check_time
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of
 
 
 def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], record: Path) -> None:
-    measure.time_family([jobs.make_job(record=record, **values)], [check], timer, cases)
+    check_time.time_family([jobs.make_job(record=record, **values)], [check], timer, cases)
 
 
 if "snakemake" in globals():

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from warplog import jobs, toolchain, tuning, tuning_record
-from warplog.records import read_json
-from warplog.script import job
+from warplog.core.records import read_json
+from warplog.machine import toolchain
+from warplog.measure import job as jobs
+from warplog.measure.tuning import record as tuning_record
+from warplog.measure.tuning import search as tuning
+from warplog.plan.script import job
 
 
 def main(values: dict[str, Any], arch: str, timer: Path, time_policy: dict[str, Any], cores: int) -> None:

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog import figure_data, worklog
-from warplog.plan import make_plan
-from warplog.records import read_json, write_text
-from warplog.script import job
+from warplog import worklog
+from warplog.core.records import read_json, write_text
+from warplog.plan.plan import make_plan
+from warplog.plan.script import job
+from warplog.tables import view
 
 
 def main(config: dict[str, Any], family: str, tables: Path, figures: Sequence[Path], output: Path) -> None:
     plan = make_plan(config)
     page = worklog.gather(
         plan.families[family],
-        figure_data.load(tables, family, plan.gpu),
+        view.load(tables, family, plan.gpu),
         read_json(Path(plan.campaign()), "record"),
         figures,
         Path("workflow/report"),

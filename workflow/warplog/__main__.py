@@ -2,7 +2,7 @@
 
 import sys
 
-from warplog.cli import main
+from warplog.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

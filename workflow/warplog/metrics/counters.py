@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH
 from warplog.metrics.registry import METRICS
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 
 _ENTRY = re.compile(r"^ptxas info\s*: Compiling entry function '([^']+)' for '([^']+)'")
 _PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for '?([^'\s]+)'?")

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 
 _TARGET = re.compile(r"^\s*code for (sm_\w+)")
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")

@@ -8,7 +8,7 @@ A scaled number keeps the digits that were printed: 1,024 bytes printed as `1.02
 import math
 import re
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 
 _TIMES_NS = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1e9),

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from warplog.measured import measured
-from warplog.step_sentences import number as rounded
-from warplog.step_sentences import share_text
-from warplog.tabular import Table
+from warplog.core.numbers import short_number as rounded
+from warplog.core.numbers import with_unit
+from warplog.core.text import Table
+from warplog.worklog.sentences import share_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
         (
             f"{text(row['id'])}: {text(row['claim'])}",
             _verdict(row),
-            measured(number(row["measured"]), text(row["unit"])),
+            with_unit(number(row["measured"]), text(row["unit"])),
             *(text(row[name]) for name in ("published", "source")),
         )
         for row in claims

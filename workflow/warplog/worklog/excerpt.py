@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
 
 _BEGIN, _END = "// [excerpt]", "// [/excerpt]"
 _MOST_BYTES = 1 << 20

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog import published
-from warplog.catalog import Family, Variant
-from warplog.figure_data import FigureTables
-from warplog.step_tables import FACTOR_NOTES, STATE_NOTES
-from warplog.tabular import Table
+from warplog.catalog.family import Family, Variant
+from warplog.core.text import Table
+from warplog.tables import published
+from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
+from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 
 _ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
 # Opens the page; told in tables, claim by claim.

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warplog.errors import WarplogError
+from warplog.core.errors import WarplogError
+from warplog.core.text import one_line
 from warplog.metrics import STALL_REASONS
-from warplog.tabular import one_line
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.page import Page, Picture
 

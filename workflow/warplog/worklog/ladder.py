@@ -7,26 +7,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from warplog import explain, published, remarks
-from warplog.bound_sentences import (
+from warplog.catalog.contract import Published
+from warplog.catalog.family import Family, Variant
+from warplog.core import text
+from warplog.core.numbers import rate_unit
+from warplog.core.text import Table
+from warplog.tables import published
+from warplog.tables.view import FigureTables
+from warplog.worklog import explain
+from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
+from warplog.worklog.bounds import Bound
+from warplog.worklog.decomposition import Step
+from warplog.worklog.excerpt import excerpt
+from warplog.worklog.page import Rung
+from warplog.worklog.sentences import (
     LAUNCH,
     TRAFFIC,
     bound_sentences,
     occupancy_sentences,
+    sentences,
     traffic_sentences,
 )
-from warplog.bounds import Bound
-from warplog.catalog import Family, Variant
-from warplog.contract import Published
-from warplog.decomposition import Step
-from warplog.figure_data import FigureTables
-from warplog.rates import told_in
-from warplog.step_sentences import sentences
-from warplog.step_tables import factor_table, state_table
-from warplog.tabular import Table
-from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
-from warplog.worklog.excerpt import excerpt
-from warplog.worklog.page import Rung
+from warplog.worklog.step_tables import factor_table, state_table
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Ladder:
         """The column of `measurements` that speed is told in, its unit, and the factor from the one to the other."""
         quantity = self.tables.quantity()
         rates = (number(row[quantity.column]) for row in records(self.tables.measurements))
-        unit, factor = told_in(quantity.unit, rates)
+        unit, factor = rate_unit(quantity.unit, rates)
         return quantity.column, unit, factor
 
     def speed(self, row: Row) -> str:
@@ -224,7 +226,7 @@ def _noise(row: Row) -> str:
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    told = remarks.split(row["reason"])
+    told = text.split_notes(row["reason"])
     if (agreement := str(row.get("agreement") or "ok")) != "ok":
         told.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
     if row.get("throttle_reasons"):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from warplog.tabular import Table, one_line
+from warplog.core.text import Table, one_line
 from warplog.worklog.page import Page, Rung
 
 _SPECIAL = {

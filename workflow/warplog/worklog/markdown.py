@@ -4,59 +4,69 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from warplog import tabular
-from warplog.tabular import Table, plain
+from warplog.core import text as tabular
+from warplog.core.text import Table, escape_markdown
 from warplog.worklog.page import Page, Picture, Rung
 
 
 def markdown(page: Page, folder: Path) -> str:
     """The page as a file in `folder`; links to figures are relative to it."""
-    lines = [f"# {plain(page.title)}", "", plain(page.summary), ""]
-    lines += [plain(" ".join(page.lead)), ""]
-    lines += [*tabular.markdown(Table(("", ""), page.facts)), "", plain(" ".join(page.method)), ""]
+    lines = [f"# {escape_markdown(page.title)}", "", escape_markdown(page.summary), ""]
+    lines += [escape_markdown(" ".join(page.lead)), ""]
+    lines += [
+        *tabular.markdown_table(Table(("", ""), page.facts)),
+        "",
+        escape_markdown(" ".join(page.method)),
+        "",
+    ]
     if page.ladder:
         lines += [*_picture(page.ladder, folder), ""]
     for place, rung in enumerate(page.rungs, 1):
         lines += [*_rung(place, rung), ""]
     if page.notes:
-        lines += ["## How to read the tables", "", *(f"- {plain(note)}" for note in page.notes), ""]
+        lines += ["## How to read the tables", "", *(f"- {escape_markdown(note)}" for note in page.notes), ""]
     if page.waiting:
-        lines += ["## Not measured yet", "", *tabular.markdown(page.waiting), ""]
+        lines += ["## Not measured yet", "", *tabular.markdown_table(page.waiting), ""]
     for summary in page.summaries:
-        lines += [f"## {plain(summary.heading)}", "", *tabular.markdown(summary.table), ""]
-        lines += [plain(note) for note in summary.table.notes] + [""] * bool(summary.table.notes)
+        lines += [f"## {escape_markdown(summary.heading)}", "", *tabular.markdown_table(summary.table), ""]
+        lines += [escape_markdown(note) for note in summary.table.notes] + [""] * bool(summary.table.notes)
     for picture in page.pictures:
-        lines += [f"## {plain(picture.title)}", "", *_picture(picture, folder), ""]
+        lines += [f"## {escape_markdown(picture.title)}", "", *_picture(picture, folder), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _rung(place: int, rung: Rung) -> Iterator[str]:
-    yield f"## {place}. {plain(rung.name)}{f' ({plain(rung.badge)})' if rung.badge else ''}"
-    yield from ("", f"*{plain(rung.idea)}*")
+    yield f"## {place}. {escape_markdown(rung.name)}{f' ({escape_markdown(rung.badge)})' if rung.badge else ''}"
+    yield from ("", f"*{escape_markdown(rung.idea)}*")
     if rung.origins:
-        yield from ("", plain("; ".join(rung.origins)))
+        yield from ("", escape_markdown("; ".join(rung.origins)))
     if rung.gap:
-        yield from ("", f"**{plain(rung.gap)}**")
+        yield from ("", f"**{escape_markdown(rung.gap)}**")
     if rung.figures:
-        yield from ("", ", ".join(f"**{plain(value)}** {plain(what)}" for value, what in rung.figures))
+        yield from (
+            "",
+            ", ".join(
+                f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures
+            ),
+        )
     for text in (rung.noise, *(f"Note: {remark}." for remark in rung.remarks)):
         if text:
-            yield from ("", plain(text))
+            yield from ("", escape_markdown(text))
     if rung.excerpt:
         fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
         yield from ("", f"{fence}cuda", rung.excerpt.code, fence)
-        yield f"{plain(rung.excerpt.file)}, from line {rung.excerpt.first}"
+        yield f"{escape_markdown(rung.excerpt.file)}, from line {rung.excerpt.first}"
     for texts in (rung.story, rung.limits):
         if texts:
-            yield from ("", plain(" ".join(texts)))
+            yield from ("", escape_markdown(" ".join(texts)))
     for table in (rung.factors, rung.states, rung.lines, rung.printed, rung.claims):
         if table:
-            yield from ("", *tabular.markdown(table))
+            yield from ("", *tabular.markdown_table(table))
 
 
 def _picture(picture: Picture, folder: Path) -> list[str]:
     where = Path(os.path.relpath(picture.path, folder)).as_posix()
-    return [f"![{plain(picture.title)}](<{where}>)", "", plain(picture.caption)]
+    return [f"![{escape_markdown(picture.title)}](<{where}>)", "", escape_markdown(picture.caption)]
 
 
 def _longest_run(text: str) -> int:

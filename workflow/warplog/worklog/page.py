@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplog.tabular import Table
+from warplog.core.text import Table
 from warplog.worklog.excerpt import Excerpt
 
 

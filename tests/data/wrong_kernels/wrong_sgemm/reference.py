@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from warplog.catalog import load_family
+from warplog.catalog.family import load_family
 
 _SGEMM = load_family(Path(__file__).parents[4] / "kernels" / "sgemm" / "family.yaml").reference()
 make_inputs = _SGEMM.make_inputs

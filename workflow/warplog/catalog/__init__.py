@@ -1,0 +1,1 @@
+"""Families of kernels: contract, variants, claims, search spaces."""

@@ -1,0 +1,259 @@
+"""Published claims: what an article asserts of a kernel, and the formula over a campaign's numbers that decides it."""
+
+import ast
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from warplog.catalog.contract import Case
+from warplog.core.columns import GPUS, MEASUREMENTS
+from warplog.core.errors import WarplogError
+from warplog.core.schema import suggest
+from warplog.metrics import METRICS
+
+CONFIRMED, REFUTED, NOT_MEASURABLE = VERDICTS = ("confirmed", "refuted", "not_measurable")
+SASS = "sass"
+TOTAL = "total_"
+GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
+_COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
+_FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "abs": 1}  # and their least number of arguments
+_PARTS = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
+)
+_LONGEST = 500
+
+
+@dataclass(frozen=True)
+class Term:
+    """One number in a formula: `quantity` of a variant at a case.
+
+    Of the quantity `sass`, `case` is the opcode: with its forms, `LDG` counts LDG.E.128, not LDGSTS.
+    """
+
+    quantity: str
+    family: str
+    variant: str
+    case: str
+
+
+@dataclass(frozen=True)
+class Formula:
+    """`text` as warplog.formula evaluates it: each term is a name, beside `names` of case and GPU."""
+
+    text: str
+    terms: Mapping[str, Term]
+    names: tuple[str, ...]
+
+
+def parse_formula(text: str, family: str, case: str, where: str) -> Formula:
+    """The formula in `text`.
+
+    A term is `quantity(variant)`, `quantity(variant, "case")`, or `quantity(family.variant, "case")`; without
+    a case, that of the claim is meant. A quantity is a number of the table `measurements`, a metric of the
+    registry, `total_<metric>` (summed over the launch's kernels), or `sass(variant, "LDG.E.128")`, the
+    instructions of the machine code that are this opcode or a form of it. Other names are parameters of the
+    claim's case and numbers of the table `gpus`; the arithmetic is that of warplog.formula.
+
+    Args:
+        family: the one whose claim it is.
+        case: the claim's case.
+        where: file and key, for the error.
+
+    Raises:
+        WarplogError: it is no such formula, or longer than 500 characters.
+    """
+    if len(text) > _LONGEST:
+        raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
+    reader = _Reader(family, case, f"{where}: {text!r}")
+    try:
+        tree = reader.visit(ast.parse(text.strip(), mode="eval"))
+        plain = ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise WarplogError(f"{where}: {text!r} is no formula ({error})") from None
+    return Formula(plain, reader.terms, tuple(dict.fromkeys(reader.names)))
+
+
+def check_formula(
+    formula: Formula, family: str, variants: Collection[str], cases: Collection[str], where: str
+) -> None:
+    """Raises WarplogError where a term names a variant or a timed case that `family` has not.
+
+    Terms of other families are left alone.
+    """
+    for term in formula.terms.values():
+        if term.family != family:
+            continue
+        if term.variant not in variants:
+            raise WarplogError(f"{where}: no variant {term.variant!r}; {suggest(term.variant, variants)}")
+        if term.quantity != SASS and term.case not in cases:
+            raise WarplogError(f"{where}: no timed case {term.case!r}; {suggest(term.case, cases)}")
+
+
+class _Reader(ast.NodeTransformer):
+    """Replaces each term by a name and refuses what is no arithmetic."""
+
+    def __init__(self, family: str, case: str, where: str) -> None:
+        self.terms: dict[str, Term] = {}
+        self.names: list[str] = []
+        self._family, self._case, self._where = family, case, where
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise self._refused("a term is quantity(variant) or quantity(variant, 'case')")
+        if node.func.id in _FUNCTIONS:
+            if len(node.args) < _FUNCTIONS[node.func.id]:
+                raise self._refused(f"{node.func.id} needs {_FUNCTIONS[node.func.id]} arguments")
+            node.args = [self.visit(argument) for argument in node.args]
+            return node
+        term = self._term(node.func.id, node.args)
+        name = next((n for n, known in self.terms.items() if known == term), f"_{len(self.terms)}")
+        self.terms[name] = term
+        return ast.Name(name, ast.Load())
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        self.names.append(node.id)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, bool) or not isinstance(node.value, int | float):
+            raise self._refused(f"{node.value!r} is no number")
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, _PARTS):
+            raise self._refused("only terms, numbers, + - * / // % **, min, max, ceil and abs are allowed")
+        return super().generic_visit(node)
+
+    def _term(self, quantity: str, arguments: list[ast.expr]) -> Term:
+        metric = quantity.removeprefix(TOTAL)
+        if quantity != SASS and quantity not in _COLUMNS and metric not in METRICS:
+            raise self._refused(
+                f"unknown quantity {quantity!r}; {suggest(quantity, [*_COLUMNS, *METRICS, SASS])}"
+            )
+        match arguments:
+            case [ast.Name(id=variant)] if quantity != SASS:
+                return Term(quantity, self._family, variant, self._case)
+            case [ast.Name(id=variant), ast.Constant(value=str(case))]:
+                return Term(quantity, self._family, variant, case)
+            case [ast.Attribute(value=ast.Name(id=family), attr=variant), ast.Constant(value=str(case))]:
+                return Term(quantity, family, variant, case)
+            case _:
+                raise self._refused(
+                    f"write {quantity}(variant), or {quantity}(variant, 'case') or (family.variant, 'case')"
+                )
+
+    def _refused(self, why: str) -> WarplogError:
+        return WarplogError(f"{self._where}: {why}")
+
+
+_NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
+_AGAINST = re.compile(rf"\s*(>=|<=|==|>|<)\s*({_NUMBER})\s*")
+_WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
+_GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An assertion and how a campaign judges it.
+
+    `formula` gives the measured number (None where there is none to be had), `confirmed_if` is the condition
+    on it. `not_judged` says why no condition is set: then the number, if any, is only shown.
+    """
+
+    id: str
+    claim: str
+    source: str
+    published: str
+    measure: str
+    formula: Formula | None
+    unit: str
+    case: str
+    confirmed_if: str
+    not_judged: str
+
+    def holds(self, measured: float) -> bool:
+        """Whether the condition holds for a measured number."""
+        return condition_holds(self.confirmed_if, measured)
+
+
+def condition_holds(condition: str, value: float) -> bool:
+    """Whether `value` fulfils '>= 5', '> 5', '<= 5', '< 5', '== 5' (to nine digits) or '4 .. 6' (both included).
+
+    Raises:
+        WarplogError: the condition is none of these.
+    """
+    within = _WITHIN.fullmatch(condition)
+    if within:
+        low, high = map(float, within.groups())
+        return low <= value <= high
+    against = _AGAINST.fullmatch(condition)
+    if not against:
+        raise WarplogError(f"{condition!r}: {_GRAMMAR}")
+    limit = float(against[2])
+    return {
+        ">=": value >= limit,
+        ">": value > limit,
+        "<=": value <= limit,
+        "<": value < limit,
+        "==": math.isclose(value, limit, rel_tol=1e-9),
+    }[against[1]]
+
+
+def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: str) -> Claim:
+    """The claim of one entry of family.yaml; its case is the headline case unless it names one.
+
+    Raises:
+        WarplogError: formula or condition are not right, or are missing without a reason.
+    """
+    where = f"{where}: claims: {data['id']}"
+    case, measure = data.get("case", headline_case), data.get("measure", "")
+    condition, not_judged = data.get("confirmed_if", ""), data.get("not_judged", "")
+    if bool(condition) == bool(not_judged) or (condition and not measure):
+        raise WarplogError(f"{where}: needs measure and confirmed_if, or not_judged with the reason")
+    if condition:
+        try:
+            condition_holds(condition, 0.0)
+        except WarplogError as error:
+            raise WarplogError(f"{where}: confirmed_if: {error}") from None
+    return Claim(
+        id=data["id"],
+        claim=data["claim"],
+        source=data["source"],
+        published=data.get("published", ""),
+        measure=measure,
+        formula=parse_formula(measure, family, case, f"{where}: measure") if measure else None,
+        unit=data.get("unit", ""),
+        case=case,
+        confirmed_if=condition,
+        not_judged=not_judged,
+    )
+
+
+def check_claims(
+    claims: Collection[Claim], family: str, variants: Collection[str], cases: Mapping[str, Case], where: str
+) -> None:
+    """Raises WarplogError where claims share an id, or name a variant, case or number that is not there."""
+    ids = [claim.id for claim in claims]
+    twice = {i for i in ids if ids.count(i) > 1}
+    if twice:
+        raise WarplogError(f"{where}: claims: {min(twice)!r} is there twice")
+    for claim in claims:
+        here = f"{where}: claims: {claim.id}"
+        if claim.case not in cases:
+            raise WarplogError(f"{here}: case: no timed case {claim.case!r}; {suggest(claim.case, cases)}")
+        if claim.formula is None:
+            continue
+        check_formula(claim.formula, family, variants, cases, f"{here}: measure")
+        known = {*GPU_NAMES, *cases[claim.case].values}
+        for name in claim.formula.names:
+            if name not in known:
+                raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, known)}")
+
+
+def counts(verdicts: Iterable[str]) -> dict[str, int]:
+    """How many claims have which verdict; every verdict is there."""
+    given = list(verdicts)
+    return {verdict: given.count(verdict) for verdict in VERDICTS}

@@ -1,0 +1,294 @@
+"""The catalogue: families and variants, read from folders that hold a family.yaml."""
+
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from warplog.catalog.claims import Claim, check_claims, make_claim
+from warplog.catalog.contract import (
+    Argument,
+    Case,
+    Measuring,
+    Probe,
+    Published,
+    Requires,
+    make_probes,
+    matching,
+    probed,
+)
+from warplog.catalog.space import Space, space_of
+from warplog.core import formula
+from warplog.core.errors import WarplogError
+from warplog.core.records import sha256_file, sha256_of
+from warplog.core.schema import read_yaml, suggest
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung of the ladder: one source file with its parameters (given to nvcc as -D).
+
+    A draft is left out of campaigns unless it is named. `library` says that it calls one, `tune` what is
+    searched for each GPU, `remark` what is to be said of the parameters then (see warplog.tuned).
+    `memory` tells which arrays live in host memory, pinned (and mapped for kernels) or pageable.
+    """
+
+    name: str
+    family: str
+    file: Path
+    parent: str | None
+    idea: str
+    credit: str
+    parameters: Mapping[str, int]
+    requires: Requires
+    expects: Mapping[str, Any]
+    draft: bool
+    library: bool = False
+    tune: Space | None = None
+    remark: str = ""
+    published: tuple[Published, ...] = ()
+    memory: Mapping[str, str] = field(default_factory=dict)
+
+    def headers(self) -> list[Path]:
+        """What the source includes from its folder and from include/ beside the family, directly or not."""
+        folders = (self.file.parent, self.file.parent.parent / "include")
+        found: dict[Path, None] = {}
+        unread = [self.file]
+        while unread:
+            text = unread.pop().read_text(encoding="utf-8", errors="replace")
+            for name in _INCLUDE.findall(text):
+                for header in (folder / name for folder in folders):
+                    if header.is_file() and header not in found:
+                        found[header] = None
+                        unread.append(header)
+        return sorted(found)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the source, its headers and its parameters: what a build and a measurement belong to."""
+        headers = [sha256_file(path) for path in self.headers()]
+        return sha256_of(sha256_file(self.file), headers, dict(self.parameters))
+
+
+@dataclass(frozen=True)
+class Family:
+    """The contract that all variants of a family keep, and the problems they are given."""
+
+    name: str
+    title: str
+    summary: str
+    folder: Path
+    arguments: tuple[Argument, ...]
+    tolerance: Mapping[str, Any]
+    flops: str
+    bytes_moved: str
+    size: str
+    size_label: str
+    limit: str
+    cases: Mapping[str, Case]
+    check_cases: Mapping[str, Case]
+    profile_cases: tuple[str, ...]
+    headline_case: str
+    baseline: str
+    draft: bool
+    variants: tuple[Variant, ...]
+    claims: tuple[Claim, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    measuring: Measuring = field(default_factory=Measuring)
+    figures: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The family.yaml that this family was read from."""
+        return self.folder / "family.yaml"
+
+    def variant(self, name: str) -> Variant:
+        """The variant of that name.
+
+        Raises:
+            WarplogError: there is none; the text suggests the nearest.
+        """
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        known = [v.name for v in self.variants]
+        raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
+
+    def case(self, name: str) -> Case:
+        """The timed or check case of that name."""
+        return self.cases.get(name) or self.check_cases[name]
+
+    def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
+        """The family's variants in order; its drafts are rungs only where one of them is chosen."""
+        with_drafts = any(v.draft for v in chosen)
+        return tuple(v for v in self.variants if with_drafts or not v.draft)
+
+    def value(self, text: str | float, case: Case) -> float:
+        """A formula of this family (flops, bytes, size, a dimension) for one case."""
+        return formula.evaluate(text, case.values, f"{self.file} ({case.name})")
+
+    def shape(self, argument: Argument, case: Case) -> tuple[int, ...]:
+        """The array's shape in elements for one case."""
+        return tuple(int(self.value(d, case)) for d in argument.shape)
+
+    def shapes(self, case: Case) -> list[tuple[int, ...]]:
+        """Of all arrays, in the order of the arguments."""
+        return [self.shape(a, case) for a in self.arguments if a.kind != "scalar"]
+
+    def reference(self) -> ModuleType:
+        """The family's reference.py, imported: make_inputs(xp, rng, case) and reference(xp, inputs, case).
+
+        Raises:
+            WarplogError: the file is missing or lacks one of the two functions.
+        """
+        path = self.folder / "reference.py"
+        spec = importlib.util.spec_from_file_location(f"warplog_reference_{self.name}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise WarplogError(f"{path}: is missing; it must define make_inputs and reference")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name in ("make_inputs", "reference"):
+            if not callable(getattr(module, name, None)):
+                raise WarplogError(f"{path}: defines no function {name}")
+        return module
+
+
+def load(folders: Sequence[Path]) -> dict[str, Family]:
+    """All families below `folders` (each `<folder>/<family>/family.yaml`), by name.
+
+    Raises:
+        WarplogError: a folder is missing, two families share a name, or a family.yaml is not right.
+    """
+    families: dict[str, Family] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise WarplogError(
+                f"{folder}: no such folder of kernels; go to the project's folder, or correct kernel_folders"
+            )
+        for path in sorted(folder.glob("*/family.yaml")):
+            family = load_family(path)
+            if family.name in families:
+                raise WarplogError(
+                    f"{path}: family {family.name!r} is also in {families[family.name].folder}"
+                )
+            families[family.name] = family
+    return families
+
+
+def load_family(path: Path) -> Family:
+    """One family.yaml.
+
+    Raises:
+        WarplogError: the file does not fit the schema, or names a file, case or variant that is not there.
+    """
+    data = read_yaml(path, "family")
+    defaults = data.get("defaults", {})
+    work = data["work"]
+    names = (*data["cases"], *data["check_cases"])
+    family = Family(
+        name=data["family"],
+        title=data["title"],
+        summary=data["summary"],
+        folder=path.parent,
+        arguments=tuple(Argument(**{**a, "shape": tuple(a.get("shape", ()))}) for a in data["arguments"]),
+        tolerance=data["tolerance"],
+        flops=str(work["flops"]),
+        bytes_moved=str(work["bytes"]),
+        size=str(work["size"]),
+        size_label=work["size_label"],
+        limit=work.get("limit", "dram"),
+        cases=_cases(data["cases"], defaults),
+        check_cases=_cases(data["check_cases"], defaults),
+        profile_cases=matching(data["profile_cases"], names),
+        headline_case=data["headline_case"],
+        baseline=data.get("baseline", ""),
+        draft=data.get("draft", False),
+        variants=tuple(_variant(v, data["family"], path.parent) for v in data["variants"]),
+        claims=tuple(
+            make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
+        ),
+        probes=make_probes(data.get("probes", ()), names),
+        measuring=Measuring(**data.get("measuring", {})),
+        figures=tuple(data.get("figures", ())),
+    )
+    check_family(family)
+    return family
+
+
+def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
+    return {name: Case(name, {**defaults, **values}) for name, values in data.items()}
+
+
+def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
+    requires = data.get("requires", {})
+    return Variant(
+        name=data["name"],
+        family=family,
+        file=folder / data.get("file", f"{data['name']}.cu"),
+        parent=data.get("parent"),
+        idea=data["idea"],
+        credit=data.get("credit", ""),
+        parameters=data.get("parameters", {}),
+        requires=Requires(**requires),
+        expects=data.get("expects", {}),
+        draft=data.get("draft", False),
+        library=data.get("library", False),
+        tune=space_of(data, str(folder / "family.yaml")),
+        published=tuple(Published(**figure) for figure in data.get("published", ())),
+        memory=data.get("memory", {}),
+    )
+
+
+def check_family(family: Family) -> None:
+    """Raises WarplogError where a name is not there, a formula does not evaluate, a file lies elsewhere."""
+    if family.folder.name != family.name:
+        raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
+    _check_names(family)
+    for variant in family.variants:
+        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
+            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
+        if not variant.file.is_file():
+            raise WarplogError(
+                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
+            )
+    names = [v.name for v in family.variants]
+    check_claims(family.claims, family.name, names, family.cases, str(family.file))
+    for case in (*family.cases.values(), *family.check_cases.values()):
+        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
+            family.value(text, case)
+        for argument in family.arguments:
+            family.shape(argument, case)
+            if argument.kind == "scalar" and argument.name not in case.values:
+                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")
+
+
+def _check_names(family: Family) -> None:
+    """Every name that is used must be there."""
+    names = [v.name for v in family.variants]
+    printed = [figure.case for v in family.variants for figure in v.published if figure.case]
+    arrays = [a.name for a in family.arguments if a.kind != "scalar"]
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
+    for key, wanted, known in (
+        ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
+        ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
+        ("measuring.hot_cases", family.measuring.hot_cases, list(family.cases)),
+        ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
+        ("baseline", (family.baseline,) if family.baseline else (), names),
+        ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
+        (
+            "variants.tune.cases",
+            [c for v in family.variants if v.tune for c in v.tune.cases],
+            list(family.cases),
+        ),
+        ("variants.published.case", printed, list(family.cases)),
+        ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")

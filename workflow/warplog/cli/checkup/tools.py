@@ -1,0 +1,138 @@
+"""The programs and libraries: compilers, disassemblers, CuPy, cuBLAS, profilers. Each is really tried."""
+
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from warplog.cli.checkup.finding import Finding
+from warplog.core import process
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain, wheels
+from warplog.machine.toolchain import Tool
+
+_DEFAULT_ARCH = "sm_90"
+_TRY_S = 120.0
+_KERNEL = """
+__global__ void nothing() {}
+extern "C" int launch(cudaStream_t stream) {
+    nothing<<<1, 1, 0, stream>>>();
+    return cudaGetLastError();
+}
+"""
+
+
+def compilers(arch: str | None, project: Path) -> list[Finding]:
+    """nvcc (by compiling a kernel for `arch`) and its host compiler. `arch` is None where there is no GPU."""
+    host = toolchain.host_compiler()
+    return [_nvcc(toolchain.find("nvcc"), arch, project), _tool(host, needed=arch is not None)]
+
+
+def _nvcc(tool: Tool, arch: str | None, project: Path) -> Finding:
+    if not tool.ok:
+        why = f"{tool.path} is no use" if tool.path else "not here yet"
+        return _fetched_when_needed("nvcc", "cuda", why, arch is not None, project)
+    trouble = try_nvcc(tool, arch or _DEFAULT_ARCH)
+    text = f"{tool.version}, {tool.path}"
+    if trouble:
+        remedy = "install CUDA 12.8 or newer, and a host compiler that it supports"
+        return Finding("nvcc", _missing(arch is not None), f"{text}: {trouble}", remedy)
+    return Finding("nvcc", "ok", f"{text}; compiles for {arch or _DEFAULT_ARCH}")
+
+
+def try_nvcc(tool: Tool, arch: str) -> str:
+    """Compiles and links an empty kernel; "" where that works, else the first error in one line."""
+    with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
+        source = Path(folder) / "nothing.cu"
+        source.write_text(_KERNEL)
+        target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
+        command = [*toolchain.nvcc_command(tool), "-shared", "-Xcompiler", "-fPIC", "-gencode", target]
+        command += [str(source), "-o", str(source.with_suffix(".so"))]
+        done = process.run(command, timeout_s=_TRY_S, env=process.minimal_env())
+    if done.ok:
+        return ""
+    lines = [line for line in done.output_tail.splitlines() if line.strip()]
+    told = next((line for line in lines if "error" in line.lower() or "fatal" in line.lower()), "")
+    return f"{process.explain_exit(done)}: {told or ' '.join(lines[-1:])}"
+
+
+def disassemblers(gpu_present: bool) -> list[Finding]:
+    """cuobjdump and nvdisasm, which read the machine code."""
+    return [_tool(toolchain.find(name), needed=gpu_present) for name in ("cuobjdump", "nvdisasm")]
+
+
+def profilers(gpu_present: bool) -> list[Finding]:
+    """ncu, nsys and compute-sanitizer; a campaign runs without them, with less to say."""
+    findings = []
+    for name in ("ncu", "nsys", "compute-sanitizer"):
+        tool = toolchain.find(name)
+        if not tool.ok and not gpu_present:
+            findings.append(Finding(name, "info", "not needed here: there is no GPU"))
+        elif name == "nsys" and tool.path and not importer(tool.path):
+            remedy = "install Nsight Systems as a whole; the copy inside Nsight Compute lacks host-linux-x64"
+            text = f"{tool.version}, {tool.path}: its importer is missing, so it cannot make a report"
+            findings.append(Finding(name, "warn", text, remedy))
+        else:
+            findings.append(_tool(tool, needed=False))
+    return findings
+
+
+def importer(nsys: Path) -> bool:
+    """False where nsys lies in an installation without the program that turns its recordings into reports."""
+    home = nsys.resolve().parent
+    if not home.name.startswith("target-linux"):
+        return True  # a start script, or a layout that is not known: it is believed
+    hosts = home.parent.glob("host-linux*/QdstrmImporter")
+    return any(hosts) or (home / "QdstrmImporter").exists()
+
+
+def libraries(gpu_present: bool, project: Path) -> list[Finding]:
+    """CuPy and cuBLAS, by loading them; neither needs to be there without a GPU."""
+    if not gpu_present:
+        return [Finding("CuPy, cuBLAS", "info", "not needed here: there is no GPU")]
+    return [_cupy(project), _cublas(project)]
+
+
+def _cupy(project: Path) -> Finding:
+    if importlib.util.find_spec("cupy") is None:
+        return _fetched_when_needed("CuPy", "gpu", "not here yet", True, project)
+    trouble = _try_python("import cupy")
+    if trouble:
+        return Finding("CuPy", "fail", f"cannot be imported: {trouble}", wheels.OTHERWISE["gpu"])
+    return Finding("CuPy", "ok", toolchain.cupy_version() or "found")
+
+
+def _cublas(project: Path) -> Finding:
+    path = toolchain.library("cublas")
+    if path is None:
+        return _fetched_when_needed("cuBLAS", "gpu", "not here yet", True, project)
+    trouble = _try_python("import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path))
+    if trouble:
+        return Finding("cuBLAS", "fail", f"{path} cannot be loaded: {trouble}", wheels.OTHERWISE["gpu"])
+    return Finding("cuBLAS", "ok", str(path))
+
+
+def _try_python(code: str, *arguments: str) -> str:
+    done = process.run([sys.executable, "-c", code, *arguments], timeout_s=_TRY_S, env=process.minimal_env())
+    return "" if done.ok else (done.output_tail.strip().splitlines() or [process.explain_exit(done)])[-1]
+
+
+def _tool(tool: Tool, *, needed: bool) -> Finding:
+    if tool.ok:
+        return Finding(tool.name, "ok", f"{tool.version}, {tool.path}")
+    text = f"{tool.path} does not answer" if tool.path and not tool.version else "not found"
+    return Finding(tool.name, _missing(needed), text, tool.remedy)
+
+
+def _missing(needed: bool) -> Literal["fail", "warn"]:
+    return "fail" if needed else "warn"
+
+
+def _fetched_when_needed(topic: str, extra: wheels.Extra, why: str, needed: bool, project: Path) -> Finding:
+    try:
+        wheels.fetch_command(extra, project)
+    except WarplogError as error:
+        text, _, remedy = str(error).partition("; with ")
+        return Finding(topic, _missing(needed), f"{why}; {text}", f"with {remedy}")
+    return Finding(topic, "info", f"{why}; fetched when a campaign needs it")

@@ -1,0 +1,95 @@
+"""What this machine can do for a campaign, what it lacks, and the remedy for each lack."""
+
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+from warplog.cli.checkup import gpu as gpu_checkup
+from warplog.cli.checkup import host, tools
+from warplog.cli.checkup.finding import Finding
+from warplog.core.text import printable
+from warplog.machine import device, toolchain
+
+_COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "bold red"}
+
+
+def examine(project: Path) -> list[Finding]:
+    """Looks at everything that a campaign in `project` uses; takes some seconds, changes nothing."""
+    gpu = device.detect()
+    present = gpu is not None
+    return [
+        *gpu_checkup.examine(gpu, toolchain.find("nvcc").version),
+        host.recordings(project, present),
+        host.python(),
+        host.packages(),
+        host.uv(),
+        *tools.compilers(gpu.arch if gpu else None, project),
+        *tools.disassemblers(present),
+        *tools.libraries(present, project),
+        *tools.profilers(present),
+        host.configuration(project),
+        host.mlflow(project),
+        host.disk(project),
+    ]
+
+
+def exit_status(findings: Sequence[Finding]) -> int:
+    """1 where something is broken that a campaign needs on this machine, else 0."""
+    return 1 if any(finding.status == "fail" for finding in findings) else 0
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """The last line: what it amounts to."""
+    counts = {status: sum(f.status == status for f in findings) for status in ("fail", "warn")}
+    live = any(f.topic == "GPU" and f.status == "ok" for f in findings)
+    if counts["fail"]:
+        return f"{_things(counts['fail'])} must be put right before a campaign can run here"
+    ready = "ready to measure" if live else "ready to show the recorded campaign; measuring needs a GPU"
+    return f"{ready}; {_things(counts['warn'])} could be better" if counts["warn"] else ready
+
+
+def show_json(findings: Sequence[Finding], out: TextIO) -> None:
+    """The findings for programs: {"status": 0 | 1, "findings": [{topic, status, text, remedy}]}."""
+    data = {"status": exit_status(findings), "findings": [asdict(finding) for finding in findings]}
+    print(json.dumps(data, indent=1, ensure_ascii=False), file=out)
+
+
+def show(findings: Sequence[Finding], out: TextIO | None = None) -> None:
+    """The findings for people: an aligned table on a terminal, plain lines elsewhere."""
+    stream = out or sys.stdout
+    if stream.isatty() and importlib.util.find_spec("rich"):
+        _show_table(findings, stream)
+        return
+    width = max(len(finding.topic) for finding in findings)
+    for finding in findings:
+        print(f"{finding.status:4}  {finding.topic:{width}}  {printable(finding.text)}", file=stream)
+        if finding.remedy:
+            print(f"{'':4}  {'':{width}}  -> {printable(finding.remedy)}", file=stream)
+    print(summary(findings), file=stream)
+
+
+def _show_table(findings: Sequence[Finding], stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        text = Text(printable(finding.text))
+        if finding.remedy:
+            text.append(f"\n-> {printable(finding.remedy)}", style="dim")
+        table.add_row(Text(finding.status, style=_COLOURS[finding.status]), finding.topic, text)
+    console = Console(file=stream, highlight=False)
+    console.print(table)
+    console.print(Text(summary(findings), style="bold"))
+
+
+def _things(count: int) -> str:
+    return "one thing" if count == 1 else f"{count} things"

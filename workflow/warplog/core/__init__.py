@@ -1,0 +1,1 @@
+"""The ground floor: records, schemas, numbers, text, processes. Knows nothing of kernels."""

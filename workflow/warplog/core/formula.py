@@ -1,0 +1,67 @@
+"""Formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`), evaluated without Python's eval."""
+
+import ast
+from collections.abc import Mapping
+
+import simpleeval
+
+from warplog.core.errors import WarplogError
+
+_FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
+_LONGEST = 500
+_MOST_POWER = 64
+_REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # numbers have no use for them
+
+
+def evaluate(text: str | float, values: Mapping[str, float], where: str) -> float:
+    """The value of `text` with the names in `values`.
+
+    Args:
+        text: a number, or an expression of names, numbers, `+ - * / // % **` and min, max, ceil, abs.
+        values: the case's parameters by name.
+        where: file and key, for the error.
+
+    Raises:
+        WarplogError: an unknown name, a syntax error, or a result that is no number.
+    """
+    if isinstance(text, int | float):
+        return text
+    result = _compute(text, values, where)
+    if isinstance(result, bool) or not isinstance(result, int | float):
+        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not a number")
+    return result
+
+
+def holds(text: str, values: Mapping[str, float], where: str) -> bool:
+    """Whether a condition (`BM % TM == 0 and THREADS <= 1024`) is met; names and functions as in `evaluate`.
+
+    Raises:
+        WarplogError: as `evaluate`, or the formula is no comparison.
+    """
+    result = _compute(text, values, where)
+    if not isinstance(result, bool):
+        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not true or false; compare it")
+    return result
+
+
+def _compute(text: str, values: Mapping[str, float], where: str) -> object:
+    if len(text) > _LONGEST:
+        raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
+    try:
+        evaluator = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS)
+        evaluator.operators[ast.Pow] = _power
+        for kind in _REFUSED:
+            evaluator.nodes.pop(kind, None)
+        result: object = evaluator.eval(text)
+    except Exception as error:  # simpleeval raises many kinds, among them SyntaxError and ZeroDivisionError
+        raise WarplogError(
+            f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
+        ) from None
+    return result
+
+
+def _power(base: float, exponent: float) -> float:
+    if abs(exponent) > _MOST_POWER:
+        raise ValueError(f"an exponent is {_MOST_POWER} at most")
+    result: float = base**exponent
+    return result

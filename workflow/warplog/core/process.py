@@ -1,0 +1,337 @@
+"""Running other programs: bounded output, time limits, signals, and a minimal environment."""
+
+import ctypes
+import os
+import re
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, BinaryIO, NoReturn, Self
+
+LOG_BYTES = 64 << 20
+TAIL_BYTES = 64 << 10
+
+
+class Transcript:
+    """A context manager that takes in output in pieces; the log file is created with its folder."""
+
+    def __init__(self, log: Path | None = None) -> None:
+        """log: where the output goes as well.
+
+        Raises:
+            OSError: the log cannot be written.
+        """
+        self._log: BinaryIO | None = None
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            self._log = log.open("wb", buffering=0)
+        self._room = LOG_BYTES
+        self._kept = bytearray()
+
+    def __enter__(self) -> Self:
+        """Nothing is to be done."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the log."""
+        if self._log is not None:
+            self._log.close()
+
+    def write(self, data: bytes) -> None:
+        """Takes in a piece; past 64 MiB the log takes no more and says so."""
+        self._kept += data
+        if len(self._kept) > 4 * TAIL_BYTES:
+            del self._kept[:-TAIL_BYTES]
+        if self._log is None or self._room <= 0:
+            return
+        self._log.write(data[: self._room])
+        self._room -= len(data)
+        if self._room <= 0:
+            self._log.write(f"\n[the log ends here: {LOG_BYTES} bytes are enough]\n".encode())
+
+    def tail(self) -> str:
+        """The last 64 KiB; bytes that are no text are replaced."""
+        return self._kept[-TAIL_BYTES:].decode("utf-8", errors="replace")
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Deferred:
+    """A context in which signals wait until `release`, or its end: a program that is being started gets an owner."""
+
+    def __init__(self) -> None:
+        self._noted: list[int] = []
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Signals with a handler of Python's are noted from here on; only the main thread gets any."""
+        if threading.current_thread() is threading.main_thread():
+            held = {number: signal.getsignal(number) for number in _SIGNALS}
+            self._handlers = {n: h for n, h in held.items() if callable(h)}
+            for number in self._handlers:
+                signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Releases."""
+        self.release()
+
+    def release(self) -> None:
+        """Puts the handlers back and lets those that were noted happen."""
+        handlers, self._handlers = self._handlers, {}
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        noted, self._noted = self._noted, []
+        for number in noted:
+            os.kill(os.getpid(), number)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self._noted.append(number)
+
+
+@contextmanager
+def termination_raises() -> Iterator[None]:
+    """Lets SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, so that the program is not left running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    mine = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+_POLL_S = 0.05
+_QUIET_POLL_S = 0.005
+_ASK_S = 0.2
+_GRACE_S = 2.0
+_DRAIN_S = 1.0
+_REAP_S = 30.0
+_PR_SET_PDEATHSIG = 1
+_NOT_EXECUTABLE, _NOT_FOUND = 126, 127
+
+_PASSED = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "NVCC_CCBIN",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+)
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+_SECRET_VALUE = re.compile(r"://[^/\s]*@")
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a program ended.
+
+    returncode: as a shell gives it, or minus the signal's number; 127 where the program does not exist,
+    126 where it cannot be executed. signal_name: "SIGSEGV", or "". seconds: wall time.
+    output_tail: the last 64 KiB of stdout and stderr together, undecodable bytes replaced.
+    """
+
+    returncode: int
+    signal_name: str
+    timed_out: bool
+    seconds: float
+    output_tail: str
+
+    @property
+    def ok(self) -> bool:
+        """True where the program ended by itself with status 0."""
+        return self.returncode == 0 and not self.timed_out
+
+
+def explain_exit(completed: Completed) -> str:
+    """One phrase: 'exit status 3', 'killed by SIGSEGV', 'timed out after 30 s'."""
+    if completed.timed_out:
+        return f"timed out after {completed.seconds:.3g} s"
+    if completed.signal_name:
+        return f"killed by {completed.signal_name}"
+    code = completed.returncode
+    if code == _NOT_FOUND:
+        return f"exit status {code} (program not found)"
+    if code == _NOT_EXECUTABLE:
+        return f"exit status {code} (program cannot be executed)"
+    inner = _signal_name(code - 128)
+    return f"exit status {code} (as after {inner})" if inner else f"exit status {code}"
+
+
+def die_with_parent(number: signal.Signals) -> None:
+    """Asks the kernel to send this process a signal when its parent ends: nobody outlives a killed workflow."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+def end_process(pid: int | None, argument: str) -> None:
+    """Kills the process if it still runs with that argument: a profiler's target may have left our group."""
+    with suppress(OSError):
+        if pid and argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGKILL)
+
+
+def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for measured and profiled programs: what CUDA and Python need, and nothing else.
+
+    Nsight Systems writes every environment variable of the profiled process into its report, so tokens and
+    passwords must never get that far. Passed are PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
+    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, VIRTUAL_ENV and CUDA_*; of these none whose name smells of a
+    secret or whose value is an address with a password. `extra` is added as it is.
+    GPUs are numbered by PCI bus as nvidia-smi does, unless CUDA_DEVICE_ORDER is set.
+    """
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in _PASSED or name.startswith("CUDA_"))
+        and not _SECRET_NAME.search(name.removeprefix("CUDA_"))
+        and not _SECRET_VALUE.search(value)
+    }
+    env.setdefault("PATH", os.defpath)
+    env.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return env | dict(extra or {})
+
+
+def run(
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    log: Path | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Completed:
+    """Runs a program to its end, at most `timeout_s` seconds; it never raises because the program failed.
+
+    The program gets a process group of its own, no standard input, and `env` as its whole environment (None:
+    ours). The group is killed when the time is over, when it leaves children behind, and when we are
+    interrupted (Ctrl-C, SIGTERM, SIGHUP). `log` receives stdout and stderr, at most 64 MiB of them.
+    `stop` is asked several times a second; where it says True, the time is over.
+
+    Raises:
+        OSError: the log cannot be written.
+    """
+    start = time.monotonic()
+    with Transcript(log) as output, termination_raises(), Deferred() as deferred:
+        try:
+            child = _start(command, env, cwd)
+        except OSError as error:
+            output.write(f"{os.fspath(command[0])}: {error.strerror}\n".encode())
+            code = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
+            return Completed(code, "", False, time.monotonic() - start, output.tail())
+        timed_out = False
+        try:
+            deferred.release()
+            timed_out = not _follow(child, output, start + timeout_s, stop)
+        finally:
+            _end(child, output, gently=timed_out)
+        code = -signal.SIGKILL if child.returncode is None else child.returncode
+        return Completed(code, _signal_name(-code), timed_out, time.monotonic() - start, output.tail())
+
+
+def _start(
+    command: Sequence[str | os.PathLike[str]], env: Mapping[str, str] | None, cwd: Path | None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [os.fspath(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env=None if env is None else dict(env),
+        cwd=cwd,
+    )
+
+
+def _follow(
+    child: subprocess.Popen[bytes],
+    output: Transcript,
+    deadline: float,
+    stop: Callable[[], bool] | None = None,
+) -> bool:
+    """Reads until the program has ended (True) or the time is over (False)."""
+    asked = now = time.monotonic()
+    while now < deadline:
+        _read(child, output, _POLL_S)
+        if _has_ended(child):
+            return True
+        now = time.monotonic()
+        if stop and now - asked > _ASK_S:
+            if stop():
+                return False
+            asked = now
+    return False
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    # WNOWAIT leaves the process a zombie, so its group's number cannot pass to somebody else before the kill.
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _read(child: subprocess.Popen[bytes], output: Transcript, wait_s: float) -> bool:
+    """One chunk of output; False where none came within `wait_s`."""
+    pipe = child.stdout
+    if pipe is None or pipe.closed:
+        time.sleep(min(wait_s, _QUIET_POLL_S))
+        return False
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if not poll.poll(wait_s * 1000):
+        return False
+    data = os.read(pipe.fileno(), 1 << 16)
+    if not data:
+        pipe.close()
+        return False
+    output.write(data)
+    return True
+
+
+def _end(child: subprocess.Popen[bytes], output: Transcript, *, gently: bool) -> None:
+    if gently:
+        _signal_group(child.pid, signal.SIGTERM)
+        _follow(child, output, time.monotonic() + _GRACE_S)
+    _signal_group(child.pid, signal.SIGKILL)
+    deadline = time.monotonic() + _DRAIN_S
+    while time.monotonic() < deadline and _read(child, output, _POLL_S):
+        pass
+    if child.stdout is not None:
+        child.stdout.close()
+    with suppress(
+        subprocess.TimeoutExpired
+    ):  # a process may be stuck inside the driver, and cannot be killed
+        child.wait(_REAP_S)
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

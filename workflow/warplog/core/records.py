@@ -1,0 +1,190 @@
+"""Reading and writing the JSON records between the stages: atomic, bounded, checked against their schema."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from warplog.core import schema as schemas
+from warplog.core.errors import WarplogError
+
+Status = Literal[
+    "ok",
+    "compile_error",
+    "wrong",
+    "finding",
+    "crashed",
+    "timeout",
+    "out_of_memory",
+    "skipped",
+    "unsupported",
+    "denied",
+    "missing",
+    "error",
+]
+Record = dict[str, Any]
+SCHEMA_VERSION = 1
+_MOST_BYTES = 64 << 20
+
+
+def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:
+    """Writes `data` so that `path` holds the old content or the new one, never half of it.
+
+    Raises:
+        WarplogError: the data does not fit the schema, or the disk is full or not writable.
+    """
+    if schema is not None:
+        schemas.check(data, schema, str(path))
+    text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file as UTF-8, and raises, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Atomic write of a file; creates the folder.
+
+    Raises:
+        WarplogError: the disk is full or the folder is not writable.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise WarplogError(
+            f"{path}: cannot be written ({error.strerror or error}); free space or rights?"
+        ) from None
+
+
+def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTES) -> Any:
+    """The JSON content of `path`.
+
+    Raises:
+        WarplogError: missing, larger than `max_bytes`, not JSON, or not of the schema.
+    """
+    try:
+        data = json.loads(read_bytes(path, max_bytes, "is it a record?"))
+    except (ValueError, RecursionError) as error:
+        raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
+    if schema is not None:
+        schemas.check(data, schema, str(path))
+    return data
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex.
+
+    Raises:
+        WarplogError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def sha256_of(*parts: object) -> str:
+    """SHA-256 over a JSON rendering of values: a fingerprint of settings."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def worst(statuses: Iterable[str]) -> str:
+    """'ok' where all are; else the first other one that is not 'skipped', else 'skipped'."""
+    others = [s for s in statuses if s != "ok"]
+    return next((s for s in others if s != "skipped"), others[0] if others else "ok")
+
+
+def read_bytes(path: Path, most: int, remedy: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        WarplogError: it cannot be read, or has more than `most` bytes; `remedy` then says what to do.
+    """
+    try:
+        size = path.stat().st_size
+        if size > most:
+            raise WarplogError(f"{path}: {size} bytes, over the limit of {most}; {remedy}")
+        return path.read_bytes()
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+class FamilyRecord:
+    """The records of one stage for the variants of a family, in one file.
+
+    The file has one line per variant, so that a change of one variant is a change of one line.
+
+    Attributes:
+        path: results/<stage>/<gpu>/<family>.json.
+        variants: record by variant.
+    """
+
+    def __init__(self, path: Path, variants: Mapping[str, Record]) -> None:
+        self.path, self.variants = path, dict(variants)
+
+    @classmethod
+    def read(cls, path: Path) -> "FamilyRecord":
+        """The records in `path`.
+
+        Raises:
+            WarplogError: missing, too large, not JSON, not of the schema, or an entry belongs to another variant.
+        """
+        data = read_json(path, "family_record")
+        for name, record in data["variants"].items():
+            where = f"{path}: variants.{name}"
+            schemas.check(record, "record", where)
+            for key, expected in (*((k, data[k]) for k in ("stage", "gpu", "family")), ("variant", name)):
+                if record[key] != expected:
+                    raise WarplogError(f"{where}: {key} is {record[key]!r}, expected {expected!r}; delete it")
+        return cls(path, data["variants"])
+
+    @classmethod
+    def read_if_there(cls, path: Path) -> "FamilyRecord":
+        """As `read`; without any variant if there is no file."""
+        return cls.read(path) if path.is_file() else cls(path, {})
+
+    def put(self, record: Record) -> None:
+        """Adds a variant's record or replaces the one that is there.
+
+        Raises:
+            WarplogError: the record does not fit its schema.
+        """
+        schemas.check(record, "record", f"{self.path}: variants.{record['variant']}")
+        self.variants[record["variant"]] = record
+
+    def keep_only(self, variants: Collection[str]) -> None:
+        """Drops the records of variants that the family no longer has."""
+        self.variants = {name: record for name, record in self.variants.items() if name in variants}
+
+    def write(self) -> None:
+        """Writes the file atomically; writes nothing if no variant has a record.
+
+        Raises:
+            WarplogError: the disk is full or the folder is not writable.
+        """
+        if not self.variants:
+            return
+        first = next(iter(self.variants.values()))
+        head = {"schema": SCHEMA_VERSION, **{key: first[key] for key in ("stage", "gpu", "family")}}
+        lines = (f"{json.dumps(name)}: {_compact(record)}" for name, record in self.variants.items())
+        write_text(self.path, _compact(head)[:-1] + ', "variants": {\n' + ",\n".join(lines) + "\n}}\n")
+
+
+def _compact(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, allow_nan=False, ensure_ascii=False)

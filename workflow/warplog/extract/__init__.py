@@ -1,0 +1,1 @@
+"""Reports of both profilers reduced to metrics, hot lines and a timeline."""

@@ -1,0 +1,179 @@
+"""The timeline that nsys recorded: events, kernels of a launch, their times, and how much of the copies was hidden."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from warplog.parsers.nsys.sqlite import NsysEvent, NsysKernel, NsysReport
+
+Row = dict[str, Any]
+CASE, LAUNCH = "case:", "launch:"
+_MOST_EVENTS = 1000  # of a case that a timeline keeps; a launch may be hundreds of copies and kernels
+
+
+def named(ranges: Iterable[str], prefix: str) -> str | None:
+    """What follows `prefix` in the name of the innermost range that starts with it."""
+    return next((name[len(prefix) :] for name in reversed(tuple(ranges)) if name.startswith(prefix)), None)
+
+
+def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
+    """Kernels, copies and the calls that launched them, in microseconds from the first event of all cases."""
+    kinds: list[tuple[str, Sequence[NsysEvent]]] = [
+        ("kernel", report.kernels),
+        ("memcpy", report.memcpys),
+        ("memset", report.memsets),
+        ("api", report.calls),
+    ]
+    events = [
+        (event.start_ns, case, kind, event)
+        for kind, found in kinds
+        for event in found
+        if (case := named(event.ranges, CASE)) in cases
+    ]
+    first = min((start for start, *_ in events), default=0)
+    rows = [
+        {
+            "case": case,
+            "name": event.short_name if isinstance(event, NsysKernel) else event.name,
+            "kind": kind,
+            "start_us": (start - first) * 1e-3,
+            "duration_us": event.duration_ns * 1e-3,
+            "stream": None if kind == "api" else event.stream,
+            "launch": _number(named(event.ranges, LAUNCH)),
+        }
+        for start, case, kind, event in sorted(events, key=lambda item: item[0])
+    ]
+    return _of_first_launches(rows)
+
+
+def _of_first_launches(rows: Sequence[Row]) -> list[Row]:
+    """Of each case the rows of its first launches: at least one, then up to 1000 events."""
+    sizes = Counter((row["case"], row["launch"]) for row in rows)
+    taken: Counter[str] = Counter()
+    kept = set()
+    for (case, launch), size in sizes.items():
+        if taken[case] == 0 or taken[case] + size <= _MOST_EVENTS:
+            kept.add((case, launch))
+        taken[case] += size
+    return [row for row in rows if (row["case"], row["launch"]) in kept]
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def launched_kernels(case: str, events: Sequence[NsysEvent]) -> list[Row]:
+    """The different kernels of a case in the order of their first launch; `order` counts copies too."""
+    first: dict[str, NsysEvent] = {}
+    for event in events:
+        first.setdefault(event.name, event)
+    return [
+        {
+            "case": case,
+            "order": order,
+            "kernel": kernel.name,
+            "grid": list(kernel.grid),
+            "block": list(kernel.block),
+            "registers_per_thread": kernel.registers,
+            "shared_bytes": kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+        }
+        for order, kernel in enumerate(first.values())
+        if isinstance(kernel, NsysKernel)
+    ]
+
+
+Interval = tuple[float, float]  # start and end
+
+
+def union(intervals: Iterable[Interval]) -> list[Interval]:
+    """The same time as disjoint intervals in order; touching ones become one, empty ones vanish."""
+    joined: list[Interval] = []
+    for start, end in sorted(i for i in intervals if i[1] > i[0]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def busy(intervals: Iterable[Interval]) -> float:
+    """Time in which at least one of the intervals runs."""
+    return sum(end - start for start, end in union(intervals))
+
+
+def common(some: Iterable[Interval], others: Iterable[Interval]) -> float:
+    """Time in which one of `some` and one of `others` run."""
+    left, right = union(some), union(others)
+    total, i, j = 0.0, 0, 0
+    while i < len(left) and j < len(right):
+        total += max(0.0, min(left[i][1], right[j][1]) - max(left[i][0], right[j][0]))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+def overlap_metrics(
+    kernels: Sequence[Interval], to_device: Sequence[Interval], to_host: Sequence[Interval]
+) -> dict[str, float]:
+    """Metrics of a launch that copies, in the unit of the intervals; at least one interval is needed.
+
+    A copy is hidden while a kernel or a copy in the other direction runs: each direction has an engine of its
+    own. The longest engine is the least that the launch can take; `longest_engine_pct` of 100 is perfect.
+    """
+    everything = [*kernels, *to_device, *to_host]
+    wall = max(end for _, end in everything) - min(start for start, _ in everything)
+    engines = [busy(kernels), busy(to_device), busy(to_host)]
+    copies = engines[1] + engines[2]
+    hidden = common(to_device, [*kernels, *to_host]) + common(to_host, [*kernels, *to_device])
+    return {
+        "wall_us": wall,
+        "kernel_us": engines[0],
+        "to_device_us": engines[1],
+        "to_host_us": engines[2],
+        "copy_us": busy([*to_device, *to_host]),
+        "copy_hidden_pct": 100 * hidden / copies if copies else 0.0,
+        "longest_engine_pct": 100 * max(engines) / wall if wall else 0.0,
+    }
+
+
+WHOLE, PART = "nsys_duration_us", "nsys_kernel_duration_us"
+_TO_DEVICE, _TO_HOST = "Host-to-Device", "Device-to-Host"
+_US = 1e-3  # nsys counts nanoseconds
+
+
+def launch_metrics(launches: Sequence[Sequence[NsysEvent]]) -> list[tuple[str, int, str, float]]:
+    """(kernel or copy, its number, metric, value): medians over the launches, each with its events.
+
+    Of the whole launch (""), the time in which anything ran, and what `intervals.of_launch` tells where it
+    copies. What runs several times in a launch counts with the sum.
+    """
+    whole = median(busy(map(_span, events)) for events in launches) * _US
+    found = [("", 0, WHOLE, whole)]
+    told = [_copying(events) for events in launches if any(_copies(event) for event in events)]
+    for metric in told[0] if told else ():
+        unit = _US if metric.endswith("_us") else 1.0
+        found.append(("", 0, metric, median(values[metric] for values in told) * unit))
+    names = dict.fromkeys(event.name for events in launches for event in events)
+    for number, name in enumerate(names):
+        own = [[e.duration_ns for e in events if e.name == name] for events in launches]
+        found.append((name, number, PART, median(sum(times) for times in own if times) * _US))
+    return found
+
+
+def _copies(event: NsysEvent) -> bool:
+    return event.name in (_TO_DEVICE, _TO_HOST)
+
+
+def _copying(events: Sequence[NsysEvent]) -> dict[str, float]:
+    return overlap_metrics(
+        [_span(e) for e in events if isinstance(e, NsysKernel)],
+        [_span(e) for e in events if e.name == _TO_DEVICE],
+        [_span(e) for e in events if e.name == _TO_HOST],
+    )
+
+
+def _span(event: NsysEvent) -> Interval:
+    return event.start_ns, event.start_ns + event.duration_ns

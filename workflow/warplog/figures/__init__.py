@@ -1,0 +1,1 @@
+"""One module per figure, each with TITLE, data(tables) and draw(data, look)."""

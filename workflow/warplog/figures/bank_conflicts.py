@@ -1,0 +1,98 @@
+"""How many passes through shared memory does each variant lose to bank conflicts?"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from warplog.core.numbers import short_number as counted
+from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column, tick
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Shared-memory bank conflicts"
+NOTE = (
+    "wavefronts: passes through shared memory for the addresses that ncu saw (longest kernel of the case); "
+    "ways: wavefronts over ideal ones"
+)
+WIDE_RANGE = 30.0  # totals further apart than this are drawn as shares, else the short bars could not be read
+COUNTERS = [
+    "shared_wavefronts",
+    "shared_wavefronts_ideal",
+    "shared_wavefronts_excess",
+    "shared_conflict_ways",
+]
+IDEAL, EXCESS = "#a6cee3", "#d55e00"  # far apart in lightness too; the excess is hatched
+UNITS = ((1e9, "10⁹ wavefronts"), (1e6, "10⁶ wavefronts"), (1e3, "10³ wavefronts"), (1.0, "count"))
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant: wavefronts, how many are ideal and in excess, ways (wavefronts over ideal ones).
+
+    A kernel that makes no shared-memory access has zero wavefronts, no ways, and says so in `gap`.
+    """
+    rows = tables.counters(COUNTERS)
+    total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
+    rows["shared_wavefronts_excess"] = rows["shared_wavefronts_excess"].fillna(total - ideal)
+    rows["shared_conflict_ways"] = (total / ideal.where(ideal > 0)).fillna(rows["shared_conflict_ways"])
+    known = ideal.notna() & rows["shared_wavefronts_excess"].notna()
+    unused = known & (ideal == 0) & (rows["shared_wavefronts_excess"] == 0)
+    fallback = np.where(unused, "no shared-memory access", np.where(known, "", "n/a"))
+    rows["gap"] = np.where(rows["gap"] != "", rows["gap"], fallback)
+    rows["excess_pct"] = 100 * rows["shared_wavefronts_excess"] / total.where(total > 0)
+    kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *COUNTERS]
+    return rows[[*kept, "excess_pct", *ORIGIN_COLUMNS]]
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Ideal wavefronts with the excess stacked on them, in counts or, far apart, in percent; ways beside."""
+    first, good = data.iloc[0], data["gap"] == ""
+    totals = data.loc[good, "shared_wavefronts"]
+    as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
+    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, 0.84 + ROW_IN * len(data), NOTE, look)
+    axes = figure.add_subplot()
+    bar_rows(axes, data["variant"], data["is_baseline"])
+    top = float(totals.max()) if len(totals) else 0.0
+    factor, unit = next((f, u) for f, u in UNITS if top >= f or f == 1.0)
+    scale = 100 / data["shared_wavefronts"] if as_share else 1 / factor
+    rows = np.flatnonzero(good)
+    ideal, excess = ((data[f"shared_wavefronts_{part}"] * scale)[good] for part in ("ideal", "excess"))
+    axes.barh(rows, ideal, 0.72, color=IDEAL, ec=INK, lw=0.5)
+    some = excess.to_numpy() > 0
+    axes.barh(rows[some], excess[some], 0.72, left=ideal[some], color=EXCESS, hatch="////", ec=INK, lw=0.5)
+    axes.set_xlabel("share of the wavefronts (%)" if as_share else f"shared-memory wavefronts ({unit})")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+    axes.set_xlim(0, 100 if as_share or not len(totals) else top / factor * 1.02)
+    if totals.empty:
+        axes.set_xticks([])
+    gap_notes(axes, data["gap"])
+    if len(rows):
+        _columns(axes, data)
+        legend_above(
+            axes,
+            [
+                Patch(fc=IDEAL, ec=INK, lw=0.5, label="ideal: needed without conflicts"),
+                Patch(fc=EXCESS, ec=INK, lw=0.5, hatch="////", label="excess: lost to bank conflicts"),
+            ],
+        )
+    return figure
+
+
+def _columns(axes: Axes, data: pd.DataFrame) -> None:
+    """Wavefronts, excess and ways as numbers."""
+    good = data["gap"] == ""
+
+    def cells(column: str, told: Callable[[float], str]) -> list[str]:
+        return [told(value) if ok else "" for value, ok in zip(data[column], good, strict=True)]
+
+    ways = [f"{w:.2f}-way" if ok else "" for w, ok in zip(data["shared_conflict_ways"], good, strict=True)]
+    end = text_column(axes, "ways", ways, 0.08, "right")
+    end = text_column(axes, "excess", cells("excess_pct", lambda pct: f"{number(pct)} %"), end, "right")
+    text_column(axes, "wavefronts", cells("shared_wavefronts", counted), end, "right")

@@ -1,0 +1,123 @@
+"""How close does each variant come to the baseline, and how much did each step bring?"""
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from warplog.core.numbers import rate_unit
+from warplog.plotting.labels import (
+    INK,
+    ON_PAPER,
+    ROW_IN,
+    WIDTH_IN,
+    bar_rows,
+    fit,
+    gap_note,
+    number,
+    rectangles,
+    text_column,
+    text_width_in,
+)
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Speed relative to the baseline"
+NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; ×: time of the parent over own time"
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant at the headline case: percent of the reference with quartiles, rate, step gain.
+
+    The reference is the baseline; where no ratio to one is known, the fastest variant.
+    """
+    rows = tables.ladder(tables.case)
+    good = rows["status"] == "ok"
+    median = rows["median_us"].where(good)
+    baseline = rows.loc[rows["is_baseline"].astype(bool) & median.notna(), "variant"]
+    if len(baseline) and rows.loc[good, "ratio_to_baseline"].notna().any():
+        reference = str(baseline.iloc[0])
+        ratios = [rows[c].where(good) for c in ("ratio_to_baseline", "ratio_q1", "ratio_q3")]
+    else:
+        reference = (
+            f"the fastest, {rows['variant'].iloc[int(median.argmin())]}" if median.notna().any() else ""
+        )
+        ratios = [median.min() / times for times in (median, rows["q3_us"], rows["q1_us"])]
+    parents = rows["parent"].map(dict(zip(rows["variant"], median, strict=True)))
+    quantity = tables.quantity()
+    rows["percent"] = 100 * ratios[0]
+    rows["percent_q1"] = 100 * np.fmin(ratios[1], ratios[2])
+    rows["percent_q3"] = 100 * np.fmax(ratios[1], ratios[2])
+    rows["reference"] = reference
+    rows["rate"] = rows[quantity.column].where(good)
+    rows["rate_unit"] = quantity.unit
+    rows["gain_over_parent"] = parents / median
+    rows.loc[(rows["gap"] == "") & rows["percent"].isna(), "gap"] = "n/a"
+    kept = ["family", "variant", "order", "parent", "is_baseline", "case", "status", "gap", "median_us"]
+    kept += ["percent", "percent_q1", "percent_q3", "reference", "rate", "rate_unit", "gain_over_parent"]
+    return rows[[*kept, *ORIGIN_COLUMNS]]
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Horizontal bars in ladder order with quartile whiskers, the rate at the bar's end, the gains beside."""
+    first, reference = data.iloc[0], str(data["reference"].iloc[0])
+    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
+    axes = figure.add_subplot()
+    palette = {v: look.style(v).colour for v in data["variant"]}
+    sns.barplot(
+        data, x="percent", y="variant", hue="variant", order=list(data["variant"]), palette=palette,
+        saturation=1, width=0.72, legend=False, errorbar=None, ax=axes,
+    )  # fmt: skip
+    for patch in rectangles(axes):
+        variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
+        patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
+    bar_rows(axes, data["variant"], data["is_baseline"])
+    columns_in = _columns(axes, data)
+    names_in = max(text_width_in(label.get_text()) for label in axes.get_yticklabels())
+    axes.set_xlim(0, _bar_ends(axes, data, WIDTH_IN - names_in - columns_in - 0.3))
+    axes.set(xlabel=f"speed (% of {reference or 'the baseline'})", ylabel="")
+    axes.axvline(100, color=INK, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
+    return figure
+
+
+def _columns(axes: Axes, data: pd.DataFrame) -> float:
+    """Percent, gain and parent in columns right of the bars; returns their width in inches."""
+    percents = [f"{p:.1f}" if np.isfinite(p) else "" for p in data["percent"]]
+    gains = [_times(g) for g in data["gain_over_parent"]]
+    parents = [fit(p, 1.25) if g else "" for p, g in zip(data["parent"], gains, strict=True)]
+    end = text_column(axes, "%", percents, 0.08, "right")
+    if not any(gains):
+        return end
+    return text_column(axes, "over parent", parents, text_column(axes, "gain", gains, end, "right"))
+
+
+def _times(gain: float) -> str:
+    if not np.isfinite(gain):
+        return ""
+    return f"×{gain:.2f}" if gain < 9.995 else f"×{number(gain)}"
+
+
+def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
+    """Whiskers, and the rate at each bar's end; returns the x limit that leaves room for it."""
+    limits = [102.0]
+    unit, factor = rate_unit(str(data["rate_unit"].iloc[0]), data["rate"])
+    covering = {**ON_PAPER, "alpha": 1.0}  # the line of the reference would cross out the number
+    for row, bar in enumerate(data.to_dict("records")):
+        if bar["gap"]:
+            gap_note(axes, row, bar["gap"])
+            continue
+        low, high = bar["percent"] - bar["percent_q1"], bar["percent_q3"] - bar["percent"]
+        spread = np.nan_to_num(np.clip([[low], [high]], 0, None))
+        axes.errorbar(
+            bar["percent"], row, xerr=spread, color=INK, lw=0.9, capsize=2.2, capthick=0.9,
+            path_effects=[withStroke(linewidth=1.8, foreground="white")],
+        )  # fmt: skip
+        end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
+        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
+        limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width_in))
+    return max(limits)

@@ -1,0 +1,93 @@
+"""How many warps does each variant keep on an SM, and which resource allows no more?"""
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from warplog.metrics import occupancy_limiter
+from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_notes, rectangles, text_column
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Occupancy and what limits it"
+NOTE = (
+    "outline: what the launch allows; filled: what ncu counted (longest kernel of the case); "
+    "numbers: blocks per SM that each resource allows, the fewest in bold"
+)
+LIMITS = {  # resource: what it is called here
+    "registers": "registers",
+    "shared_memory": "shared",
+    "warps": "warps",
+    "blocks": "slots",
+    "barriers": "barriers",
+}
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant: occupancies in percent of an SM's warps, blocks per SM by resource, the limiter.
+
+    limiter names the resource that allows the fewest blocks; several, comma separated, at a tie.
+    """
+    limits = {f"occupancy_limit_{resource}_blocks": resource for resource in LIMITS}
+    occupancies = ["theoretical_occupancy_pct", "achieved_occupancy_pct"]
+    rows = tables.counters([*occupancies, *limits])
+    known = rows[occupancies].notna().any(axis=1)
+    rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
+    rows["limiter"] = [_limiter(row) for row in rows[list(limits)].to_dict("records")]
+    kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *occupancies]
+    return rows[[*kept, "limiter", *limits, *ORIGIN_COLUMNS]]
+
+
+def _limiter(limits: Mapping[Hashable, float]) -> str:
+    names = occupancy_limiter([{"metric": metric, "value": value} for metric, value in limits.items()])
+    return ", ".join(LIMITS[name] for name in names)
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Achieved occupancy as bars inside the outline of the theoretical one; limits and limiter beside."""
+    first = data.iloc[0]
+    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
+    axes = figure.add_subplot()
+    good = data["gap"] == ""
+    rows = np.flatnonzero(good)
+    axes.barh(rows, data.loc[good, "theoretical_occupancy_pct"].fillna(0), 0.78, fc="none", ec=INK, lw=0.8)
+    sns.barplot(
+        data.where(good), x="achieved_occupancy_pct", y=data["variant"], hue=data["variant"], width=0.46,
+        palette={v: look.style(v).colour for v in data["variant"]}, saturation=1, legend=False,
+        errorbar=None, ax=axes,
+    )  # fmt: skip
+    for patch in rectangles(axes)[len(rows) :]:
+        variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
+        patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
+    bar_rows(axes, data["variant"], data["is_baseline"])
+    axes.set(xlim=(0, 102), xlabel="occupancy (% of the warps an SM can hold)", ylabel="")
+    gap_notes(axes, data["gap"])
+    if len(rows):
+        _columns(axes, data)
+    return figure
+
+
+def _columns(axes: Axes, data: pd.DataFrame) -> None:
+    good = data["gap"] == ""
+    shares = ["achieved_occupancy_pct", "theoretical_occupancy_pct"]
+    pairs = data[shares].itertuples(index=False)
+    cells = [
+        " / ".join("n/a" if pd.isna(v) else f"{v:.0f}" for v in pair) if ok else ""
+        for pair, ok in zip(pairs, good, strict=True)
+    ]
+    end = text_column(axes, "%", cells, 0.08, "right")
+    limiters = data["limiter"].where(good, "")
+    end = text_column(axes, "limited by", list(limiters), end)
+    for resource, header in LIMITS.items():
+        bold = {row for row, names in enumerate(limiters) if header in names.split(", ")}
+        limits = data[f"occupancy_limit_{resource}_blocks"].where(good)
+        if limits.notna().any() and (bold or resource != "barriers"):
+            cells = ["" if pd.isna(v) else f"{v:.0f}" for v in limits]
+            end = text_column(axes, header, cells, end, "right", bold)

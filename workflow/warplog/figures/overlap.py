@@ -1,0 +1,143 @@
+"""Do copies hide behind kernels, or do the GPU's engines take turns?"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Who works when: copies and kernels of one launch"
+NOTE = (
+    "nsys, the launch of median wall time; wall: first start to last end; longest: the busiest engine in percent of "
+    "it, 100 % is perfect; hidden: share of the copies' time in which another engine worked too"
+)
+JOINED = "; pieces too narrow to be told apart are drawn as one"
+NARROW = 1 / 150  # of the axis
+ENGINES = {  # by kind and name in the timeline: place in the row, face (None: the variant's), hatch, words
+    "Host-to-Device": (0, "white", "....", "copy to the device"),
+    "kernel": (1, None, "", "kernel, in the variant's colour"),
+    "Device-to-Host": (2, "white", "////", "copy to the host"),
+}
+METRICS = ["wall_us", "longest_engine_pct", "copy_hidden_pct"]
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per kernel and copy of one launch of each variant at the profiled case, or one for a gap.
+
+    The launch is that of median wall time; start_us counts from its first event. METRICS are medians over all
+    captured launches.
+    """
+    seen = set(tables.timeline["case"])
+    others = (c for c in tables.profile_cases if c in seen)
+    case = tables.case if tables.case in seen else next(others, tables.case)
+    events = tables.timeline[tables.timeline["case"] == case]
+    engine = events["name"].where(events["kind"] == "memcpy", events["kind"])
+    events = events.assign(engine=engine)[engine.isin(list(ENGINES))]
+    told = tables.metrics[(tables.metrics["case"] == case) & tables.metrics["metric"].isin(METRICS)]
+    values = told.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
+    kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
+    pieces = []
+    for rung in tables.ladder(case).to_dict("records"):
+        mine = _median_launch(events[events["variant"] == rung["variant"]])
+        shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
+        if rung["gap"] or mine.empty:
+            pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
+            continue
+        shared |= values.loc[rung["variant"]].to_dict() if rung["variant"] in values.index else {}
+        pieces.append(mine[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
+    columns = [*kept, "engine", "stream", "start_us", "duration_us", *METRICS, *ORIGIN_COLUMNS]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+
+
+def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
+    """The events of the launch whose wall time is the median's neighbour below; all where none is numbered."""
+    if "launch" in events and events["launch"].notna().any():
+        spans = {
+            launch: float((own["start_us"] + own["duration_us"]).max() - own["start_us"].min())
+            for launch, own in events.groupby("launch")
+        }
+        order = sorted(spans, key=spans.__getitem__)
+        events = events[events["launch"] == order[(len(order) - 1) // 2]]
+    events = events.sort_values(["start_us", "stream"], kind="stable")
+    return events.assign(start_us=events["start_us"] - events["start_us"].min())
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
+    rungs = data.drop_duplicates("variant").reset_index(drop=True)
+    first, good = rungs.iloc[0], rungs["gap"] == ""
+    end_us = float((data["start_us"] + data["duration_us"]).max()) if good.any() else 1e3
+    lanes = {
+        str(v): _joined(own, NARROW * end_us) for v, own in data[data["engine"].notna()].groupby("variant")
+    }
+    joined = any(len(own) < (data["variant"] == variant).sum() for variant, own in lanes.items())
+    figure = new_figure(
+        f"{TITLE} · {first['family']}, case {first['case']}",
+        0.84 + 2 * ROW_IN * len(rungs),
+        NOTE + JOINED * joined,
+        look,
+    )
+    axes = figure.add_subplot()
+    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
+    axes.set(xlim=(0, end_us * 1e-3 * 1.002), xlabel="time since the launch's first event (ms)")
+    for row, rung in enumerate(rungs.to_dict("records")):
+        if rung["gap"]:
+            gap_note(axes, row, rung["gap"])
+        else:
+            _lanes(axes, row, lanes[rung["variant"]], look)
+    if not good.any():
+        axes.set_xticks([])
+        return figure
+    _columns(axes, rungs)
+    patches = [Patch(fc=f or "#7f7f7f", hatch=h, ec=INK, lw=0.5, label=w) for _, f, h, w in ENGINES.values()]
+    legend_above(axes, patches)
+    return figure
+
+
+def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
+    """The events of one variant; where pieces of an engine shorter than `least_us` all but touch, one for them."""
+    runs: list[dict[Hashable, Any]] = []
+    for event in events.sort_values(["engine", "start_us"], kind="stable").to_dict("records"):
+        last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else None
+        gap_us = event["start_us"] - last["start_us"] - last["duration_us"] if last else np.inf
+        if last and event["duration_us"] < least_us and gap_us < least_us / 8:
+            last["duration_us"] = event["start_us"] + event["duration_us"] - last["start_us"]
+        else:
+            runs.append(dict(event))
+    return pd.DataFrame(runs)
+
+
+def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
+    style = look.style(str(events["variant"].iloc[0]))
+    height = 0.8 / len(ENGINES)
+    for event in events.to_dict("records"):
+        place, face, hatch, _ = ENGINES[event["engine"]]
+        axes.barh(
+            row - 0.4 + height * (place + 0.5), event["duration_us"] * 1e-3, height * 0.92,
+            left=event["start_us"] * 1e-3, fc=face or style.colour, hatch=hatch if face else style.hatch, lw=0.4,
+            ec=INK if face or style.hatch else "white",
+        )  # fmt: skip
+
+
+def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
+    def cells(column: str, factor: float, unit: str) -> list[str]:
+        return [_cell(rung, column, factor, unit) for rung in rungs.to_dict("records")]
+
+    end = text_column(axes, "wall", cells("wall_us", 1e-3, "ms"), 0.08, "right")
+    end = text_column(axes, "longest", cells("longest_engine_pct", 1, "%"), end, "right")
+    text_column(axes, "hidden", cells("copy_hidden_pct", 1, "%"), end, "right")
+
+
+def _cell(rung: Mapping[Hashable, Any], column: str, factor: float, unit: str) -> str:
+    if rung["gap"]:
+        return ""
+    return f"{number(rung[column] * factor)} {unit}" if np.isfinite(rung[column]) else "n/a"

@@ -1,0 +1,112 @@
+"""How do clock, power and speed go over a long run, and what does the data have to do with it?"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from warplog.core.numbers import rate_unit
+from warplog.plotting.labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_notes, legend_above, number
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Clock, power and speed of back-to-back launches"
+NOTE = (
+    "clock and power as the driver tells them (power is averaged by the board), speed from the launches' own times; "
+    "axes do not begin at zero; energy: of the whole run, by the board's energy counter where it has one"
+)
+PANELS = {"sm_mhz": ("SM clock", "MHz"), "power_w": ("board power", "W"), "gflops": ("speed", "GFLOP/s")}
+# Colour and dashes of the cases, in their order: colours of Okabe and Ito, to be told apart with any eyes.
+LOOKS = [
+    ("#D55E00", (1, 0)), ("#0072B2", (5, 1.5)), ("#009E73", (1.2, 1.2)), ("#CC79A7", (5, 1.5, 1.2, 1.5)),
+    ("#E69F00", (3, 1)), ("#000000", (1, 0)), ("#56B4E9", (8, 1.5)), ("#8C8C8C", (2, 3)),
+]  # fmt: skip
+MOST_VARIANTS = 4
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant, case and look at the GPU, or one per variant for a gap; energy of the case beside."""
+    kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
+    trace = tables.power_trace
+    pieces = []
+    for rung in tables.ladder(tables.case).to_dict("records"):
+        mine = trace[trace["variant"] == rung["variant"]] if len(trace) else trace
+        shared = {k: rung[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
+        gap = rung["gap"] or ("" if len(mine) else "no trace was kept")
+        if gap:
+            pieces.append(pd.DataFrame([shared | {"gap": gap}]))
+            continue
+        cases = tables.measurements[tables.measurements["variant"] == rung["variant"]].set_index("case")
+        energy = cases["pj_per_flop"] if "pj_per_flop" in cases else pd.Series(dtype=float)
+        told = mine[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
+        pieces.append(told.assign(pj_per_flop=told["case"].map(energy), gap="", **shared))
+    columns = [*kept, "case", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=[*columns, *ORIGIN_COLUMNS])
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """A column per variant that has a trace, a line per case; below, the energy of a FLOP."""
+    rungs = data.drop_duplicates("variant").reset_index(drop=True)
+    title = f"{TITLE} · {rungs.iloc[0]['family']}"
+    good = list(rungs.loc[rungs["gap"] == "", "variant"])[:MOST_VARIANTS]
+    if not good:
+        return _without(rungs, title, look)
+    gaps = rungs[rungs["gap"] != ""]
+    others = "".join(f"; {v}: {fit(str(g), 2.5)}" for v, g in zip(gaps["variant"], gaps["gap"], strict=True))
+    cases = list(dict.fromkeys(data.loc[data["gap"] == "", "case"]))
+    legend_rows = -(-len(cases) // 4)
+    figure = new_figure(title, 5.4 + LINE_IN * legend_rows, NOTE + others, look)
+    grid = figure.subplots(len(PANELS) + 1, len(good), squeeze=False, sharey="row")
+    looks = {case: LOOKS[i % len(LOOKS)] for i, case in enumerate(cases)}
+    for column, variant in enumerate(good):
+        rows = data[(data["variant"] == variant) & (data["gap"] == "")]
+        for axes, (name, (label, unit)) in zip(grid[:, column], PANELS.items(), strict=False):
+            told, factor = rate_unit(unit, data[name])
+            _lines(axes, rows, name, factor, looks)
+            axes.set_ylabel(f"{label}\n({told})" if column == 0 else "")
+            axes.tick_params(labelbottom=name == list(PANELS)[-1])
+        grid[len(PANELS) - 1, column].set_xlabel("time since the run's first launch (s)")
+        _energy(grid[-1, column], rows, looks)
+    grid[-1, 0].set_ylabel("energy\n(pJ/FLOP)")
+    legend = [Line2D([], [], color=c, dashes=d, label=case) for case, (c, d) in looks.items()]
+    legend_above(grid[0, 0], legend, rows=legend_rows)
+    for axes, variant in zip(grid[0], good, strict=True):  # lines above the name leave room for the legend
+        axes.set_title("\n" * legend_rows + " \n" + fit(variant, 3.0), loc="left", pad=4)
+    figure.align_ylabels(grid[:, 0])
+    return figure
+
+
+def _lines(
+    axes: Axes, rows: pd.DataFrame, name: str, factor: float, looks: dict[str, tuple[str, tuple[float, ...]]]
+) -> None:
+    for case, (colour, dashes) in looks.items():
+        mine = rows[rows["case"] == case].sort_values("time_s")
+        axes.plot(mine["time_s"], mine[name] * factor, color=colour, dashes=dashes, lw=1.2)
+    axes.grid(axis="y")
+    axes.spines[["right", "top"]].set_visible(False)
+
+
+def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[float, ...]]]) -> None:
+    energy = rows.groupby("case")["pj_per_flop"].first().reindex(list(looks)).to_numpy(dtype=float)
+    axes.bar(range(len(looks)), np.nan_to_num(energy), color=[c for c, _ in looks.values()], width=0.7)
+    for place, value in enumerate(energy):
+        axes.annotate(
+            number(value), (place, np.nan_to_num(value)), (0, 2), textcoords="offset points", ha="center",
+            color=INK,
+        )  # fmt: skip
+    axes.margins(y=0.25)
+    axes.set_xticks([])
+    axes.spines[["right", "top"]].set_visible(False)
+
+
+def _without(rungs: pd.DataFrame, title: str, look: Look) -> Figure:
+    figure = new_figure(title, 0.84 + ROW_IN * len(rungs), NOTE, look)
+    axes = figure.add_subplot()
+    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
+    axes.set_xticks([])
+    axes.set_xlabel("time since the run's first launch (s)")
+    gap_notes(axes, rungs["gap"])
+    return figure

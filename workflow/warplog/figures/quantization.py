@@ -1,0 +1,148 @@
+"""Where does time go in steps while the work grows evenly, and do tiles and waves explain it?"""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from warplog.core.numbers import rate_unit
+from warplog.plotting.labels import LINE_IN, MUTED, WIDTH_IN, SideLabel, side_labels, text_width_in, tick
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Tile and wave quantization"
+NOTE = (
+    "medians with a cold L2; thin, in the same colour: predicted from tiles and waves alone, time = waves begun x time "
+    "of the best filled wave, waves = blocks / (SMs x blocks per SM)"
+)
+LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant and timed case, by size: measured and predicted time, blocks, waves, or the gap.
+
+    Only cases of the headline case's kind count: those whose names differ from it in digits only.
+    """
+    timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
+    timed = timed[timed["case"].map(_kind) == _kind(tables.case)]
+    rows = pd.concat([tables.ladder(case).assign(size=size) for case, size in timed.itertuples(index=False)])
+    rows = rows.sort_values(["order", "size"], kind="stable").reset_index(drop=True)
+    rows.loc[(rows["gap"] == "") & rows["median_us"].isna(), "gap"] = "n/a"
+    measured = ["median_us", "gflops"]
+    rows[measured] = rows[measured].where(rows["gap"] == "")
+    label = tables.variants["size_label"].iloc[0] if "size_label" in tables.variants else ""
+    rows["size_label"] = label or "problem size"
+    pieces = [_waves(own.copy(), tables) for _, own in rows.groupby("variant", sort=False)]
+    kept = [
+        "family",
+        "variant",
+        "order",
+        "is_baseline",
+        "case",
+        "size",
+        "size_label",
+        "status",
+        "gap",
+        *measured,
+    ]
+    columns = [*kept, "blocks", "blocks_per_sm", "waves", "predicted_us", "predicted_gflops", *ORIGIN_COLUMNS]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+
+
+def _kind(case: str) -> str:
+    return re.sub(r"\d+", "#", case)
+
+
+def _waves(own: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
+    """One variant's rows with blocks and waves, and the time that follows from them."""
+    variant = str(own["variant"].iloc[0])
+    parameters = tables.variants.loc[tables.variants["variant"] == variant, "parameters"].iloc[0]
+    rows_of_tile = json.loads(parameters or "{}").get("BM", 0)
+    per_sm, columns = _launch(tables, variant, rows_of_tile)
+    sms = tables.peak("sms")
+    if not rows_of_tile or not per_sm * sms > 0:
+        return own
+    own["blocks"] = columns * np.ceil(own["size"] / rows_of_tile)
+    own["blocks_per_sm"], own["waves"] = per_sm, own["blocks"] / (sms * per_sm)
+    begun = np.ceil(own["waves"])
+    filled = (own["waves"] / begun).where(own["median_us"].notna())
+    if filled.notna().any():
+        best = filled.idxmax()
+        own["predicted_us"] = begun * float(own.loc[best, "median_us"] / begun[best])
+        own["predicted_gflops"] = own["gflops"] * own["median_us"] / own["predicted_us"]
+    own.loc[own["gap"] != "", ["blocks", "blocks_per_sm", "waves", "predicted_us", "predicted_gflops"]] = (
+        np.nan
+    )
+    return own
+
+
+def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[float, float]:
+    """Blocks that an SM holds, and columns of tiles, by the counters of a captured case; NaN and 1 without."""
+    rows = tables.metrics[(tables.metrics["variant"] == variant) & tables.metrics["value"].notna()]
+    limits = rows.loc[rows["metric"].str.fullmatch(LIMIT), "value"]
+    grid = rows[(rows["metric"] == "grid_blocks") & (rows["case"] == tables.case)]
+    size = tables.measurements.loc[tables.measurements["case"] == tables.case, "size"]
+    if grid.empty or not rows_of_tile or size.empty:
+        return (float(limits.min()) if len(limits) else np.nan), 1.0
+    return float(limits.min()), float(grid["value"].iloc[0] / np.ceil(size.iloc[0] / rows_of_tile))
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Speed above, time below, over the size; the prediction as a thin line, whole waves as vertical lines."""
+    names = list(dict.fromkeys(data["variant"]))
+    body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
+    figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, NOTE, look)
+    grid = figure.subplots(2, 1, sharex=True)
+    unit, factor = rate_unit("GFLOP/s", data["gflops"])
+    _lines(grid[0], data, "gflops", factor, look)
+    _lines(grid[1], data, "median_us", 1.0, look)
+    size_label = data.iloc[0]["size_label"]
+    grid[0].set_ylabel(f"speed ({unit})")
+    grid[0].set_xlabel(size_label)
+    grid[1].set(ylabel="median time (µs)", xlabel=size_label)
+    last = data[data["gap"] == ""].groupby("variant").last()
+    labels = []
+    for name in names:
+        style = look.style(name)
+        if name not in last.index:
+            gap = str(data.loc[data["variant"] == name, "gap"].iloc[0])
+            labels.append(SideLabel(np.nan, np.nan, f"{name}: {gap}"[:40]))
+            continue
+        end = last.loc[name]
+        words = f"{name[:32]}{_told(end)}"
+        labels.append(SideLabel(end["size"], end["median_us"], words, style.edge, style.marker, style.dashes))
+    side_labels(grid[1], labels, body / 2 - 0.4, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
+    return figure
+
+
+def _told(end: pd.Series) -> str:
+    per_sm = end["blocks_per_sm"]
+    return f", {per_sm:.0f} block{'s' if per_sm > 1 else ''} an SM" if np.isfinite(per_sm) else ""
+
+
+def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Look) -> None:
+    predicted = column.replace("median", "predicted") if column == "median_us" else "predicted_gflops"
+    for name, rows in data.groupby("variant", sort=False):
+        style = look.style(str(name))
+        axes.plot(
+            rows["size"], rows[column] * factor, color=style.edge, marker=style.marker, ms=3.5, lw=1.2,
+            dashes=style.dashes or (1, 0),
+        )  # fmt: skip
+        axes.plot(rows["size"], rows[predicted] * factor, color=style.edge, lw=0.6)
+    first = data[data["waves"].notna()].groupby("variant", sort=False)
+    for _, rows in first:
+        row = rows.iloc[-1]
+        step = row["size"] / row["waves"] if row["waves"] > 0 else np.inf
+        if row["waves"] < 8:
+            for wave in range(1, int(row["waves"]) + 1):
+                axes.axvline(wave * step, color=MUTED, lw=0.6, ls=":")
+    axes.set_ylim(bottom=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: tick(value))
+    axes.grid(axis="y")
+    axes.spines[["right", "top"]].set_visible(False)

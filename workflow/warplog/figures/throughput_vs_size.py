@@ -1,0 +1,231 @@
+"""From which problem size on does each variant pay, and how far is it from the GPU's peak?"""
+
+import re
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from warplog.core.numbers import rate_unit
+from warplog.plotting.labels import (
+    INK,
+    LINE_IN,
+    MUTED,
+    NAME_IN,
+    ON_PAPER,
+    WIDTH_IN,
+    SideLabel,
+    fit,
+    number,
+    side_labels,
+    spread,
+    text_width_in,
+    tick,
+)
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables, words
+
+TITLE = "Throughput against problem size"
+NOTE = "medians of timed launches with a cold L2, every case of the family; bands: quartiles"
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant and timed case, in ladder order and by size: rate with quartiles, or the gap.
+
+    `quantity` names what the rate is (see FigureTables.quantity); `peak` is the GPU's in the same unit.
+    """
+    quantity = tables.quantity()
+    timed = _cases(tables)
+    rows = pd.concat([tables.ladder(c).assign(size=s, drawn=d) for c, s, d in timed.itertuples(index=False)])
+    rows = rows.sort_values(["order", "size", "case"], kind="stable").reset_index(drop=True)
+    good = (rows["status"] == "ok") & rows["median_us"].notna()
+    rate = rows[quantity.column].where(good)
+    inverse = quantity.column == "median_us"
+    scale = {q: rows[f"{q}_us"] / rows["median_us"] for q in ("q1", "q3")}
+    rows["rate"] = rate
+    rows["rate_q1"] = rate * scale["q1"] if inverse else rate / scale["q3"]
+    rows["rate_q3"] = rate * scale["q3"] if inverse else rate / scale["q1"]
+    rows["quantity"], rows["unit"] = quantity.label, quantity.unit
+    rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
+    rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
+    rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
+    rows.loc[(rows["gap"] == "") & rate.isna(), "gap"] = "n/a"
+    kept = [
+        "family",
+        "variant",
+        "order",
+        "is_baseline",
+        "case",
+        "size",
+        "drawn",
+        "status",
+        "gap",
+        "median_us",
+    ]
+    kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
+    return rows[[*kept, "size_label", *ORIGIN_COLUMNS]]
+
+
+def _cases(tables: FigureTables) -> pd.DataFrame:
+    """The timed cases by size, and whether each is drawn: of several with one size only one can be.
+
+    Then the line follows the headline case's kind: the cases whose names differ from its name in digits only.
+    """
+    timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
+    kinds = timed["case"].str.replace(r"\d+(Ki|Mi|Gi)?", "#", regex=True)
+    kind = re.sub(r"\d+(Ki|Mi|Gi)?", "#", tables.case)
+    of_kind = (kinds == kind) | (not timed["size"].duplicated().any())
+    return timed.assign(drawn=of_kind & ~timed["size"].where(of_kind).duplicated())
+
+
+def _first(table: pd.DataFrame, column: str) -> str:
+    return str(table[column].iloc[0]) if column in table and len(table) else ""
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """One line per variant over log2 size with its name at its end; × marks a size without a time."""
+    others = data.loc[~data["drawn"], "case"].nunique()
+    note = NOTE + (f"; {others} cases of another kind are in this figure's CSV only" if others else "")
+    ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
+    note += "; a line ends where its variant supports no larger size" if ends else ""
+    data = _in_its_unit(data[data["drawn"]])
+    first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
+    data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
+    good = data[data["gap"] == ""]
+    body = max(3.3, 0.75 + LINE_IN * len(names))
+    figure = new_figure(f"{TITLE} · {first['family']}", body, note, look)
+    axes = figure.add_subplot()
+    if len(good):
+        _lines(axes, good, names, look)
+    axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
+    _scales(axes, data, good)
+    _peak(axes, data, good)
+    labels = [_label(rows, look) for _, rows in data.groupby("variant", sort=False)]
+    side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
+    marked = (data["gap"] != "") & (data["status"] != "unsupported") & data["place"].notna()
+    _gaps(axes, data[marked], look, body - 0.5)
+    return figure
+
+
+def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their rates, and the peak they are seen against, in the unit that they are told in."""
+    unit, factor = rate_unit(str(data["unit"].iloc[0]), [*data["rate"], *data["peak"]])
+    rates = ["rate", "rate_q1", "rate_q3", "peak"]
+    return data.assign(unit=unit, **{name: data[name] * factor for name in rates})
+
+
+def _between(data: pd.DataFrame) -> pd.Series:
+    """The rate; where it is missing, what the line through the variant's other sizes would pass."""
+    return data.groupby("variant", sort=False)["rate"].transform(
+        lambda rates: rates.interpolate(limit_direction="both") if rates.notna().any() else rates
+    )
+
+
+def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None:
+    """The lines, broken where a size is missing, with their bands."""
+    drawn = [name for name in names if (good["variant"] == name).any()]
+    sns.lineplot(
+        good, x="size", y="rate", hue="variant", style="variant", hue_order=drawn, style_order=drawn,
+        palette={n: look.style(n).edge for n in drawn}, markers={n: look.style(n).marker for n in drawn},
+        dashes={n: look.style(n).dashes or "" for n in drawn}, units="piece", estimator=None, legend=False,
+        markeredgecolor="white", markeredgewidth=0.5, ax=axes,
+    )  # fmt: skip
+    for line in axes.lines:
+        line.set_markersize(9 if line.get_marker() == "*" else 5)
+    for (name, _), rows in good.groupby(["variant", "piece"], sort=False):
+        colour = look.style(str(name)).edge
+        axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=colour, alpha=0.18, lw=0)
+
+
+def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+    sizes = sorted(float(s) for s in data["size"].unique() if s > 0) or [1.0]
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size, sizes[-1])))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
+    if good.empty:
+        axes.set_yticks([])
+    elif data["unit"].iloc[0] == "µs":
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(0, float(good["rate_q3"].fillna(good["rate"]).max()) * 1.08)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: tick(rate)))
+    axes.grid(axis="y")
+    sns.despine(ax=axes)
+
+
+def _apart(sizes: list[float]) -> list[float]:
+    """Those of the ascending sizes that can be written beside each other, a ninth of the axis apart.
+
+    Of sizes that are closer the one with more factors of two is kept: 8192 rather than 8191.
+    """
+    step = 0.999 * (sizes[-1] / sizes[0]) ** (1 / 9)
+    kept: list[float] = []
+    for size in sorted(sizes, key=lambda size: -(int(size) & -int(size))):
+        if all(max(size / other, other / size) >= step for other in kept):
+            kept.append(size)
+    return sorted(kept)
+
+
+def _short(size: float, largest: float) -> str:
+    """A multiple of a binary unit in it: 16Mi for 16777216; sizes that all lie below 64Ki stay as they are."""
+    for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if largest >= 2**16 and size >= factor and size % factor == 0:
+            return f"{size / factor:.0f}{unit}"
+    return f"{size:.0f}"
+
+
+def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+    """The GPU's peak as a line, or as a remark where it lies far above all that was measured."""
+    first = data.iloc[0]
+    if not np.isfinite(first["peak"]) or good.empty:
+        return
+    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}, {first['peak_source']}"
+    if first["peak"] > 4 * good["rate"].max():
+        axes.set_title(f"{text}: far above this axis", loc="left", color=MUTED)
+        return
+    axes.axhline(first["peak"], color=INK, lw=1.0)
+    axes.set_ylim(0, max(axes.get_ylim()[1], first["peak"] * 1.1))
+    axes.annotate(
+        text, (0.01, first["peak"]), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points"
+    )
+
+
+def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
+    """The variant's name, led to its place at the largest size that it supports; the status where it has no time."""
+    supported = rows[rows["status"] != "unsupported"]
+    last = (supported if len(supported) else rows).iloc[-1]
+    style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
+    if pd.isna(last["place"]):
+        return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
+    return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
+
+
+def _status(status: str) -> str:
+    return "n/a" if status == "ok" else words(status)
+
+
+def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
+    """Where a variant has no time for a size: × where its line would pass, with the status."""
+    to_fraction = axes.transData + axes.transAxes.inverted()
+    smallest = axes.get_xlim()[0] * 1.2
+    for size, here in gaps.groupby(gaps["size"].astype(float)):
+        size = float(str(size))
+        wanted = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
+        heights = spread(wanted, LINE_IN / height_in, 0, 1)
+        left = size > smallest  # the text stands left of its mark, except at the left edge
+        for gap, height in zip(here.to_dict("records"), heights, strict=True):
+            colour = look.style(gap["variant"]).edge
+            axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")
+            axes.annotate(
+                _status(gap["status"]), (size, height), (-5 if left else 5, 0), style="italic", color=MUTED,
+                xycoords=("data", "axes fraction"), textcoords="offset points", va="center",
+                ha="right" if left else "left", bbox=ON_PAPER,
+            )  # fmt: skip

@@ -1,0 +1,179 @@
+"""How do the launches of each variant follow each other: back to back, or with gaps between?"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "Launches on the GPU's clock"
+NOTE = (
+    "nsys; ▸: goes on beyond the axis; span: first start to last end; median: of the longest kernel; "
+    "idle: median and longest gap"
+)
+MOST_EVENTS = 60  # drawn and listed per variant; the numbers beside are of all
+WINDOW = 2.5  # the axis spans this many times the shortest lane, unless all lanes are shorter
+FILLS = {  # what an event is: face (None: the variant's), hatch, words in the legend
+    "kernel": (None, "", "longest kernel, in the variant's colour"),
+    "other kernel": ("#d9d9d9", "\\\\\\\\", "other kernels"),
+    "Host-to-Device": ("white", "....", "copy to the device"),
+    "Device-to-Host": ("white", "////", "copy to the host"),
+    "memcpy": ("white", "xxxx", "other copy"),
+    "memset": ("white", "++++", "memset"),
+}
+STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "kernel", "kernel_median_us"]
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per kernel, copy and memset of the profiled case (60 per variant at most), or one for a gap.
+
+    start_us counts from the variant's first event. The columns from `events` on hold for all its events:
+    their number, the span, the share of it that anything ran, gaps, the longest kernel and its median.
+    """
+    case = _captured(tables)
+    on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
+    lanes = {str(name): rows for name, rows in tables.timeline[on_gpu].groupby("variant", sort=False)}
+    pieces = []
+    kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
+    for rung in tables.ladder(case).to_dict("records"):
+        events = lanes.get(rung["variant"])
+        shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
+        if events is None or rung["gap"]:
+            pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
+            continue
+        events = events.sort_values(["start_us", "stream"], kind="stable")
+        events = events.assign(start_us=events["start_us"] - events["start_us"].min())
+        drawn = events[["name", "kind", "stream", "start_us", "duration_us"]].head(MOST_EVENTS)
+        pieces.append(drawn.assign(**shared, **_statistics(events)))
+    columns = [*kept, "name", "kind", "stream", "start_us", "duration_us", *STATISTICS, *ORIGIN_COLUMNS]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+
+
+def _captured(tables: FigureTables) -> str:
+    """The headline case, or the last captured one where nsys did not see it."""
+    seen = set(tables.timeline["case"])
+    others = (c for c in reversed(tables.profile_cases) if c in seen)
+    return tables.case if tables.case in seen else next(others, tables.case)
+
+
+def _statistics(events: pd.DataFrame) -> dict[str, Any]:
+    start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
+    until = np.maximum.accumulate(end)
+    idle = np.clip(start[1:] - until[:-1], 0, None)
+    medians = events[events["kind"] == "kernel"].groupby("name")["duration_us"].median()
+    span = float(until[-1] - start[0])
+    return {
+        "events": len(events),
+        "span_us": span,
+        "busy_pct": 100 * (1 - idle.sum() / span) if span > 0 else np.nan,
+        "gap_median_us": float(np.median(idle)) if len(idle) else np.nan,
+        "gap_max_us": float(idle.max()) if len(idle) else np.nan,
+        "kernel": str(medians.idxmax()) if len(medians) else "",
+        "kernel_median_us": float(medians.max()) if len(medians) else np.nan,
+    }
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """A lane per variant on one time axis, with a row per stream; durations and gaps beside."""
+    rungs = data.drop_duplicates("variant").reset_index(drop=True)
+    first, good = rungs.iloc[0], rungs["gap"] == ""
+    streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
+    cut = (rungs["events"] > MOST_EVENTS).any()
+    note = NOTE + (f"; of a lane only the first {MOST_EVENTS} events are drawn" if cut else "")
+    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, 0.84 + ROW_IN * len(rungs) * max(1.0, 0.5 * streams), note, look)
+    axes = figure.add_subplot()
+    bar_rows(axes, rungs["variant"], rungs["is_baseline"])
+    spans = rungs.loc[good, "span_us"]
+    window_us = min(spans.max(), WINDOW * spans.min()) if good.any() else 1.0
+    factor, unit = _unit(window_us)
+    axes.set(xlim=(0, window_us / factor), xlabel=f"time since the first start of each lane ({unit})")
+    fills = set()
+    for row, rung in enumerate(rungs.to_dict("records")):
+        if rung["gap"]:
+            gap_note(axes, row, rung["gap"])
+        else:
+            fills |= _lane(axes, row, data[data["variant"] == rung["variant"]], look, window_us)
+    if good.any():
+        _columns(axes, rungs, good)
+        _legend(axes, fills)
+    else:
+        axes.set_xticks([])
+    return figure
+
+
+def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: float) -> set[str]:
+    """The events of one variant, a row per stream; returns the fills that it needed."""
+    style, factor = look.style(str(events["variant"].iloc[0])), _unit(window_us)[0]
+    streams = sorted(events["stream"].unique())
+    height = 0.76 / len(streams)
+    found = set()
+    for event in events[events["start_us"] < window_us].to_dict("records"):
+        fill = _fill(event)
+        face, hatch, _ = FILLS[fill]
+        found.add(fill)
+        place = row - 0.38 + height * (streams.index(event["stream"]) + 0.5)
+        axes.barh(
+            place, event["duration_us"] / factor, height, left=event["start_us"] / factor, lw=0.5,
+            fc=face or style.colour, hatch=hatch if face else style.hatch,
+            ec=INK if face or style.hatch else "white",
+        )  # fmt: skip
+    drawn_us = float((events["start_us"] + events["duration_us"]).max())
+    end_us = min(window_us, drawn_us)
+    if events["span_us"].iloc[0] > end_us * 1.001:
+        axes.annotate(
+            "▸",
+            (end_us / factor, row),
+            (-1, 0),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )
+    return found
+
+
+def _fill(event: Mapping[Hashable, Any]) -> str:
+    if event["kind"] == "kernel":
+        return "kernel" if event["name"] == event["kernel"] else "other kernel"
+    return str(event["name"] if event["name"] in FILLS else event["kind"])
+
+
+def _unit(us: float) -> tuple[float, str]:
+    """The unit in which a person would tell this time: its length in microseconds, its name."""
+    return (1e6, "s") if us >= 1e6 else (1e3, "ms") if us >= 1e3 else (1.0, "µs")
+
+
+def _time(us: float) -> str:
+    factor, unit = _unit(us)
+    return f"{number(us / factor)} {unit}" if np.isfinite(us) else "n/a"
+
+
+def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
+    def cells(tell: Callable[[Mapping[Hashable, Any]], str]) -> list[str]:
+        return [tell(r) if ok else "" for r, ok in zip(rungs.to_dict("records"), good, strict=True)]
+
+    end = text_column(axes, "events", cells(lambda r: f"{r['events']:.0f}"), 0.08, "right")
+    end = text_column(axes, "span", cells(lambda r: _time(r["span_us"])), end, "right")
+    end = text_column(axes, "median", cells(lambda r: _time(r["kernel_median_us"])), end, "right")
+    idle = cells(lambda r: f"{number(r['gap_median_us'])}, {number(r['gap_max_us'])} µs")
+    end = text_column(axes, "idle", idle, end, "right")
+    text_column(axes, "busy", cells(lambda r: f"{r['busy_pct']:.1f} %"), end, "right")
+
+
+def _legend(axes: Axes, found: set[str]) -> None:
+    """What the fills mean, where a lane holds more than the one kernel."""
+    if found <= {"kernel"}:
+        return
+    fills = [fill for name, fill in FILLS.items() if name in found]
+    legend_above(
+        axes, [Patch(fc=f or "#7f7f7f", hatch=h, ec=INK, lw=0.5, label=name) for f, h, name in fills]
+    )

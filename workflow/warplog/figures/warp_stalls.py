@@ -1,0 +1,167 @@
+"""What do the warps of each variant wait for between two issued instructions?"""
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from warplog.metrics import dominant_stall
+from warplog.plotting.labels import (
+    FONT_PT,
+    INK,
+    LINE_IN,
+    ROW_IN,
+    WIDTH_IN,
+    bar_rows,
+    gap_notes,
+    legend_above,
+    number,
+    text_column,
+    text_width_in,
+)
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+TITLE = "What warps wait for"
+NOTE = (
+    "cycles a warp spends in each state per instruction it issues (ncu, longest kernel of the case); "
+    "selected = issuing, not a stall"
+)
+SHOWN = 8  # reasons with a colour of their own in one figure; the rest is "other"
+WIDE_RANGE = 6.0  # totals further apart than this are drawn as shares, else the short bars could not be read
+REASONS = {  # colour and hatch of a reason in every figure: hue by cause; never told apart by hue alone
+    "selected": ("#ffffff", ""),
+    "not_selected": ("#d0d0d0", ""),
+    "long_scoreboard": ("#0b4f8a", ""),  # blue: memory
+    "lg_throttle": ("#6aaed6", "////"),
+    "tex_throttle": ("#6aaed6", "oo"),
+    "drain": ("#6aaed6", "...."),
+    "short_scoreboard": ("#e69f00", ""),  # yellow: shared memory and special functions
+    "mio_throttle": ("#f7d774", "...."),
+    "barrier": ("#c08ad6", "xxxx"),  # purple: waiting for others
+    "membar": ("#c08ad6", "||||"),
+    "gmma": ("#c08ad6", "++++"),
+    "sleeping": ("#ead9f2", "////"),
+    "math_pipe_throttle": ("#1b7f5c", ""),  # green: arithmetic
+    "wait": ("#a5dcc4", "\\\\\\\\"),
+    "dispatch_stall": ("#a5dcc4", "++++"),
+    "branch_resolving": ("#f2d0cb", "||||"),  # red: instructions
+    "no_instruction": ("#d98880", "----"),
+    "imc_miss": ("#f2d0cb", "xxxx"),
+    "misc": ("#8a8a8a", ""),
+    "other": ("#8a8a8a", "\\\\\\\\"),
+}
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """One row per variant and state (every counted one, `drawn_as` itself or "other"), or one row for a gap.
+
+    cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum, share_pct the
+    share of it; dominant_stall is the longest state beside `selected`, the instruction's own issue.
+    """
+    named = tables.metrics["metric"].str.extract(r"^stall_(\w+)_cycles_per_issue$")[0]
+    reasons = sorted(set(named.dropna()))
+    columns = [f"stall_{reason}_cycles_per_issue" for reason in reasons]
+    wide = tables.counters([*columns, "warp_cycles_per_issue"]).rename(
+        columns=dict(zip(columns, reasons, strict=True))
+    )
+    stalls = wide[[r for r in reasons if r != "selected"]]
+    known = stalls.notna().any(axis=1)
+    wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
+    wide["dominant_stall"] = [dominant_stall(_named(row)) or "" for row in stalls.to_dict("records")]
+    wide["total_cycles_per_issue"] = wide[reasons].sum(axis=1, min_count=1)
+    keys = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]
+    keys += ["warp_cycles_per_issue", "total_cycles_per_issue", "dominant_stall", *ORIGIN_COLUMNS]
+    long = wide.melt(keys, reasons, "state", "cycles_per_issue")
+    long = long[long["cycles_per_issue"].notna() & (long["gap"] == "")]
+    gaps = wide.loc[wide["gap"] != "", keys].assign(state="")
+    long = pd.concat([long, gaps]) if len(gaps) else long
+    long["share_pct"] = 100 * long["cycles_per_issue"] / long["total_cycles_per_issue"]
+    shown = _shown(long)
+    long["drawn_as"] = long["state"].where(long["state"].isin(shown) | (long["state"] == ""), "other")
+    rank = {state: place for place, state in enumerate([*shown, "other"])}
+    long = long.assign(rank=long["drawn_as"].map(rank)).sort_values(["order", "rank", "state"], kind="stable")
+    kept = [*keys[:-4], "state", "drawn_as", "cycles_per_issue", "share_pct", *ORIGIN_COLUMNS]
+    return long[kept].reset_index(drop=True)
+
+
+def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
+    """One launch's states as metric rows; cycles per issue order the states as their shares do."""
+    return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
+
+
+def _shown(long: pd.DataFrame) -> list[str]:
+    """selected first, then the reasons with a colour of their own, in the fixed order of REASONS."""
+    largest = long.groupby("state")["share_pct"].max().drop(["", "selected"], errors="ignore")
+    top = set(largest[largest > 0].nlargest(SHOWN).index)
+    return [reason for reason in REASONS if reason == "selected" or reason in top]
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Stacked bars per variant, in cycles or, where totals lie far apart, in percent; totals beside."""
+    rows = data.drop_duplicates("variant").reset_index(drop=True)
+    totals = rows["total_cycles_per_issue"].dropna()
+    as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
+    states = [s for s in REASONS if (data["drawn_as"] == s).any()]
+    legend = _legend_rows(states)
+    first = rows.iloc[0]
+    body = 0.75 + ROW_IN * len(rows) + LINE_IN * legend
+    figure = new_figure(f"{TITLE} · {first['family']}, case {first['case']}", body, NOTE, look)
+    axes = figure.add_subplot()
+    bar_rows(axes, rows["variant"], rows["is_baseline"])
+    _stacks(axes, data, rows, states, "share_pct" if as_share else "cycles_per_issue")
+    share = "share of the warp cycles per issued instruction (%)"
+    axes.set_xlabel(share if as_share else "warp cycles per issued instruction (cycles)")
+    if as_share:
+        axes.set_xlim(0, 100)
+    if totals.empty:
+        axes.set_xticks([])
+    if len(totals):
+        _columns(axes, data, rows)
+        handles = [Patch(fc=REASONS[s][0], hatch=REASONS[s][1], ec=INK, lw=0.5, label=s) for s in states]
+        legend_above(axes, handles, legend)
+    return figure
+
+
+def _legend_rows(states: list[str]) -> int:
+    """How many rows the legend needs at two-column width."""
+    cell = max([text_width_in(s) for s in states] or [0]) + 0.55
+    return max(1, -(-len(states) // max(1, int(WIDTH_IN / cell))))
+
+
+def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str], column: str) -> None:
+    """The bars; a segment that is wide enough bears its value."""
+    lengths = data.groupby(["variant", "drawn_as"])[column].sum().unstack().reindex(rows["variant"])
+    start = np.zeros(len(rows))
+    longest = float(lengths.reindex(columns=states).sum(axis=1).max()) or 1.0
+    for state in states:
+        length = lengths[state].fillna(0).to_numpy()
+        fill, hatch = REASONS[state]
+        some = np.flatnonzero(length > 0)
+        axes.barh(some, length[some], left=start[some], height=0.74, color=fill, hatch=hatch, ec=INK, lw=0.5)
+        ink = "white" if np.dot(to_rgb(fill), (0.2126, 0.7152, 0.0722)) < 0.45 else INK
+        for row in np.flatnonzero(length > 0.075 * longest):
+            text = f"{length[row]:.0f}" if column == "share_pct" else number(length[row])
+            patch = {"boxstyle": "square,pad=0.12", "fc": fill, "ec": "none"} if hatch else None
+            axes.text(start[row] + length[row] / 2, int(row), text, ha="center", va="center", color=ink,
+                      fontsize=FONT_PT, bbox=patch)  # fmt: skip
+        start += length
+    gap_notes(axes, rows["gap"])
+
+
+def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
+    shares = data.set_index(["variant", "state"])["share_pct"]
+    totals, causes = [], []
+    for row in rows.to_dict("records"):
+        good = row["gap"] == ""
+        totals.append(number(row["total_cycles_per_issue"]) if good else "")
+        cause = row["dominant_stall"]
+        causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good else "")
+    end = text_column(axes, "cycles", totals, 0.08, "right")
+    text_column(axes, "longest stall", causes, end)

@@ -1,0 +1,1 @@
+"""Verdicts: comparisons, noise floors, histories, claims, oracle."""

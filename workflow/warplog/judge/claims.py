@@ -1,0 +1,148 @@
+"""Stage claims: what a campaign's numbers say of the claims of its families, one row each."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from warplog.catalog.claims import CONFIRMED, GPU_NAMES, NOT_MEASURABLE, REFUTED, SASS, Claim, Term
+from warplog.catalog.family import Family
+from warplog.core import formula
+from warplog.core.errors import WarplogError
+from warplog.tables.files import ORIGIN_COLUMNS, read_table
+from warplog.tables.quantities import Found, Quantities
+
+_MOST_REASONS = 2
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on one claim: `measured` in `unit` (NaN: none) and the numbers that went in.
+
+    `reason` says why there is no verdict; beside one, what the tables remark on the rows that went in.
+    """
+
+    verdict: str
+    measured: float
+    unit: str
+    evidence: str
+    reason: str
+
+
+def judge(
+    claim: Claim, values: Mapping[str, float], numbers: Quantities, gpu: Mapping[str, float]
+) -> Judgement:
+    """What the numbers of a campaign say of a claim.
+
+    Args:
+        values: the parameters of the claim's case.
+        gpu: the numbers of the table `gpus`; NaN where one is not known.
+    """
+    if claim.formula is None:
+        return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
+    found = {name: _find(term, numbers) for name, term in claim.formula.terms.items()}
+    named = {name: {**gpu, **values}[name] for name in claim.formula.names}
+    reasons = [number.reason for number in found.values() if number.reason]
+    reasons += [f"{name} of this GPU is not known" for name, value in named.items() if math.isnan(value)]
+    evidence = [
+        _shown(claim, claim.formula.terms[n], number) for n, number in found.items() if not number.reason
+    ]
+    evidence += [f"{name} = {value:.6g}" for name, value in named.items() if not math.isnan(value)]
+    measured = math.nan if reasons else _value(claim, {**named, **{n: f.value for n, f in found.items()}})
+    if not reasons and math.isnan(measured):
+        reasons = ["the formula has no value for these numbers"]
+    single = next(iter(found.values())).unit if claim.formula.text in found else ""
+    if claim.not_judged or reasons:
+        verdict, reasons = NOT_MEASURABLE, [claim.not_judged, *reasons] if claim.not_judged else reasons
+    else:
+        verdict = CONFIRMED if claim.holds(measured) else REFUTED
+        terms = claim.formula.terms
+        reasons = [f"{terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark]
+    return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons))
+
+
+def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
+    """The rows of the table `claims`: those of each of `families` that the tables hold, in their order.
+
+    Raises:
+        WarplogError: a table is not readable, or holds several GPUs and `gpu` names none of them.
+    """
+    measurements, metrics, gpus = (read_table(tables, n) for n in ("measurements", "metrics", "gpus"))
+    known = sorted(set(measurements["gpu"]))
+    if gpu not in known and len(known) != 1:
+        raise WarplogError(f"{tables}/measurements: {', '.join(known) or 'no GPU'}: name the GPU to judge by")
+    gpu = gpu if gpu in known else known[0]
+    measurements, metrics, gpus = (t[t["gpu"] == gpu] for t in (measurements, metrics, gpus))
+    numbers = Quantities(measurements, metrics)
+    peaks = {
+        name: float(gpus[name].iloc[0]) if name in gpus and len(gpus) else math.nan for name in GPU_NAMES
+    }
+    rows = []
+    for name in dict.fromkeys(measurements["family"]):
+        origin = measurements.loc[measurements["family"] == name, ORIGIN_COLUMNS].iloc[0].to_dict()
+        family = families.get(name)
+        for claim in family.claims if family else ():
+            values = family.cases[claim.case].values if family else {}
+            rows.append(_row(claim, name, judge(claim, values, numbers, peaks)) | origin)
+    return rows
+
+
+def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
+    """Writes the claims for people: verdict, number and condition, what was published, what went in."""
+    for row in rows:
+        verdict = str(row["verdict"]).replace("_", " ")
+        number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
+        wanted = f"(confirmed if {row['condition']})" if row["condition"] else ""
+        print(f"{row['family']} {row['id']}: {row['claim']}", file=stream)
+        print("  " + "  ".join(filter(None, [verdict.upper(), number, wanted])), file=stream)
+        for label in ("published", "evidence", "reason"):
+            if row[label]:
+                print(f"  {label}: {row[label]}", file=stream)
+
+
+def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
+    return {
+        "family": family,
+        "id": claim.id,
+        "claim": claim.claim,
+        "source": claim.source,
+        "published": claim.published,
+        "verdict": judged.verdict,
+        "measured": judged.measured,
+        "unit": judged.unit,
+        "condition": claim.confirmed_if,
+        "measure": claim.measure,
+        "case": claim.case,
+        "evidence": judged.evidence,
+        "reason": judged.reason,
+    }
+
+
+def _find(term: Term, numbers: Quantities) -> Found:
+    if term.quantity == SASS:
+        return numbers.opcodes(term.family, term.variant, term.case)
+    return numbers.find(term.family, term.variant, term.case, term.quantity)
+
+
+def _value(claim: Claim, values: Mapping[str, float]) -> float:
+    """The formula's value; NaN where there is none, as in a division by zero."""
+    assert claim.formula is not None
+    try:
+        value = float(formula.evaluate(claim.formula.text, values, claim.id))
+    except (WarplogError, OverflowError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def _shown(claim: Claim, term: Term, number: Found) -> str:
+    terms = claim.formula.terms.values() if claim.formula else ()
+    family = f"{term.family}." if len({t.family for t in terms}) > 1 else ""
+    case = f", {term.case}" if term.case != claim.case else ""
+    return f"{term.quantity}({family}{term.variant}{case}) = {number.value:.6g} {number.unit}".strip()
+
+
+def _joined(reasons: list[str]) -> str:
+    told = list(dict.fromkeys(reasons))
+    more = [f"and {len(told) - _MOST_REASONS} more"] if len(told) > _MOST_REASONS else []
+    return "; ".join([*told[:_MOST_REASONS], *more])

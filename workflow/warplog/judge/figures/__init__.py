@@ -1,0 +1,1 @@
+"""Figures that come with a verdict."""

@@ -1,0 +1,122 @@
+"""A comparison as a picture: the ratio of each case with its interval, on the band of gaps that do not count."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from warplog.judge.comparison import Comparison, Row
+from warplog.judge.verdicts import percent
+from warplog.plotting import style
+from warplog.plotting.labels import FAINT, INK, ROW_IN, fit, gap_note, legend_above, number, text_column
+from warplog.plotting.style import Look, new_figure, styled
+
+TITLE = "Time of each case"
+NOTE = (
+    "points: ratio of the medians of cold times; lines: 99 % intervals within the processes that were timed; grey: gaps"
+    " that the same code shows from process to process, which do not count"
+)
+MOST_ROWS = 70
+# Direction by shape as well as by colour; hollow where nothing is claimed.
+STYLES = {
+    "SLOWER": ("^", "#b2182b", "#b2182b"),
+    "FASTER": ("v", "#2166ac", "#2166ac"),
+    "SAME": ("o", "white", INK),
+    "AMBIGUOUS": ("D", "white", "#b8860b"),
+}
+
+
+def save(found: Comparison, png: Path, svg: Path) -> None:
+    """Draws the comparison into both files."""
+    style.save(draw(found), png, svg)
+
+
+def shown(rows: Sequence[Row]) -> list[Row]:
+    """The rows that fit a page: all, or without the SAME ones, or the largest changes among those."""
+    if len(rows) <= MOST_ROWS:
+        return list(rows)
+    told = [row for row in rows if row.word != "SAME"]
+    largest = sorted(told, key=_size, reverse=True)[:MOST_ROWS]
+    return [row for row in told if row in largest]
+
+
+@styled
+def draw(found: Comparison) -> Figure:
+    """One row a case, grouped by variant: percent of change with interval, verdict, times."""
+    rows = shown(found.rows)
+    left_out = len(found.rows) - len(rows)
+    note = NOTE + (f"; {left_out} cases that changed less are in the CSV only" if left_out else "")
+    look = Look(" · ".join([found.gpu, *found.summary().splitlines()]))
+    figure = new_figure(TITLE, 0.8 + ROW_IN * max(len(rows), 1), note, look)
+    axes = figure.add_subplot()
+    _rows(axes, rows)
+    for place, row in enumerate(rows):
+        if row.verdict is None:
+            gap_note(axes, place, f"{row.word}: {row.reason}")
+            continue
+        _point(axes, place, row)
+    axes.axvline(0, color=INK, lw=0.9, zorder=0.9)
+    axes.set_xlim(*_limits(rows))
+    axes.set_xlabel("change in time (%), right: slower")
+    before = [f"{number(row.verdict.before_us)} µs" if row.verdict else "" for row in rows]
+    change = [percent(row.verdict.time.ratio) if row.verdict else "" for row in rows]
+    end = text_column(axes, "A", before, 0.08, "right")
+    end = text_column(axes, "change", change, end, "right")
+    strong = [place for place, row in enumerate(rows) if row.word in ("SLOWER", "FASTER")]
+    text_column(axes, "verdict", [row.word if row.verdict else "" for row in rows], end, strong=strong)
+    marks: list[Line2D | Patch] = [_mark(word) for word in STYLES]
+    legend_above(axes, [*marks, Patch(color=FAINT, label="does not count")])
+    return figure
+
+
+def _rows(axes: Axes, rows: Sequence[Row]) -> None:
+    """From the top down: the variant's name in its first row, the case in each; a line between variants."""
+    names = [f"{row.family}/{row.variant}" for row in rows]
+    first = [place for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
+    labels = [
+        (f"{fit(n, 1.9)}  " if p in first else "") + fit(rows[p].case, 0.8) for p, n in enumerate(names)
+    ]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(max(len(labels), 1) - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    for place in first[1:]:
+        axes.axhline(place - 0.5, color=FAINT, lw=0.6)
+    axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def _point(axes: Axes, place: int, row: Row) -> None:
+    verdict = row.verdict
+    assert verdict is not None
+    low, ratio, high = (100 * (x - 1) for x in (verdict.time.low, verdict.time.ratio, verdict.time.high))
+    wide = 100 * verdict.least
+    axes.barh(place, 2 * wide, left=-wide, height=0.8, color=FAINT, lw=0, zorder=0.5)
+    marker, face, edge = STYLES[row.word]
+    axes.plot([low, high], [place, place], color=edge, lw=1.2, solid_capstyle="butt")
+    axes.plot(ratio, place, marker=marker, mfc=face, mec=edge, ms=5, ls="", mew=1.0)
+
+
+def _mark(word: str) -> Line2D:
+    marker, face, edge = STYLES[word]
+    return Line2D([], [], marker=marker, mfc=face, mec=edge, color=edge, ms=5, lw=1.2, label=word)
+
+
+def _limits(rows: Sequence[Row]) -> tuple[float, float]:
+    """Wide enough for every point, for the intervals of what is claimed, and for all but the widest bands."""
+    found = [row.verdict for row in rows if row.verdict]
+    if not found:
+        return -1.0, 1.0
+    ratios = [100 * (v.time.ratio - 1) for v in found]
+    band = float(np.quantile([100 * v.least for v in found], 0.9))
+    claimed = [row.verdict.time for row in rows if row.verdict and row.word in ("SLOWER", "FASTER")]
+    ratios += [100 * (end - 1) for time in claimed for end in (time.low, time.high)]
+    low, high = min(*ratios, -band), max(*ratios, band)
+    return low - 0.08 * (high - low), high + 0.08 * (high - low)
+
+
+def _size(row: Row) -> float:
+    return abs(float(np.log(row.verdict.time.ratio))) if row.verdict else np.inf

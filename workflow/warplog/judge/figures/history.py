@@ -1,0 +1,120 @@
+"""The history as a picture: a small panel for each variant, its median time per campaign, the steps marked."""
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from warplog.catalog.family import Family
+from warplog.judge.figures.comparison import STYLES
+from warplog.plotting import style
+from warplog.plotting.labels import INK, MUTED, ON_PAPER, fit, number
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.view import gap_text
+
+TITLE = "Headline time from campaign to campaign"
+NOTE = (
+    "points: medians of cold times; lines: quartiles; triangles: FASTER (down) or SLOWER (up) than the level before, by"
+    " the verdicts of `warplog compare`; dashed: GPU, driver or clocks differ; each panel has its own axis"
+)
+PANEL_IN, PANEL_COLUMNS = 1.15, 2
+MOST_LABELLED, MOST_NAMED = 6, 12  # campaigns
+_LEAST_SPAN = 0.02  # an axis shows 2 % at least, so that noise does not look like a change
+
+
+def save(data: pd.DataFrame, family: Family, png: Path, svg: Path) -> None:
+    """Draws the table of history.collect into both files."""
+    style.save(draw(data, family), png, svg)
+
+
+@styled
+def draw(data: pd.DataFrame, family: Family) -> Figure:
+    """Two columns of panels in the order of the ladder, all with the same campaigns from left to right."""
+    variants = list(dict.fromkeys(data["variant"]))
+    lines = max(1, -(-len(variants) // PANEL_COLUMNS))
+    campaigns = data[["place", "campaign", "commit", "started"]].drop_duplicates("place")
+    figure_look = Look(_stamp(data, list(campaigns["campaign"])))
+    title = f"{TITLE} · {family.name}, case {family.headline_case}"
+    figure = new_figure(title, 0.55 + PANEL_IN * lines, NOTE, figure_look)
+    if not variants:
+        figure.text(0.01, 0.5, "no campaign has timed this family on this GPU", color=MUTED, style="italic")
+        return figure
+    panels = figure.subplots(lines, min(PANEL_COLUMNS, len(variants)), sharex=True, squeeze=False)
+    for axes in panels.flat[len(variants) :]:
+        axes.set_visible(False)
+    for axes, variant in zip(panels.flat, variants, strict=False):
+        _panel(axes, data[data["variant"] == variant])
+        axes.set_xlim(-0.5, len(campaigns) - 0.5)
+        axes.set_xticks(campaigns["place"], _labels(campaigns))
+    for place, axes in enumerate(panels.flat):
+        axes.tick_params(axis="x", labelbottom=place + PANEL_COLUMNS >= len(variants))
+    return figure
+
+
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
+    good = rows[rows["status"] == "ok"]
+    name = str(rows["variant"].iloc[0]) + (" (baseline)" if rows["is_baseline"].iloc[0] else "")
+    axes.set_title(f"{fit(name, 2.4)} (µs)", loc="left", pad=3)
+    breaks = ((rows["status"] != "ok") | (rows["step"] == "REFUSED")).cumsum()
+    for _, level in good.groupby(breaks[good.index]):
+        axes.plot(level["place"], level["median_us"], color=MUTED, lw=0.9, zorder=1)
+    axes.vlines(good["place"], good["q1_us"], good["q3_us"], color=INK, lw=1.0, zorder=1.5)
+    axes.plot(good["place"], good["median_us"], marker="o", ms=3.5, color=INK, ls="", zorder=2)
+    if len(good):
+        low, high = float(good["q1_us"].min()), float(good["q3_us"].max())
+        room = max(high - low, _LEAST_SPAN * high)
+        axes.set_ylim((low + high - room) / 2 - 0.4 * room, (low + high + room) / 2 + 0.4 * room)
+    for row in rows.to_dict("records"):
+        _mark(axes, row)
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.grid(axis="y")
+    axes.spines[["right", "top"]].set_visible(False)
+
+
+def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
+    """The step that leads to a point, or why there is no point."""
+    if row["status"] != "ok":
+        text = fit(gap_text(str(row["status"]), ""), 0.8)
+        axes.annotate(
+            text,
+            (row["place"], 0.08),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            color=MUTED,
+            style="italic",
+        )
+    elif row["step"] == "REFUSED":
+        axes.axvline(row["place"] - 0.5, color=MUTED, lw=0.9, ls=(0, (4, 2)))
+    elif row["step"]:
+        marker, face, edge = STYLES[row["step"]]
+        axes.plot(row["place"], row["median_us"], marker=marker, mfc=face, mec=edge, ms=8, ls="", zorder=3)
+        up = row["step"] == "SLOWER"
+        axes.annotate(
+            f"{100 * row['change']:+.1f} %", (row["place"], row["q3_us" if up else "q1_us"]), (0, 6 if up else -6),
+            textcoords="offset points", ha="center", va="bottom" if up else "top", color=edge, bbox=ON_PAPER,
+            annotation_clip=False,
+        )  # fmt: skip
+
+
+def _stamp(data: pd.DataFrame, names: list[str]) -> str:
+    """The GPU and the campaigns by number; the first and the last where there are many."""
+    told = [f"{place} = {name}" for place, name in enumerate(names, 1)]
+    told = told if len(told) <= MOST_NAMED else [told[0], "…", told[-1]]
+    gpu = " + ".join(sorted({str(name) for name in data["gpu_name"] if name})) or "GPU unknown"
+    count = "1 campaign" if len(names) == 1 else f"{len(names)} campaigns"
+    return f"{gpu} · {count}: {', '.join(told)}"
+
+
+def _labels(campaigns: pd.DataFrame) -> list[str]:
+    """The number of a campaign, with its day and its commit where there is room."""
+    numbers = [str(place + 1) for place in campaigns["place"]]
+    if len(numbers) > MOST_LABELLED:
+        step = -(-len(numbers) // (2 * MOST_LABELLED))
+        return [text if place % step == 0 else "" for place, text in enumerate(numbers)]
+    about = zip(numbers, campaigns["started"].str[5:10], campaigns["commit"].str[:7], strict=True)
+    return ["\n".join(text for text in texts if text) for texts in about]

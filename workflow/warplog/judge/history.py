@@ -1,0 +1,96 @@
+"""The history of a family: each variant's headline time in campaign after campaign, and where it changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from warplog.catalog.family import Family
+from warplog.core.statistics import summarise
+from warplog.judge.comparison import compare
+from warplog.judge.floors import measure_floors
+from warplog.judge.samples import Campaign, Key, gpus, load
+from warplog.judge.verdicts import Samples
+
+COLUMNS = (
+    "family", "variant", "order", "is_baseline", "case", "place", "campaign", "commit", "started", "gpu_name",
+    "status", "reason",
+    "median_us", "q1_us", "q3_us", "samples", "gflops", "gbytes_per_s", "step", "change", "least_gap", "against",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A verdict against an earlier campaign: FASTER, SLOWER, REFUSED, or "" where no change was shown."""
+
+    step: str
+    change: float | None
+    least_gap: float | None
+    against: str
+
+
+def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
+    """One row for each variant and campaign that timed the family on that GPU; see COLUMNS.
+
+    Campaigns stand in the order of their dates (`place` from 0). A campaign is judged against the last one that
+    began a new level, not against its neighbour, so that a slow decline is seen as well; `step` is then FASTER or
+    SLOWER, and `change` the ratio less 1. Where GPU, driver or clocks differ, `step` is REFUSED and a new level begins.
+
+    Raises:
+        WarplogError: a record is not readable.
+    """
+    found = [load(folder, gpu) for folder in folders if gpu in gpus(folder)]
+    of_family = [one for one in found if any(key[0] == family.name for key in one.cases)]
+    campaigns = sorted(_distinct(of_family), key=lambda one: (one.started, one.name))
+    names = [v.name for v in family.variants]
+    timed = {key[1] for one in campaigns for key in one.cases if key[0] == family.name}
+    keys = [(family.name, name, family.headline_case) for name in names if name in timed]
+    rows = [row for key in keys for row in _rows(key, campaigns, family)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _distinct(campaigns: Sequence[Campaign]) -> list[Campaign]:
+    """The live campaign may be a recorded one too: of two with the same name and date the first stays."""
+    return list({(one.name, one.started): one for one in reversed(campaigns)}.values())
+
+
+def _rows(key: Key, campaigns: Sequence[Campaign], family: Family) -> Iterator[Mapping[str, Any]]:
+    head = {"family": key[0], "variant": key[1], "case": key[2], "is_baseline": key[1] == family.baseline}
+    head["order"] = [v.name for v in family.variants].index(key[1])
+    level: Campaign | None = None
+    for place, one in enumerate(campaigns):
+        measured = one.cases.get(key)
+        about = {"place": place, "campaign": one.name, "commit": one.commit[:12], "started": one.started}
+        about["gpu_name"] = measured.conditions["gpu_name"] if measured else ""
+        if measured is None or measured.samples is None:
+            status, reason = (measured.status, measured.reason) if measured else ("missing", "not timed")
+            yield {**head, **about, "status": status, "reason": reason, "step": "", "against": ""}
+            continue
+        step = _step(key, level, one) if level else _Step("", None, None, "")
+        if level is None or step.step:
+            level = one
+        numbers = _times(measured.samples, family, key[2])
+        yield {**head, **about, "status": "ok", "reason": "", **numbers, **asdict(step)}
+
+
+def _times(samples: Samples, family: Family, case: str) -> dict[str, float]:
+    times = summarise(samples.times_us)
+    work = {"gflops": family.flops, "gbytes_per_s": family.bytes_moved}
+    rates = {
+        name: family.value(formula, family.cases[case]) / times.median_us / 1e3
+        for name, formula in work.items()
+    }
+    return {name: getattr(times, name) for name in ("median_us", "q1_us", "q3_us", "samples")} | rates
+
+
+def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
+    """The verdict on one case against the level before, by the floors of either campaign."""
+    floors = measure_floors((level, *level.rounds)) or measure_floors((one, *one.rounds))
+    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
+    row = compare(before, after, floors).rows[0]
+    word = row.word if row.word in ("FASTER", "SLOWER", "REFUSED") else ""
+    if row.verdict is None:
+        return _Step(word, None, None, level.name)
+    return _Step(word, row.verdict.time.ratio - 1, row.verdict.least, level.name)

@@ -1,0 +1,150 @@
+"""What a campaign measured, as two campaigns are compared: samples, counters and the conditions of each case."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.core.records import Record, read_json
+from warplog.judge.verdicts import Samples
+
+# The counters that a comparison looks at; extensive ones are summed over a case's kernels.
+SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")
+LARGEST = ("registers_per_thread",)
+CONDITIONS = ("gpu_name", "driver", "clocks")
+_REMARKED = ("gpu_uuid", "nvcc", "cuda_runtime")
+_MOST_SAMPLES, _MOST_VALUE = 1_000_000, 1e12
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One case of one variant.
+
+    Attributes:
+        status: "ok", or that of the first stage that is not; `reason` says why.
+        conditions: what must be equal for a comparison (gpu_name, driver, clocks), as recorded.
+        remarks: what may differ but should be told (board, compiler, throttle reasons).
+        samples: cold times, and SM clocks where recorded; None where the status is not ok.
+        counters: the key counters that the profiler could read.
+        source: fingerprint of the measured source, its headers and parameters.
+    """
+
+    status: str
+    reason: str
+    conditions: Mapping[str, str]
+    remarks: Mapping[str, str]
+    samples: Samples | None
+    counters: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """All that a campaign timed, by family, variant and case.
+
+    Attributes:
+        failed: why, for variants without cases.
+        rounds: its A/A rounds, where there are any: the same variants timed again in fresh processes.
+        started: when it began, ISO 8601 UTC; commit: of what code; "" where it is not known.
+    """
+
+    name: str
+    cases: Mapping[Key, Measured]
+    failed: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    rounds: tuple["Campaign", ...] = ()
+    started: str = ""
+    commit: str = ""
+
+
+def load(folder: Path, gpu: str = "") -> Campaign:
+    """The timings and counters in `folder` and its A/A rounds, of its only GPU or of the one called `gpu`.
+
+    Raises:
+        WarplogError: the folder holds no timings, or those of several GPUs; a record is not readable.
+    """
+    found = gpus(folder)
+    if len(found) != 1 and gpu not in found:
+        what = f"several GPUs ({', '.join(found)}); name one with --gpu" if found else "no timings"
+        raise WarplogError(f"{folder}/time: {what}")
+    gpu = gpu if gpu in found else found[0]
+    cases: dict[Key, Measured] = {}
+    failed: dict[tuple[str, str], str] = {}
+    for path in sorted((folder / "time" / gpu).glob("*/*.json")):
+        record: Record = read_json(path, "record")
+        variant = (path.parent.name, path.stem)
+        extracted = folder / "extract" / path.relative_to(folder / "time")
+        counters = _counters(read_json(extracted, "record")) if extracted.is_file() else {}
+        if not record.get("cases"):
+            failed[variant] = f"{record['status']}: {record['reason']}".rstrip(": ")
+        for case in record.get("cases", ()):
+            name = str(case["case"])
+            cases[(*variant, name)] = _measured(record, case, counters.get(name, {}), path)
+    named = folder / "campaign" / f"{gpu}.json"
+    about: Record = read_json(named, "record") if named.is_file() else {}
+    told = (str(about.get(key, "")) for key in ("started", "commit"))
+    return Campaign(about.get("campaign", str(folder)), cases, failed, load_rounds(folder, gpu), *told)
+
+
+def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
+    """The A/A rounds of that GPU below `folder`, in turn: each is a results folder of its own, aa/round<n>.
+
+    Raises:
+        WarplogError: a record is not readable.
+    """
+    found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
+    return tuple(load(path, gpu) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
+
+
+def gpus(folder: Path) -> list[str]:
+    """The GPUs that the folder holds timings of."""
+    return sorted({path.parent.parent.name for path in folder.glob("time/*/*/*.json")})
+
+
+def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, float], path: Path) -> Measured:
+    made = record.get("provenance", {})
+    status, reason = str(case["status"]), str(case.get("reason", ""))
+    check = str(record.get("check", "missing"))
+    if status == "ok" and check != "ok":
+        status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be right"
+    remarks = {name: str(made.get(name, "")) for name in _REMARKED}
+    remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
+    samples = _samples(case.get("cold"), f"{path}: case {case['case']}") if status == "ok" else None
+    conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
+    source = str(record.get("source_sha256", ""))
+    return Measured(status, reason, conditions, remarks, samples, counters, source)
+
+
+def _samples(cold: Any, where: str) -> Samples:
+    times = _numbers(cold.get("samples_us") if isinstance(cold, dict) else None)
+    if not times:
+        raise WarplogError(f"{where}: no samples that are positive numbers; time the variant again")
+    clocks = _numbers(cold.get("sm_mhz_samples"))
+    return Samples(times, clocks if len(clocks) == len(times) else None)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    """The values where all of them are positive and below 1e12, else none."""
+    if not isinstance(values, list) or len(values) > _MOST_SAMPLES:
+        return ()
+    right = all(type(v) in (int, float) and 0 < v < _MOST_VALUE for v in values)
+    return tuple(float(v) for v in values) if right else ()
+
+
+def _counters(record: Record) -> dict[str, dict[str, float]]:
+    """The key counters by case: sums over its kernels, or the largest; none where one kernel lacks it."""
+    found: dict[str, dict[str, list[float | None]]] = {}
+    for row in record.get("rows", ()):
+        if row["tool"] == "ncu" and row["metric"] in (*SUMMED, *LARGEST):
+            value = row["value"] if type(row["value"]) in (int, float) else None
+            found.setdefault(str(row["case"]), {}).setdefault(row["metric"], []).append(value)
+    return {
+        case: {
+            name: (sum if name in SUMMED else max)(known)
+            for name, values in metrics.items()
+            if (known := [v for v in values if v is not None]) and len(known) == len(values)
+        }
+        for case, metrics in found.items()
+    }

@@ -1,0 +1,1 @@
+"""This machine: its GPU, clocks, compilers and profilers."""

@@ -1,0 +1,172 @@
+"""The state in which a GPU measured: clocks, power, temperature and why it was slowed down. Read only."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from warplog.machine.nvml import Card, NoGpuError, opened
+
+# Bits of nvmlClocksEventReasons (nvml.h). "gpu_idle" is no brake and is left out.
+_IDLE = 0x1
+THROTTLE_REASONS = {
+    0x2: "applications_clocks_setting",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+}
+# Those of an ill GPU or machine; a power cap is part of a healthy one.
+BRAKES = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+_LIMITS = {"sw_power_cap", *BRAKES}
+_MILLI = 1e-3
+
+
+@dataclass(frozen=True)
+class ClockState:
+    """One look at a GPU; None for what it does not tell.
+
+    power_kind: "instant", "average" (over about a second, as older drivers tell it), or "".
+    energy_j: what the board has used since the driver was loaded.
+    """
+
+    sm_mhz: int | None
+    memory_mhz: int | None
+    power_w: float | None
+    power_kind: str
+    temperature_c: int | None
+    throttle_reasons: tuple[str, ...]
+    idle: bool
+    energy_j: float | None = None
+
+
+def clock_state(uuid: str | None = None) -> ClockState | None:
+    """The state now of the GPU of that UUID, or of the visible one; None without a GPU."""
+    try:
+        with opened(uuid) as card:
+            return read(card)
+    except NoGpuError:
+        return None
+
+
+def read(card: Card) -> ClockState:
+    """One look at an open GPU; takes about a millisecond.
+
+    Power and energy are told of the board alone, so of a MIG instance, whose neighbours use them too, there are none.
+    """
+    reasons = card.ask("GetCurrentClocksEventReasons")
+    if reasons is None:
+        reasons = card.ask("GetCurrentClocksThrottleReasons") or 0
+    power_w, kind = (None, "") if card.is_mig else _power(card)
+    energy_mj = None if card.is_mig else card.ask("GetTotalEnergyConsumption")
+    return ClockState(
+        sm_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_SM")),
+        memory_mhz=card.ask("GetClockInfo", card.constant("NVML_CLOCK_MEM")),
+        power_w=power_w,
+        power_kind=kind,
+        temperature_c=card.ask("GetTemperature", card.constant("NVML_TEMPERATURE_GPU")),
+        throttle_reasons=tuple(name for bit, name in THROTTLE_REASONS.items() if reasons & bit),
+        idle=bool(reasons & _IDLE),
+        energy_j=None if energy_mj is None else energy_mj * _MILLI,
+    )
+
+
+def _power(card: Card) -> tuple[float | None, str]:
+    field = card.constant("NVML_FI_DEV_POWER_INSTANT")
+    answers = card.ask("GetFieldValues", [field]) if field is not None else None
+    if answers and answers[0].nvmlReturn == 0 and answers[0].value.uiVal:
+        return answers[0].value.uiVal * _MILLI, "instant"
+    power_mw = card.ask("GetPowerUsage")
+    return (None, "") if power_mw is None else (power_mw * _MILLI, "average")
+
+
+class Sampler:
+    """Watches a GPU from a thread while the block runs: `with Sampler() as sampler: …`, then `result()`.
+
+    Without a GPU it watches nothing, and result() holds None.
+    """
+
+    def __init__(self, uuid: str | None = None, interval_s: float = 0.015) -> None:
+        """uuid: the GPU to watch, by default the visible one."""
+        self._uuid, self._interval_s = uuid, interval_s
+        self._states: list[tuple[float, ClockState]] = []  # with the host's monotonic clock
+        self._stop = threading.Event()
+        self._open = ExitStack()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Takes a first look, and begins to watch."""
+        try:
+            card = self._open.enter_context(opened(self._uuid))
+        except NoGpuError:
+            return self
+        self._look(card)
+        self._thread = threading.Thread(target=self._watch, args=(card,), daemon=True, name="warplog-sampler")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends watching; the driver's library is let go."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._open.close()
+
+    def _watch(self, card: Card) -> None:
+        while not self._stop.wait(self._interval_s):
+            self._look(card)
+
+    def _look(self, card: Card) -> None:
+        self._states.append((time.monotonic(), read(card)))
+
+    def saw_limit(self) -> bool:
+        """Whether power or heat has been seen to hold the clock back; also where nobody tells."""
+        looks = list(self._states)
+        return not looks or any(_LIMITS.intersection(state.throttle_reasons) for _, state in looks)
+
+    def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
+        """The looks between two moments of the monotonic clock, for a record: time_s counts from the first."""
+        seen = [(t - begin_s, state) for t, state in list(self._states) if begin_s <= t <= end_s]
+        told = ("sm_mhz", "power_w", "temperature_c", "energy_j")
+        return {
+            "time_s": [t for t, _ in seen],
+            **{name: [getattr(state, name) for _, state in seen] for name in told},
+            "throttle_reasons": [",".join(state.throttle_reasons) for _, state in seen],
+        }
+
+    def result(self) -> dict[str, Any]:
+        """What was seen, for a record; None where nothing was told.
+
+        sm_mhz, power_w: medians; sm_mhz_min, sm_mhz_max, power_w_max, temperature_c (the highest);
+        power_kind; throttle_reasons: every one that was seen; state_samples: the number of looks.
+        Looks at an idle GPU are left out, unless there are no others.
+        """
+        states = [state for _, state in list(self._states)]
+        busy = [state for state in states if not state.idle] or states
+        clocks = _told(state.sm_mhz for state in busy)
+        powers = _told(state.power_w for state in busy)
+        seen = {reason for state in busy for reason in state.throttle_reasons}
+        return {
+            "sm_mhz": statistics.median(clocks) if clocks else None,
+            "sm_mhz_min": min(clocks, default=None),
+            "sm_mhz_max": max(clocks, default=None),
+            "power_w": statistics.median(powers) if powers else None,
+            "power_w_max": max(powers, default=None),
+            "power_kind": next((state.power_kind for state in busy), ""),
+            "temperature_c": max(_told(state.temperature_c for state in busy), default=None),
+            "throttle_reasons": [name for name in THROTTLE_REASONS.values() if name in seen],
+            "state_samples": len(states),
+        }
+
+
+def _told(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

@@ -1,0 +1,213 @@
+"""The GPU of this machine: what it is, what it could do at best, and who else is on it. No CUDA context."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog.core.records import Record
+from warplog.core.schema import read_yaml
+from warplog.machine.nvml import Card, NoGpuError, opened
+
+# FP32 lanes of one multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
+# capability 7.5 and 8.0, 128 for the others that are supported here.
+_FP32_LANES = {(7, 5): 64, (8, 0): 64}
+_MOST_FP32_LANES = 128
+_LONGEST_SLUG = 48
+# Gbit/s of a PCIe lane in one direction by generation, line code subtracted (PCI Express base specification).
+_PCIE_LANE_GBIT = {1: 2.0, 2: 4.0, 3: 8 * 128 / 130, 4: 16 * 128 / 130, 5: 32 * 128 / 130, 6: 64 * 242 / 256}
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, or the MIG instance of it that CUDA uses; 0 and None stand for what the driver does not tell.
+
+    max_sm_mhz and max_memory_mhz: the highest clocks; memory_bus_bits: width of the device-memory bus;
+    pcie_generation and pcie_lanes: the best link that GPU and machine have in common.
+    """
+
+    slug: str
+    name: str
+    uuid: str
+    compute_capability: tuple[int, int]
+    arch: str
+    sms: int
+    memory_bytes: int
+    driver: str
+    cuda_driver: str
+    max_sm_mhz: int
+    power_limit_w: float | None
+    pci_bus_id: str
+    max_memory_mhz: int = 0
+    memory_bus_bits: int = 0
+    pcie_generation: int = 0
+    pcie_lanes: int = 0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables under which a CUDA program sees this GPU and no other, whatever CUDA's own numbering."""
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.uuid}
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """A process that uses the GPU; memory_bytes is None where the driver does not tell it."""
+
+    pid: int
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What a GPU could do at best; None where it is not known. `source` says where the numbers come from."""
+
+    arch: str
+    sms: int
+    fp32_tflops_peak: float | None
+    bf16_tflops_peak: float | None
+    dram_gbytes_per_s_peak: float | None
+    l2_mib: float | None
+    source: str
+    pcie_gbytes_per_s_peak: float | None = None
+
+
+def detect() -> Gpu | None:
+    """The first GPU that CUDA_VISIBLE_DEVICES lets through; None where there is none (see why_not)."""
+    try:
+        with opened() as card:
+            return _describe(card)
+    except NoGpuError:
+        return None
+
+
+def why_not() -> str:
+    """Why detect() finds no GPU, in one phrase; "" where it finds one."""
+    try:
+        with opened():
+            return ""
+    except NoGpuError as reason:
+        return str(reason)
+
+
+def slug_of(name: str) -> str:
+    """A GPU's name as a folder and wildcard: 'NVIDIA GeForce RTX 4090' -> 'rtx-4090'.
+
+    Lower case letters, digits and single hyphens only, at most 48 characters, never empty.
+    """
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    kept = [word for word in words if word not in ("nvidia", "geforce", "tesla")]
+    return "-".join(kept)[:_LONGEST_SLUG].rstrip("-") or "gpu"
+
+
+def gpu_files(project: Path) -> list[Path]:
+    """The files with known GPUs: the one of the package, then the project's config/gpus.yaml if there is one."""
+    own = project / "config" / "gpus.yaml"
+    return [Path(__file__).with_name("gpus.yaml"), *([own] if own.is_file() else [])]
+
+
+def known_gpus(project: Path) -> dict[str, Any]:
+    """Entries by slug; an entry of the project replaces one of the package.
+
+    Raises:
+        WarplogError: a file does not fit the schema.
+    """
+    return {slug: entry for path in gpu_files(project) for slug, entry in read_yaml(path, "gpus").items()}
+
+
+def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
+    """The entry of gpus.yaml for this GPU; what it lacks, or the whole, is computed from the clocks.
+
+    FP32: SMs x lanes x 2 (multiply and add) x highest SM clock. Device memory: 2 (both clock edges) x highest
+    memory clock x bus width, as NVML counts the clock; checked against the data sheets of T4, A100 and
+    RTX 4090. A MIG instance is a part of its GPU, so no entry holds for it. PCIe: the link's, in one direction.
+    """
+    entry = table.get(gpu.slug, {})
+    lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
+    tflops = gpu.sms * lanes * 2 * gpu.max_sm_mhz * 1e-6 or None
+    gbytes = 2 * gpu.max_memory_mhz * gpu.memory_bus_bits / 8 * 1e-3 or None
+    sources = [str(entry["source"])] if "source" in entry else []
+    if "fp32_tflops_peak" not in entry or "dram_gbytes_per_s_peak" not in entry:
+        sources.append("clocks and widths read off the device")
+    return Peaks(
+        arch=str(entry.get("arch", gpu.arch)),
+        sms=gpu.sms or int(entry.get("sms", 0)),
+        fp32_tflops_peak=entry.get("fp32_tflops_peak", tflops),
+        bf16_tflops_peak=entry.get("bf16_tflops_peak"),
+        dram_gbytes_per_s_peak=entry.get("dram_gbytes_per_s_peak", gbytes),
+        pcie_gbytes_per_s_peak=_PCIE_LANE_GBIT.get(gpu.pcie_generation, 0.0) * gpu.pcie_lanes / 8 or None,
+        l2_mib=entry.get("l2_mib"),
+        source="; ".join(sources),
+    )
+
+
+def processes(uuid: str | None = None) -> list[GpuProcess]:
+    """The processes with a context on the GPU, this one too; [] without a GPU.
+
+    In a container the numbers may be those of the host.
+    """
+    try:
+        with opened(uuid) as card:
+            found = (card.ask("GetComputeRunningProcesses") or []) + (
+                card.ask("GetGraphicsRunningProcesses") or []
+            )
+    except NoGpuError:
+        return []
+    memory = {entry.pid: entry.usedGpuMemory for entry in found}
+    return [GpuProcess(pid, memory[pid]) for pid in sorted(memory)]
+
+
+def settings(uuid: str | None = None) -> dict[str, str]:
+    """ECC, MIG, persistence and compute mode as they are, in words; what the GPU does not tell is absent."""
+    try:
+        with opened(uuid) as card:
+            ecc, mig = card.ask("GetEccMode"), card.ask("GetMigMode")
+            persistence, compute = card.ask("GetPersistenceMode"), card.ask("GetComputeMode")
+    except NoGpuError:
+        return {}
+    words = {"ECC": ecc and ecc[0], "MIG": mig and mig[0], "persistence": persistence}
+    told = {name: "on" if value else "off" for name, value in words.items() if value is not None}
+    modes = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+    return told | ({"compute mode": modes.get(compute, str(compute))} if compute is not None else {})
+
+
+def _describe(card: Card) -> Gpu:
+    name = card.ask_device("GetName") or card.ask("GetName") or "unknown GPU"
+    capability = card.ask("GetCudaComputeCapability")
+    major, minor = capability or (0, 0)
+    memory = card.ask_device("GetMemoryInfo")
+    limit_mw = card.ask("GetEnforcedPowerLimit")
+    pci = card.ask("GetPciInfo")
+    bus_id = getattr(pci, "busId", "")
+    version = card.ask_system("GetCudaDriverVersion_v2") or card.ask_system("GetCudaDriverVersion") or 0
+    return Gpu(
+        slug=slug_of(name),
+        name=name,
+        uuid=card.ask_device("GetUUID") or card.ask("GetUUID") or "",
+        compute_capability=(major, minor),
+        arch=f"sm_{major}{minor}",
+        sms=_sms(card, (major, minor)),
+        memory_bytes=memory.total if memory else 0,
+        driver=card.ask_system("GetDriverVersion") or "",
+        cuda_driver=f"{version // 1000}.{version % 1000 // 10}" if version else "",
+        max_sm_mhz=card.ask("GetMaxClockInfo", card.constant("NVML_CLOCK_SM")) or 0,
+        power_limit_w=limit_mw / 1000 if limit_mw else None,
+        pci_bus_id=bus_id.decode() if isinstance(bus_id, bytes) else str(bus_id),
+        max_memory_mhz=card.ask("GetMaxClockInfo", card.constant("NVML_CLOCK_MEM")) or 0,
+        memory_bus_bits=card.ask("GetMemoryBusWidth") or 0,
+        pcie_generation=card.ask("GetMaxPcieLinkGeneration") or 0,
+        pcie_lanes=card.ask("GetMaxPcieLinkWidth") or 0,
+    )
+
+
+def _sms(card: Card, capability: tuple[int, int]) -> int:
+    if card.is_mig:
+        attributes = card.ask_device("GetAttributes")
+        return attributes.multiprocessorCount if attributes else 0
+    return (card.ask("GetNumGpuCores") or 0) // _FP32_LANES.get(capability, _MOST_FP32_LANES)
+
+
+def gpu_of(campaign: Record) -> Gpu:
+    """The GPU that a campaign record describes."""
+    facts = dict(campaign["device"])
+    return Gpu(**{**facts, "compute_capability": tuple(facts["compute_capability"])})

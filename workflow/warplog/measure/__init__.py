@@ -1,0 +1,1 @@
+"""Building, checking, timing and capturing variants on a GPU."""

@@ -1,0 +1,233 @@
+"""Stage build: nvcc makes a shared object of a variant; the record holds resources and the SASS opcode counts."""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from warplog.catalog.contract import Argument
+from warplog.catalog.family import Family, Variant
+from warplog.core import paths
+from warplog.core.errors import WarplogError
+from warplog.core.process import explain_exit, minimal_env, run
+from warplog.core.records import (
+    SCHEMA_VERSION,
+    Record,
+    read_json,
+    sha256_file,
+    sha256_of,
+    write_json,
+    write_text,
+)
+from warplog.machine import aslr
+from warplog.machine.toolchain import Tool, nvcc_command
+from warplog.parsers import ptxas, sass
+
+FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
+_C_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "__half",
+    "bfloat16": "__nv_bfloat16",
+    "int32": "int",
+    "uint32": "unsigned int",
+    "int64": "long long",
+}
+_HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
+_TIMEOUT_S = 900
+_MOST_OUTPUT = 4000
+
+
+def build_variant(
+    family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path
+) -> Record:
+    """Compiles one variant into `folder`: kernel.so, compile.log, kernel.sass, record.json.
+
+    A compile error is a record with the compiler's words, and an architecture that the variant does not
+    support one with the reason; kernel.so and kernel.sass are empty then.
+
+    Raises:
+        WarplogError: nvcc or cuobjdump is missing or cannot be run, or the disk is full.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    library, source = folder / "kernel.so", folder / "launcher.cu"
+    write_text(source, launcher_source(family, variant))
+    target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
+    command = compile_command(nvcc, variant, source, target, library)
+    begin = time.monotonic()
+    if unsupported := variant.requires.why_not(capability_of(arch)):
+        outcome: Record = {"status": "unsupported", "reason": unsupported}
+    else:
+        outcome = _compile(command, folder, cuobjdump)
+    if outcome["status"] != "ok":
+        library.write_bytes(b"")
+        write_text(folder / "kernel.sass", "")
+    record = _record(family, variant, arch, command, time.monotonic() - begin, nvcc, cuobjdump) | outcome
+    write_json(folder / "record.json", record, "record")
+    return record
+
+
+def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
+    library, log = folder / "kernel.so", folder / "compile.log"
+    with aslr.fixed():
+        done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
+    if "No space left on device" in done.output_tail:
+        raise WarplogError(f"{folder}: the disk is full; free space and run again")
+    if not done.ok:
+        words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
+        status = "timeout" if done.timed_out else "compile_error"
+        return {"status": status, "reason": _first_error(words), "compiler_output": words}
+    dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
+    kernels = kernel_facts(log.read_text(errors="replace"), dump)
+    return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
+
+
+def take_recorded(recorded: Path, folder: Path) -> Record:
+    """Puts the recorded build record in the place of a live one, where no nvcc is to be had.
+
+    Raises:
+        WarplogError: there is no such record.
+    """
+    record: Record = read_json(recorded, "record") | {"origin": "recorded"}
+    for name in ("kernel.so", "kernel.sass", "compile.log"):
+        beside = recorded.with_name(name)
+        write_text(folder / name, beside.read_text() if beside.is_file() else "")
+    write_json(folder / "record.json", record, "record")
+    return record
+
+
+def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, library: Path) -> list[str]:
+    """The nvcc command line for one architecture such as `sm_90` or `sm_90a`."""
+    include = [variant.file.parent.parent / "include", variant.file.parent]
+    return [
+        *nvcc_command(nvcc),
+        *FLAGS,
+        "-gencode",
+        f"arch={target.replace('sm_', 'compute_')},code={target}",
+        *(f"-I{folder}" for folder in include if folder.is_dir()),
+        *(f"-D{name}={value}" for name, value in variant.parameters.items()),
+        str(source),
+        "-o",
+        str(library),
+    ]
+
+
+def launcher_source(family: Family, variant: Variant) -> str:
+    """The translation unit that is compiled: the variant's file and a launcher with packed arguments.
+
+    The call checks the variant's own `launch` against family.yaml at compile time.
+    """
+    headers = sorted({_HEADERS[a.dtype] for a in family.arguments if a.dtype in _HEADERS})
+    return "\n".join(
+        [
+            f"// Made from {family.name}/family.yaml for {variant.name}; the structure is the one that warplog fills.",
+            *(f"#include <{header}>" for header in headers),
+            f'#include "{variant.file.name}"',
+            "",
+            "struct LauncherArguments {",
+            *(f"    {_c_type(a)} {a.name};" for a in family.arguments),
+            "};",
+            'extern "C" int warplog_launch(const LauncherArguments* packed, cudaStream_t stream) {',
+            f"    return launch({', '.join(f'packed->{a.name}' for a in family.arguments)}, stream);",
+            "}",
+            "",
+        ]
+    )
+
+
+def capability_of(arch: str) -> tuple[int, int]:
+    """(9, 0) of 'sm_90' or 'sm_90a'."""
+    number = int(arch.removeprefix("sm_").removesuffix("a"))
+    return number // 10, number % 10
+
+
+def kernel_facts(log: str, dump: str) -> list[Record]:
+    """Resources of each kernel (ptxas) joined with its opcode counts (SASS) by mangled name."""
+    opcodes = sass.parse(dump)
+    facts = []
+    for kernel in ptxas.parse(log):
+        counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
+        facts.append(
+            {
+                "kernel": kernel.kernel,
+                "mangled": kernel.mangled,
+                "registers_per_thread": kernel.registers_per_thread,
+                "static_shared_bytes": kernel.static_shared_bytes,
+                "constant_bytes": kernel.constant_bytes,
+                "stack_bytes": kernel.stack_bytes,
+                "spill_store_bytes": kernel.spill_store_bytes,
+                "spill_load_bytes": kernel.spill_load_bytes,
+                "barriers": kernel.barriers,
+                "sass_instructions": sum(counts.values()),
+                "opcodes": dict(sorted(counts.items())),
+            }
+        )
+    return facts
+
+
+def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
+    """Compiles the timing core (gpu/timer.cu) for one architecture.
+
+    Raises:
+        WarplogError: it does not compile; the text holds the compiler's first error.
+    """
+    library.parent.mkdir(parents=True, exist_ok=True)
+    source = Path(__file__).parent / "worker" / "timer.cu"
+    target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
+    flags = [f for f in FLAGS if f != "-lineinfo"]
+    command = [*nvcc_command(nvcc), *flags, "-gencode", target, str(source), "-o", str(library)]
+    done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env())
+    if not done.ok:
+        raise WarplogError(f"{source}: nvcc failed: {_first_error(done.output_tail) or explain_exit(done)}")
+
+
+def _c_type(argument: Argument) -> str:
+    base = _C_TYPES[argument.dtype]
+    return {"scalar": base, "input": f"const {base}*"}.get(argument.kind, f"{base}*")
+
+
+def _disassemble(cuobjdump: Tool, library: Path, output: Path) -> str:
+    if cuobjdump.path is None:
+        raise WarplogError(f"cuobjdump: not found; {cuobjdump.remedy}")
+    temporary = output.with_suffix(".part")
+    done = run(
+        [str(cuobjdump.path), "-sass", str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary
+    )
+    if not done.ok:
+        raise WarplogError(
+            f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
+        )
+    shutil.move(temporary, output)
+    return output.read_text(errors="replace")
+
+
+def _record(
+    family: Family,
+    variant: Variant,
+    arch: str,
+    command: Sequence[str],
+    seconds: float,
+    nvcc: Tool,
+    cuobjdump: Tool,
+) -> Record:
+    tools: dict[str, Any] = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
+    return {
+        "schema": SCHEMA_VERSION,
+        "stage": "build",
+        "family": family.name,
+        "variant": variant.name,
+        "arch": arch,
+        "origin": "live",
+        "source_sha256": variant.fingerprint(),
+        "parameters": dict(variant.parameters),
+        "command": [Path(command[0]).name, *command[1:]],
+        "seconds": round(seconds, 3),
+        "tools": tools,
+    }
+
+
+def _first_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower() or "fatal" in line.lower()]
+    return (errors or lines or [""])[0][:500]

@@ -1,0 +1,249 @@
+"""Stage profile: one ncu session and one nsys session a family, each over all captured cases of its variants."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warplog.core.errors import WarplogError
+from warplog.core.process import explain_exit, minimal_env, run
+from warplog.core.records import Record, read_json, sha256_of, worst, write_json
+from warplog.machine.toolchain import Tool
+from warplog.measure.job import Job, family_task, own_results, refuse_unproven
+from warplog.measure.supervise import discard, run_cases
+from warplog.metrics import counters_to_collect
+from warplog.parsers.ncu.source import SAMPLING
+
+_EXPORT_S = 300
+_BREAKS = ("crashed", "timeout")
+_DENIED = "ERR_NVGPUCTRPERM"
+_BUSY = "driver resource was unavailable"
+_OR_BUSY = ", or another tool such as DCGM reads them (`dcgmi profile --pause`)"
+_DENIED_REMEDY = (
+    "counters are not permitted; as root, or with NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
+    " (`warplog doctor` says how)"
+)
+
+
+@dataclass(frozen=True)
+class _Profiler:
+    """A profiler at work: its command before the worker's, its output, and what makes the wanted file of it."""
+
+    name: str
+    tool: Tool
+    suffix: str
+    wrapper: tuple[str, ...]
+    partial: Path
+    finish: Callable[[], Path]
+
+
+class _Capture:
+    """One variant's part in a session: its cases, and why it has none."""
+
+    def __init__(self, job: Job, profiler: _Profiler, check: Record, cases: Sequence[str]) -> None:
+        self.job, self.cases = job, tuple(cases)
+        self.status, self.reason = _may_capture(job, profiler, check)
+        if self.status == "ok" and not self.fitting:
+            self.status, self.reason = "unsupported", job.misfit(self.cases[0]) if cases else "no case of it"
+        made_by = profiler.tool.version, profiler.wrapper[:-1]
+        asked = (self.status, self.reason, *made_by, dict(job.variant.memory))
+        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, asked)
+
+    @property
+    def fitting(self) -> tuple[str, ...]:
+        """The cases that the variant supports."""
+        return self.job.fitting(self.cases)
+
+    def is_fresh(self) -> bool:
+        """Whether record and report are there and of these inputs."""
+        if not self.job.is_fresh(self.inputs_sha256):
+            return False
+        report = read_json(self.job.record).get("report", "")
+        return not report or (self.job.record.parent / report).is_file()
+
+
+def capture_ncu(
+    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
+) -> None:
+    """Counters of one launch per case, of all variants in one session; what fails is said by the records.
+
+    `checks` (records) and `cases` (the captured ones of each variant) are in the order of `jobs`.
+
+    Raises:
+        WarplogError: a check or build record is missing.
+    """
+    partial = jobs[0].record.parent / ".part.ncu-rep"
+    # No probe of the oracle needs the dear counters or lines of source, and it has many cases.
+    metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
+    command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
+    profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
+    _capture_family(jobs, checks, profiler, cases)
+
+
+def capture_nsys(
+    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
+) -> None:
+    """The timeline of back-to-back launches, of all variants in one session; otherwise as `capture_ncu`."""
+    partial = jobs[0].record.parent / ".part.nsys-rep"
+
+    def export() -> Path:
+        database = partial.with_suffix(".sqlite")
+        command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(database), str(partial)]
+        done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
+        partial.unlink(missing_ok=True)
+        if not done.ok or not database.is_file():
+            words = " ".join(done.output_tail.split())[-300:]
+            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {words}")
+        return database
+
+    command = tuple(nsys_command(tool, partial))
+    profiler = _Profiler("nsys", tool, ".nsys.sqlite", command, partial, export)
+    _capture_family(jobs, checks, profiler, cases)
+
+
+def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
+    """ncu with clocks and caches as measuring wants them: clocks untouched, every pass from a cold L2."""
+    wanted = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
+    sections = metrics == "sections"
+    options = {
+        "--config-file": "off",
+        "--target-processes": "application-only",
+        "--profile-from-start": "off",
+        "--clock-control": "none",
+        "--cache-control": "all",
+        "--import-source": "yes" if sections else "no",
+        "--metrics": ",".join(wanted if metrics == "tensor" else (*wanted, SAMPLING)),
+        "-o": str(output.with_suffix("")),
+    }
+    flat = [word for pair in options.items() for word in pair]
+    return [str(tool.path), "-f", "--nvtx", *flat, *(["--set", "full"] if sections else [])]
+
+
+def nsys_command(tool: Tool, output: Path) -> list[str]:
+    """nsys for CUDA and NVTX only."""
+    options = ["-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(output)]
+    return [str(tool.path), "profile", *options]
+
+
+def _capture_family(
+    jobs: Sequence[Job], checks: Sequence[Path], profiler: _Profiler, cases: Sequence[Sequence[str]]
+) -> None:
+    """Captures every variant whose record is not of the same inputs; then drops reports that none refers to."""
+    told = [read_json(path, "record") for path in checks]
+    wanted = [_Capture(*part) for part in zip(jobs, [profiler] * len(jobs), told, cases, strict=True)]
+    stale = []
+    for one in wanted:
+        if one.is_fresh():
+            os.utime(one.job.record)
+        elif one.status != "ok":
+            _say(one.job, profiler, one.status, one.reason)
+            _write(one, profiler, one.status, one.reason)
+        else:
+            stale.append(one)
+    while stale:
+        stale = _session(stale, profiler)
+    folder = jobs[0].record.parent
+    records = {*folder.glob(f"*.{profiler.name}.json"), *(one.job.record for one in wanted)}
+    kept = {read_json(path).get("report") for path in records}
+    for report in folder.glob(f"session-*{profiler.suffix}"):
+        if report.name not in kept:
+            report.unlink()
+
+
+def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str]:
+    refusal = refuse_unproven(check, job.build)
+    if refusal is not None:
+        return refusal
+    if profiler.name not in job.family.measuring.profilers:
+        return "skipped", "n/a: what this family measures is no kernel"
+    if not job.settings[profiler.name]:
+        return "skipped", f"config: profile.{profiler.name} is off"
+    if profiler.tool.path is None:
+        return "missing", f"{profiler.name} was not found; {profiler.tool.remedy}"
+    return "ok", ""
+
+
+def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
+    """One session over all parts. Where one breaks it, that one is told of, and the others are returned."""
+    first = parts[0].job
+    settings = {"tool": profiler.name, "launches": first.settings["launches"]}
+    pairs = [(part.job, part.fitting) for part in parts]
+    task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
+    # A folder for each profiler: both captures of a family may be under way, one waiting for the other's GPU.
+    task = replace(task, folder=task.folder.with_name(f".{profiler.name}.work"))
+    discard(task.folder)  # a cut capture cannot be continued: it starts afresh
+    profiler.partial.unlink(missing_ok=True)  # nor may its report pass for this one's
+    digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
+    report = first.record.parent / f"session-{digest}{profiler.suffix}"
+    try:
+        say = first.progress(profiler.name, len(task.cases))
+        timeout_s = first.settings["timeout_s"]
+        found, session = run_cases(task, timeout_s, say, ("crashed", "timeout"), stop_all=True)
+        broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
+        if not broken:
+            shutil.move(profiler.finish(), report)
+    except (WarplogError, OSError) as error:
+        status, reason = _diagnose(task.folder / "worker.log", str(error))
+        _say(first, profiler, status, reason)
+        for one in parts:
+            _write(one, profiler, status, reason)
+        return []
+    finally:
+        discard(task.folder)
+    for one in broken or parts:
+        results = _of(one, found)
+        _write(one, profiler, *_over_cases(results), results, session, "" if broken else report.name)
+    return [one for one in parts if one not in broken] if broken else []
+
+
+def _of(one: _Capture, found: Sequence[Record]) -> list[Record]:
+    return list(own_results(one.job.variant.name, found).values())
+
+
+def _write(
+    one: _Capture,
+    profiler: _Profiler,
+    status: str,
+    reason: str,
+    results: Sequence[Record] = (),
+    session: Record | None = None,
+    report: str = "",
+) -> None:
+    job, by_case = one.job, {r["case"]: r for r in results}
+    cases = [job.entry(c, by_case, None if by_case else (status, reason)) for c in one.cases]
+    record = {
+        **job.head("profile", job.build, session or {}),
+        "tool": profiler.name,
+        "tool_version": profiler.tool.version or "",
+        "command": [Path(w).name if i == 0 else w for i, w in enumerate(profiler.wrapper)],
+        "status": status,
+        "reason": reason,
+        "report": report if status == "ok" else "",
+        "session": session or {},
+        "cases": cases,
+        "inputs_sha256": one.inputs_sha256,
+    }
+    write_json(job.record, record, "record")
+
+
+def _say(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
+    label = f"{job.family.name}/{job.variant.name}"
+    print(f"  {profiler.name:7} {label}  {status}  {reason}", file=sys.stderr, flush=True)
+
+
+def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
+    """ok where any case was captured: the others say in their own entries what went wrong."""
+    bad = [r for r in results if r["status"] != "ok"]
+    if len(bad) < len(results):
+        return "ok", ""
+    return worst(r["status"] for r in bad), f"case {bad[0]['case']}: {bad[0]['reason']}"
+
+
+def _diagnose(log: Path, error: str) -> tuple[str, str]:
+    text = log.read_text(errors="replace") if log.is_file() else ""
+    if _DENIED in text or _DENIED in error:
+        return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
+    said = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]
+    return "error", " ".join((said[0] if said else error).split())[:500]

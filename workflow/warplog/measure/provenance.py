@@ -1,0 +1,98 @@
+"""Where a number comes from: code, machine, tools, moment. Taken inside the measuring job."""
+
+import hashlib
+import platform
+import re
+import subprocess
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from warplog.core.records import SCHEMA_VERSION, Record, write_json
+from warplog.machine.device import Gpu
+
+_MEASURED_BY = (
+    *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
+    *("kernels/**/family.yaml", "kernels/**/reference.py", "config/config.yaml"),
+)
+
+
+def now() -> str:
+    """The moment, ISO 8601 in UTC to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def content_sha256(project: Path) -> str:
+    """Hash over names and bytes of all that decides a measurement: the same for the same code, commit or not."""
+    digest = hashlib.sha256()
+    for path in sorted({p for pattern in _MEASURED_BY for p in project.glob(pattern)}):
+        digest.update(path.relative_to(project).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def commit_of(project: Path) -> str:
+    """The checkout's commit, with '-dirty' where files differ from it; '' outside of git."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(project), *arguments], capture_output=True, text=True, check=False, timeout=30
+        )
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        head = git("rev-parse", "HEAD")
+        dirty = git("status", "--porcelain", "--untracked-files=no", "--", "workflow", "kernels", "config")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return f"{head}-dirty" if head and dirty else head
+
+
+def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: Record) -> Record:
+    """The provenance of one measuring job; `session` is what its worker noted (CuPy, CUDA runtime)."""
+    return {
+        "gpu_name": gpu.name,
+        "gpu_uuid": gpu.uuid,
+        "compute_capability": ".".join(map(str, gpu.compute_capability)),
+        "driver": gpu.driver,
+        "cuda_driver": gpu.cuda_driver,
+        "commit": commit,
+        "content_sha256": content,
+        "finished": now(),
+        "python": platform.python_version(),
+        "clocks": "unlocked",
+        **{k: tools.get(k, "") for k in ("nvcc", "ncu", "nsys")},
+        **{k: session.get(k, "") for k in ("cupy", "cuda_runtime")},
+    }
+
+
+def write_campaign(
+    path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]
+) -> Record:
+    """The campaign record: one name for all that is measured on this GPU with this installation."""
+    started = now()
+    label = name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}"
+    record: dict[str, Any] = {
+        "schema": SCHEMA_VERSION,
+        "stage": "campaign",
+        "campaign": label,
+        "gpu": gpu.slug,
+        "gpu_name": gpu.name,
+        "arch": gpu.arch,
+        "device": asdict(gpu),
+        "origin": "live",
+        "commit": commit,
+        "content_sha256": content,
+        "started": started,
+        "driver": gpu.driver,
+        "cuda": gpu.cuda_driver,
+        "clocks": "unlocked",
+        "tools": tools,
+    }
+    write_json(path, record, "record")
+    return record
+
+
+def _short(commit: str) -> str:
+    return re.sub(r"^([0-9a-f]{7})[0-9a-f]*(-dirty)?$", r"\1\2", commit)

@@ -1,0 +1,117 @@
+"""Which variant is fastest at which case, as the C++ table that a family's `best_of` variant dispatches by.
+
+The table is written from a campaign's measurements and names them; nothing in it is chosen by hand.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warplog.catalog import winners as tuned
+from warplog.catalog.family import Family, Variant
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_text
+from warplog.tables import view
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = "best_of"
+_INCLUDE = re.compile(r'^#include [<"][^<>"\n]+[>"]$', re.MULTILINE)
+
+
+def write(family: Family, tables: Path, gpu: str = "") -> Path:
+    """Writes `best_of.cuh` beside the family's sources from the tables in folder `tables`; its path.
+
+    Raises:
+        WarplogError: the family has no such variant, or the tables hold no time of any other.
+    """
+    family.variant(NAME)
+    found = view.load(tables, family.name, gpu)
+    as_measured = tuned.with_winners({family.name: family}, str(found.measurements["gpu"].iloc[0]))
+    path = family.folder / f"{NAME}.cuh"
+    write_text(path, text(as_measured[family.name], found.measurements, _multiprocessors(found)))
+    return path
+
+
+def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> str:
+    """The header: for each least architecture of the variants, the fastest of those that it can run.
+
+    Raises:
+        WarplogError: no candidate has a time.
+    """
+    candidates = {v.name: v for v in family.variants if _can_be_called(v, family)}
+    times = measurements[(measurements["status"] == "ok") & measurements["variant"].isin(list(candidates))]
+    archs = sorted({_number(candidates[name]) for name in times["variant"]}, reverse=True)
+    if not archs:
+        raise WarplogError(f"{family.file}: {NAME}: the tables have no time of its variants; run a campaign")
+    origin = times.iloc[0]
+    lines = [
+        f"// Written by `warplog best-of {family.name}`: the fastest variant at each case of campaign",
+        f"// {origin['campaign']}, {origin['gpu_name']}. Not to be edited.",
+        "#pragma once",
+        "",
+        f"constexpr int MULTIPROCESSORS = {multiprocessors};  // of that GPU",
+    ]
+    for place, arch in enumerate(archs):
+        winners = _winners(family, times, {n: v for n, v in candidates.items() if _number(v) <= arch})
+        if winners:
+            lines += [
+                f"\n#{'elif' if place else 'if'} __CUDA_ARCH_LIST__ >= {arch}0",
+                *_branch(family, winners),
+            ]
+    return "\n".join([*lines, "\n#endif", ""])
+
+
+def _can_be_called(variant: Variant, family: Family) -> bool:
+    """Whether it runs every case of any aligned or unaligned shape, on its architecture and all later ones."""
+    special = variant.requires.multiple_of or variant.requires.arch.endswith("a")
+    return variant.name not in (NAME, family.baseline) and not special
+
+
+def _number(variant: Variant) -> int:
+    return int(variant.requires.arch.removeprefix("sm_"))
+
+
+def _winners(family: Family, times: "pd.DataFrame", candidates: Mapping[str, Variant]) -> dict[str, Variant]:
+    """The fastest candidate of each case that any was timed at, in the order of family.yaml."""
+    mine = times[times["variant"].isin(list(candidates))]
+    fastest = mine.loc[mine.groupby("case")["median_us"].idxmin()].set_index("case")["variant"]
+    return {case: candidates[str(fastest[case])] for case in family.cases if case in fastest.index}
+
+
+def _branch(family: Family, winners: Mapping[str, Variant]) -> list[str]:
+    """The variants' sources, each in a namespace of its own, and the table."""
+    called = {v.name: v for v in winners.values()}
+    sources = [v.file.read_text(encoding="utf-8") for v in called.values()]
+    includes = sorted({line for source in sources for line in _INCLUDE.findall(source)})
+    lines = ["", *includes]
+    for variant in called.values():
+        lines += _namespace(variant)
+    sizes = [a.name for a in family.arguments if a.kind == "scalar" and a.dtype == "int32"]
+    lines += ["", f"constexpr Row TABLE[] = {{  // {', '.join(sizes)}"]
+    for case, variant in winners.items():
+        values = ", ".join(str(int(family.cases[case].values[size])) for size in sizes)
+        lines.append(f"    {{{values}, {variant.name}::launch_{variant.name}}},")
+    return [*lines, "};"]
+
+
+def _namespace(variant: Variant) -> Sequence[str]:
+    constants = ", ".join(f"{name} = {value}" for name, value in variant.parameters.items())
+    return [
+        "",
+        f"#define launch launch_{variant.name}",
+        f"namespace {variant.name} {{",
+        *([f"constexpr int {constants};"] if constants else []),
+        f'#include "{variant.file.name}"',
+        f"}}  // namespace {variant.name}",
+        "#undef launch",
+    ]
+
+
+def _multiprocessors(found: view.FigureTables) -> int:
+    counts = [] if "sms" not in found.gpus else found.gpus["sms"].dropna().tolist()
+    if not counts:
+        raise WarplogError(f"{NAME}: the table gpus has no number of multiprocessors; rebuild the tables")
+    return int(counts[0])

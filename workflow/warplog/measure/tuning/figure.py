@@ -1,0 +1,104 @@
+"""The heat map of a search: for each pair of parameters, the best setting with these two values."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from warplog.core.records import Record
+from warplog.plotting.labels import INK, MUTED
+from warplog.plotting.style import Look, new_figure, styled
+
+_CELL_IN = 0.3
+_LOWEST = 40  # percent: below it all is one colour
+_NOTE = (
+    "each cell: the fastest setting with these two values, in percent of the best (outlined); empty: none that is"
+    " sensible, was tried and is right"
+)
+
+
+@styled
+def draw(record: Record) -> Figure:
+    """A triangle of heat maps from a search's record, one for each pair of parameters."""
+    names = [n for n in record["parameters"] if len(values_of(record, n)) > 1] or record["parameters"][:1]
+    rows = max(len(names) - 1, 1)
+    height = _CELL_IN * sum(len(values_of(record, n)) for n in names[1:]) + 0.42 * rows
+    height = max(height, 1.0) if record["ranking"] else 0.6
+    figure = new_figure(_title(record), height, _NOTE, Look(_stamp(record)))
+    if not record["ranking"]:
+        figure.add_subplot().set_axis_off()
+        figure.axes[0].text(0.5, 0.5, record["reason"], ha="center", va="center", color=MUTED, wrap=True)
+        return figure
+    if len(names) == 1:
+        _panel(figure.add_subplot(), record, names[0], names[0], True, True)
+        return figure
+    ratios = {
+        "width_ratios": [len(values_of(record, n)) for n in names[:-1]],
+        "height_ratios": [len(values_of(record, n)) for n in names[1:]],
+    }
+    panels = figure.subplots(rows, rows, squeeze=False, gridspec_kw=ratios)
+    for column, row in combinations(range(len(names)), 2):
+        axes = panels[row - 1][column]
+        _panel(axes, record, names[column], names[row], row == len(names) - 1, column == 0)
+    for row in range(rows):
+        for column in range(row + 1, rows):
+            panels[row][column].set_axis_off()
+    figure.align_ylabels()
+    return figure
+
+
+def best_of_pair(record: Record, across: str, down: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Percent of the best speed, by the values of `down` (rows) and `across` (columns); NaN where none is ok."""
+    columns, rows = values_of(record, across), values_of(record, down)
+    grid = np.full((len(rows), len(columns)), np.nan)
+    best = _scores(record)[record["ranking"][0]]
+    for entry in record["settings"]:
+        if entry["score_us"] is not None:
+            at = rows.index(entry["parameters"][down]), columns.index(entry["parameters"][across])
+            grid[at] = np.fmax(grid[at], 100.0 * best / entry["score_us"])
+    return grid
+
+
+def values_of(record: Record, name: str) -> list[int]:
+    """The values that a parameter has in the sensible settings, ascending."""
+    return sorted({entry["parameters"][name] for entry in record["settings"]})
+
+
+def _panel(axes: Axes, record: Record, across: str, down: str, is_lowest: bool, is_first: bool) -> None:
+    grid = best_of_pair(record, across, down)
+    sns.heatmap(
+        grid, ax=axes, vmin=_LOWEST, vmax=100, cmap="viridis", annot=True, fmt=".0f", cbar=False,
+        linewidths=0.8, linecolor="white", annot_kws={"size": 7},
+        xticklabels=values_of(record, across) if is_lowest else False,
+        yticklabels=values_of(record, down) if is_first else False,
+    )  # fmt: skip
+    winner = next(e for e in record["settings"] if e["setting"] == record["ranking"][0])["parameters"]
+    place = values_of(record, across).index(winner[across]), values_of(record, down).index(winner[down])
+    axes.add_patch(Rectangle(place, 1, 1, fill=False, ec=INK, lw=1.6, clip_on=False))
+    axes.tick_params(length=0, labelrotation=0)
+    axes.set_xlabel(across if is_lowest else "")
+    axes.set_ylabel(down if is_first else "")
+
+
+def _title(record: Record) -> str:
+    subject = f"{record['family']}/{record['variant']}: best setting"
+    if not record["ranking"]:
+        return f"{subject} · none has a time"
+    entry = next(e for e in record["settings"] if e["setting"] == record["ranking"][0])
+    setting = " ".join(f"{name} {value}" for name, value in entry["parameters"].items())
+    return f"{subject} · {setting} · {entry['score_us']:.4g} µs"
+
+
+def _stamp(record: Record) -> str:
+    origin = record["provenance"]
+    seen = f"{record['seen']} of {len(record['settings'])} settings seen"
+    parts = [origin["gpu_name"], record["campaign"], f"case {', '.join(record['cases'])}", "cold times", seen]
+    return " · ".join(part for part in parts if part)
+
+
+def _scores(record: Record) -> dict[str, float]:
+    return {e["setting"]: e["score_us"] for e in record["settings"] if e["score_us"] is not None}

@@ -1,0 +1,210 @@
+"""The array library and the device that a worker uses: CuPy on a GPU, NumPy for kernels compiled for the host."""
+
+import contextlib
+import ctypes
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
+
+_Pointer = ctypes.c_uint64
+
+
+class LaunchFailed(Exception):
+    """The launcher returned an error, or the device reports one; `status` is the record's status."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class NumpyBackend:
+    """Launchers that are plain C functions on host memory: the checker's own tests, CPU reference kernels."""
+
+    name = "numpy"
+    stream = 0
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.xp: ModuleType = numpy
+
+    def synchronise(self) -> None:
+        """Host functions are done when they return."""
+
+    def describe(self, code: int) -> str:
+        """Text of a launcher's return value."""
+        return f"error {code}"
+
+    def facts(self) -> dict[str, Any]:
+        """Versions for the provenance."""
+        return {"cupy": "", "cuda_runtime": ""}
+
+
+class CupyBackend:
+    """The current CUDA device."""
+
+    name = "cupy"
+    stream = 0
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.xp: ModuleType = cupy
+        _preload_cublas()
+
+    def synchronise(self) -> None:
+        """Waits for the device; raises CuPy's CUDARuntimeError where a kernel failed."""
+        self.xp.cuda.runtime.deviceSynchronize()
+
+    def describe(self, code: int) -> str:
+        """Text of a cudaError_t."""
+        return str(self.xp.cuda.runtime.CUDARuntimeError(code))
+
+    def facts(self) -> dict[str, Any]:
+        """Versions for the provenance."""
+        version = self.xp.cuda.runtime.runtimeGetVersion()
+        return {"cupy": self.xp.__version__, "cuda_runtime": f"{version // 1000}.{version % 1000 // 10}"}
+
+
+class CUDADriverError(Exception):
+    """A driver call failed; the text is the driver's."""
+
+
+class DriverBackend:
+    """The first visible GPU through the driver alone, inputs made by NumPy: no kernel runs but the launcher's.
+
+    compute-sanitizer checks every kernel of a process and follows every write, so CuPy's own kernels would
+    cost time and, left unchecked, look like memory that nobody wrote.
+    """
+
+    name = "driver"
+    stream = 0
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.xp: ModuleType = numpy
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuInit", 0)
+        self._call("cuDeviceGet", ctypes.byref(device), 0)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self._call("cuCtxSetCurrent", context)
+        _preload_cublas()
+
+    def synchronise(self) -> None:
+        """Waits for the device; raises CUDADriverError where a kernel failed."""
+        self._call("cuCtxSynchronize")
+
+    def describe(self, code: int) -> str:
+        """Text of a launcher's cudaError_t; the driver's own codes have the same numbers where they matter."""
+        text = ctypes.c_char_p()
+        self._driver.cuGetErrorString(code, ctypes.byref(text))
+        return text.value.decode() if text.value else f"CUDA error {code}"
+
+    def facts(self) -> dict[str, Any]:
+        """Versions for the provenance."""
+        return {"cupy": "", "cuda_runtime": ""}
+
+    def allocate(self, size: int) -> int:
+        """Address of `size` bytes (at least one) that nobody has written."""
+        pointer = _Pointer()
+        self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+        return int(pointer.value)
+
+    def upload(self, address: int, host_address: int, size: int) -> None:
+        """Copies host memory to the device."""
+        if size:
+            self._call(
+                "cuMemcpyHtoD_v2", _Pointer(address), ctypes.c_void_p(host_address), ctypes.c_size_t(size)
+            )
+
+    def free(self, address: int) -> None:
+        """Gives memory back; a lost context has none, so errors are of no interest."""
+        self._driver.cuMemFree_v2(_Pointer(address))
+
+    def pin(self, host_address: int, size: int) -> None:
+        """Locks host memory into place and maps it for kernels under its own address."""
+        flags = 2  # CU_MEMHOSTREGISTER_DEVICEMAP
+        self._call("cuMemHostRegister_v2", ctypes.c_void_p(host_address), ctypes.c_size_t(size), flags)
+
+    def unpin(self, host_address: int) -> None:
+        """Undoes `pin`; errors are of no interest, as in `free`."""
+        self._driver.cuMemHostUnregister(ctypes.c_void_p(host_address))
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._driver, name)(*arguments)
+        if code:
+            raise CUDADriverError(f"{name}: {self.describe(code)}")
+
+
+Backend = NumpyBackend | CupyBackend | DriverBackend
+_BACKENDS: Mapping[str, Callable[[], Backend]] = {
+    "numpy": NumpyBackend,
+    "cupy": CupyBackend,
+    "driver": DriverBackend,
+}
+
+
+def _preload_cublas() -> None:
+    """cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy."""
+    if cublas := toolchain.library("cublas"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
+
+
+def import_arrays(name: str) -> None:
+    """Imports what the backend of that name computes with, which takes a second and touches no GPU."""
+    importlib.import_module("cupy" if name == CupyBackend.name else "numpy")
+
+
+def make_backend(name: str) -> Backend:
+    """The backend of that name: 'cupy', 'numpy' or 'driver'."""
+    return _BACKENDS[name]()
+
+
+class Launcher:
+    """The compiled launcher of a variant: `int warplog_launch(const void* arguments, cudaStream_t stream)`."""
+
+    def __init__(self, library: Path, backend: Backend) -> None:
+        try:
+            self.function = ctypes.CDLL(str(library.resolve())).warplog_launch
+        except (OSError, AttributeError) as error:
+            raise WarplogError(f"{library}: cannot be loaded ({error}); delete it and run again") from None
+        self.function.restype = ctypes.c_int
+        self.function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        self._backend = backend
+
+    def __call__(self, arguments: ctypes.Structure) -> None:
+        """Launches and waits.
+
+        Raises:
+            LaunchFailed: the launcher or the device reports an error.
+        """
+        self.enqueue(arguments)
+        try:
+            self._backend.synchronise()
+        except Exception as error:
+            raise LaunchFailed(*classify(error)) from None
+
+    def enqueue(self, arguments: ctypes.Structure) -> None:
+        """Launches without waiting; raises LaunchFailed where the launcher reports an error."""
+        self.check(self.function(ctypes.addressof(arguments), self._backend.stream))
+
+    def check(self, code: int) -> None:
+        """Raises LaunchFailed for any code but 0; 2 is cudaErrorMemoryAllocation."""
+        if code:
+            raise LaunchFailed("out_of_memory" if code == 2 else "crashed", self._backend.describe(code))
+
+
+def classify(error: Exception) -> tuple[str, str]:
+    """Status and reason of an exception that a device operation raised."""
+    text = " ".join(str(error).split())[:500]
+    memory = type(error).__name__ in ("OutOfMemoryError", "MemoryError") or "MemoryAllocation" in text
+    return ("out_of_memory" if memory else "crashed", text or type(error).__name__)

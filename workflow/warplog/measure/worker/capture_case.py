@@ -1,0 +1,49 @@
+"""Launches one case for a profiler: everything but the wanted launches lies outside the captured range."""
+
+from typing import Any
+
+from warplog.measure.worker.backend import CupyBackend, Launcher
+from warplog.measure.worker.problem import Problem
+
+_SEED = 30_000
+_MOST_SECONDS = 1.0
+_WARM_SECONDS = 0.025  # as before timing: meanwhile the clock rises
+_MOST_WARM = 200
+
+
+def capture_case(
+    backend: CupyBackend, launcher: Launcher, problem: Problem, tool: str, launches: int, name: str
+) -> dict[str, Any]:
+    """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
+
+    ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,
+    fewer where they would last longer than about a second.
+
+    Raises:
+        LaunchFailed: the launcher or the device reports an error.
+    """
+    cuda = backend.xp.cuda
+    problem.fill(_SEED)
+    begin, end = cuda.Event(), cuda.Event()
+    launcher(problem.arguments)
+    begin.record()
+    launcher(problem.arguments)
+    end.record()
+    end.synchronize()
+    seconds = cuda.get_elapsed_time(begin, end) / 1e3
+    count = 1
+    if tool == "nsys":  # launches back to back, which are compared with hot ones
+        count = max(1, min(launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
+        for _ in range(min(_MOST_WARM, int(_WARM_SECONDS / max(seconds, 1e-6)))):
+            launcher.enqueue(problem.arguments)
+        backend.synchronise()
+    cuda.profiler.start()
+    cuda.nvtx.RangePush(f"case:{name}")
+    for i in range(count):
+        cuda.nvtx.RangePush(f"launch:{i}")
+        launcher.enqueue(problem.arguments)
+        cuda.nvtx.RangePop()
+    backend.synchronise()
+    cuda.nvtx.RangePop()
+    cuda.profiler.stop()
+    return {"status": "ok", "reason": "", "launches": count}

@@ -1,0 +1,31 @@
+"""Checks one case: rounds of fresh inputs, poisoned outputs, guard bands, and the float64 reference."""
+
+from typing import Any
+
+from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.problem import Problem
+
+
+def check_case(backend: Backend, launcher: Launcher, problem: Problem, rounds: int) -> dict[str, Any]:
+    """The verdict over all rounds; the first wrong round ends it.
+
+    Raises:
+        LaunchFailed: the launcher or the device reports an error.
+    """
+    absolute = relative = 0.0
+    for seed in range(1, rounds + 1):
+        problem.fill(seed)
+        backend.synchronise()
+        launcher(problem.arguments)
+        verdict = problem.verdict()
+        if verdict.reason:
+            return {"status": "wrong", "reason": verdict.reason, "rounds": seed}
+        absolute = max(absolute, verdict.max_abs_error or 0.0)
+        relative = max(relative, verdict.max_error_over_tolerance or 0.0)
+    return {
+        "status": "ok",
+        "reason": "",
+        "rounds": rounds,
+        "max_abs_error": absolute,
+        "max_error_over_tolerance": relative,
+    }

@@ -1,0 +1,248 @@
+"""One problem: guarded arrays in device or host memory, packed launcher arguments, and the verdict on an answer."""
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from warplog.catalog.contract import Argument, Case
+from warplog.catalog.family import Family
+from warplog.measure.worker.case_data import CaseData
+
+# Every byte of a guard band is 0xFF, which reads as NaN in every floating-point type: a kernel that reads
+# past its input gets NaN, one that writes past its output leaves something else. 0xFF.. is no NaN that
+# arithmetic produces (that is 0x7FFF..), so it also marks elements that were never written.
+GUARD_BYTES = 64 << 10
+GUARD_VALUE = 0xFF
+_ROW = 4096
+
+SCALARS: Mapping[str, Any] = {
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+}
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right: `reason` is '' then, else the first thing that is wrong with it."""
+
+    reason: str
+    max_abs_error: float | None = None
+    max_error_over_tolerance: float | None = None
+
+
+def launcher_type(family: Family) -> type[ctypes.Structure]:
+    """The packed arguments of the family's launcher as a C structure, in the order of family.yaml."""
+    fields = [(a.name, SCALARS[a.dtype] if a.kind == "scalar" else ctypes.c_void_p) for a in family.arguments]
+    return type("LauncherArguments", (ctypes.Structure,), {"_fields_": fields})
+
+
+class GuardedArray:
+    """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16).
+
+    Values go in and out as arrays of `xp`, wherever the array lies: device, pinned or pageable memory.
+    """
+
+    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device") -> None:
+        self._caller = xp
+        self._xp = xp if memory == "device" else np
+        self._is_bfloat16 = dtype == "bfloat16"
+        self.dtype = np.dtype("uint16" if self._is_bfloat16 else dtype)
+        self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        self._raw = _allocate(xp, self.nbytes + 2 * GUARD_BYTES, memory)
+        self._raw[:GUARD_BYTES] = GUARD_VALUE
+        self._raw[GUARD_BYTES + self.nbytes :] = GUARD_VALUE
+        self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self.nbytes]
+        self._values = self._body.view(self.dtype).reshape(shape)
+
+    def pointer(self) -> int:
+        """Address of the first element."""
+        data = self._body.data
+        return int(data.ptr) if hasattr(data, "ptr") else int(self._body.ctypes.data)
+
+    def store(self, values: Any) -> None:
+        """Fills the array; float32 values of a bfloat16 array are rounded to nearest even."""
+        encoded = self._encoded(values)
+        self._values[...] = encoded.get() if self._xp is np and hasattr(encoded, "get") else encoded
+
+    def load(self) -> Any:
+        """The array's values as float64."""
+        xp = self._caller
+        values = xp.asarray(self._values)
+        if self._is_bfloat16:
+            return (values.astype(xp.uint32) << 16).view(xp.float32).astype(xp.float64)
+        return values.astype(xp.float64)
+
+    def holds(self, values: Any) -> bool:
+        """Whether the array has exactly the bits that `store` of these values gives."""
+        xp = self._caller  # a comparison on the host takes longer than the way to the device
+        bits = np.dtype(f"u{self.dtype.itemsize}")
+        wanted = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(bits)
+        return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == wanted))
+
+    def _encoded(self, values: Any) -> Any:
+        if not self._is_bfloat16:
+            return values
+        xp = self._caller
+        bits = xp.ascontiguousarray(values, dtype=xp.float32).view(xp.uint32)
+        # Half of the dropped part, and one less where the kept part is even: ties go to even.
+        return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(xp.uint16)
+
+    def poison(self) -> None:
+        """Fills the array with the NaN that marks what was never written."""
+        self._body[:] = GUARD_VALUE
+
+    def never_written(self) -> int:
+        """Number of elements that still hold the poison."""
+        rows = self._body.reshape(-1, self.dtype.itemsize)
+        return int((rows == GUARD_VALUE).all(axis=1).sum())
+
+    def damage(self) -> str:
+        """'' where both guard bands are whole, else where and how many bytes were written."""
+        for band, where in (
+            (self._raw[:GUARD_BYTES], "before its start"),
+            (self._raw[GUARD_BYTES + self.nbytes :], "after its end"),
+        ):
+            changed = band != GUARD_VALUE
+            count = int(over_all(self._xp, "sum", changed))
+            if count:
+                return f"{count} bytes {where}"
+        return ""
+
+
+def over_all(xp: ModuleType, how: str, values: Any) -> Any:
+    """`values.all()`, `.any()`, `.sum()` or `.max()`, rows first: CuPy has one block for one result, 1 GB/s."""
+    flat = values.reshape(-1)
+    whole = flat.size // _ROW * _ROW
+    if whole:
+        rest = flat[whole:]
+        rows = getattr(flat[:whole].reshape(-1, _ROW), how)(axis=1)
+        flat = xp.concatenate((rows, getattr(rest.reshape(1, -1), how)(axis=1))) if rest.size else rows
+    return getattr(flat, how)()
+
+
+def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
+    """`count` bytes in that memory; where `xp` is numpy there is no device, and all memory is the host's."""
+    if memory == "device":
+        return xp.empty(count, dtype=xp.uint8)
+    if memory == "pageable" or not hasattr(xp, "cuda"):
+        return np.empty(count, dtype=np.uint8)
+    # From CuPy's pool, for pinning a gigabyte takes half a second. All addresses are one space: kernels may use it.
+    return np.frombuffer(xp.cuda.alloc_pinned_memory(count), dtype=np.uint8, count=count)
+
+
+class Problem:
+    """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed.
+
+    `memory` names the arrays that live in host memory, pinned or pageable; `data` is shared with other problems.
+    """
+
+    def __init__(
+        self,
+        xp: ModuleType,
+        family: Family,
+        case: Case,
+        memory: Mapping[str, str] | None = None,
+        data: CaseData | None = None,
+    ) -> None:
+        self._xp = xp
+        self.family = family
+        self.case = case
+        self.memory = memory or {}
+        self._data = data or CaseData(xp, family)
+        self.arrays = {
+            a.name: GuardedArray(xp, family.shape(a, case), a.dtype, self.memory.get(a.name, "device"))
+            for a in family.arguments
+            if a.kind != "scalar"
+        }
+        self._seed = 0
+        self.arguments = launcher_type(family)()
+        for a in family.arguments:
+            scalar = case.values[a.name] if a.kind == "scalar" else None
+            value = self.arrays[a.name].pointer() if scalar is None else _as_scalar(a, scalar)
+            setattr(self.arguments, a.name, value)
+
+    def fill(self, seed: int) -> None:
+        """Fresh random inputs; outputs are poisoned."""
+        self._seed = seed
+        self._store("input")
+        self.restore()
+
+    def restore(self) -> None:
+        """Puts back what launches may change: poison in the outputs, and the values that came in and go out."""
+        self._store("inout")
+        for argument in self._of_kind("output"):
+            self.arrays[argument.name].poison()
+
+    def _store(self, kind: str) -> None:
+        inputs = self._data.inputs(self.case, self._seed)
+        for argument in self._of_kind(kind):
+            self.arrays[argument.name].store(inputs[argument.name])
+
+    def verdict(self) -> Verdict:
+        """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
+        for name, array in self.arrays.items():
+            if damage := array.damage():
+                return Verdict(f"wrote outside {name}: {damage}")
+        inputs = self._data.inputs(self.case, self._seed)
+        for argument in self._of_kind("input"):
+            if not self.arrays[argument.name].holds(inputs[argument.name]):
+                return Verdict(f"changed its input {argument.name}")
+        expected = self._data.answers(self.case, self._seed)
+        verdicts = [self._judge(a, *expected[a.name]) for a in self._of_kind("inout", "output")]
+        bad = [v for v in verdicts if v.reason]
+        return bad[0] if bad else max(verdicts, key=lambda v: v.max_error_over_tolerance or 0.0)
+
+    def _of_kind(self, *kinds: str) -> list[Argument]:
+        return [a for a in self.family.arguments if a.kind in kinds]
+
+    def _judge(self, argument: Argument, expected: Any, scale: Any) -> Verdict:
+        xp, name = self._xp, argument.name
+        array = self.arrays[name]
+        got = array.load()
+        tolerance = self.tolerance() * scale
+        error = xp.abs(got - expected)
+        bad = ~(error <= tolerance)
+        count = int(over_all(xp, "sum", bad))
+        largest, worst = 0.0, 0.0
+        if error.size:
+            largest = float(over_all(xp, "max", error))
+            worst = float(over_all(xp, "max", error / xp.maximum(tolerance, 1e-300)))
+        if count == 0:
+            return Verdict("", largest, worst)
+        if left := array.never_written():
+            return Verdict(
+                f"{name}: {left} of {got.size} elements were never written, or read from outside an input"
+            )
+        if not bool(over_all(xp, "any", got)):
+            return Verdict(f"{name} is all zero")
+        if odd := int(over_all(xp, "sum", ~xp.isfinite(got))):
+            return Verdict(f"{name}: {odd} of {got.size} elements are NaN or Inf")
+        where = tuple(int(i) for i in xp.unravel_index(xp.argmax(error), error.shape))
+        return Verdict(
+            f"{name}: {count} of {got.size} elements are outside the tolerance; worst at {list(where)}: "
+            f"{float(got[where]):.9g} instead of {float(expected[where]):.9g}",
+            largest,
+            worst,
+        )
+
+    def tolerance(self) -> float:
+        """Bound of the rounding error relative to the reference's scale.
+
+        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and
+        Stability of Numerical Algorithms, 2.8 and 3.1), with the family's safety factor.
+        """
+        rule = self.family.tolerance
+        length = self.family.value(rule["reduction_length"], self.case)
+        return float(rule["factor"] * _EPSILON[rule["dtype"]] / 2 * max(length, 1.0) ** 0.5)
+
+
+def _as_scalar(argument: Argument, value: float) -> float | int:
+    return float(value) if argument.dtype.startswith("float") else int(value)

@@ -1,0 +1,136 @@
+"""Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
+
+import time
+from typing import Any
+
+from warplog.core import text
+from warplog.core.statistics import summarise
+from warplog.machine.clocks import Sampler
+from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.timer import (
+    ColdSample,
+    StopRule,
+    Timer,
+    cold_batch,
+    hot_plan,
+    is_held_back,
+    sample_throughout,
+    sample_until,
+    unthrottled,
+)
+
+_SEED = 20_000
+
+
+def time_case(
+    backend: Backend,
+    launcher: Launcher,
+    timer: Timer,
+    problem: Problem,
+    settings: dict[str, Any],
+    default_mhz: float,
+) -> dict[str, Any]:
+    """The times of one case as a record, in microseconds; status 'wrong' and no times where the answer is wrong.
+
+    Raises:
+        LaunchFailed: the launcher or the device reports an error.
+    """
+    rule, traced_s = _stop_rule(problem, settings), problem.family.measuring.hot_seconds
+    problem.fill(_SEED)
+    backend.synchronise()
+    warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
+    with Sampler() as sampler:
+        batch = cold_batch(warm.fastest_us)
+        samples = _samples(launcher, timer, problem, rule, batch, settings, default_mhz, sampler)
+        estimate_us = min(s.event_us for s in samples) - timer.empty_us
+        launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
+        hot = (
+            timer.hot(launcher, problem.arguments, launches, replays) if wants_hot(problem, settings) else []
+        )
+        ended_s = time.monotonic()
+    if wrong := _recheck(backend, launcher, problem):
+        return {"status": "wrong", "reason": f"after timing: {wrong}"}
+    began_s = ended_s - sum(hot) * launches * 1e-6
+    return {
+        "status": "ok",
+        "reason": _remark(samples, rule, default_mhz, timer.blocking),
+        "warmup_launches": warm.launches,
+        "first_launch_us": warm.first_us,
+        "cold": _cold(samples, timer.empty_us, default_mhz),
+        **({"hot": {**summarise(hot).as_record(hot), "launches": launches * replays}} if hot else {}),
+        **sampler.result(),
+        **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
+    }
+
+
+def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
+    """The policy's; a family may have less time for it."""
+    seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
+    return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_spread"])
+
+
+def _samples(
+    launcher: Launcher,
+    timer: Timer,
+    problem: Problem,
+    rule: StopRule,
+    batch: int,
+    settings: dict[str, Any],
+    default_mhz: float,
+    sampler: Sampler,
+) -> list[ColdSample]:
+    """The cold samples. A clock that is held back gets time to settle; if a limit moves it, all the time is used."""
+
+    def collect(count: int) -> list[ColdSample]:
+        return timer.cold(launcher, problem.arguments, count)
+
+    unused = [collect(min(batch, rule.max_samples))]
+    if is_held_back(unused[0], default_mhz):
+        if settings["settle_ms"]:
+            timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
+        if sampler.saw_limit():
+            return sample_throughout(collect, rule, batch)
+        unused.clear()
+    return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
+
+
+def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
+    """Whether the hot time is taken too: always in a long run, else as the family and the policy's `hot_cases` say."""
+    measuring = problem.family.measuring
+    wanted = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
+    return bool(measuring.hot_seconds) or wanted or settings["hot_cases"] == "all"
+
+
+def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
+    problem.restore()
+    backend.synchronise()
+    launcher(problem.arguments)
+    return problem.verdict().reason
+
+
+def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dict[str, Any]:
+    kept, discarded = unthrottled(samples, default_mhz)
+    corrected = [s.event_us - empty_us for s in kept]
+    clocks = [s.sm_mhz for s in kept if s.sm_mhz]
+    return {
+        **summarise(corrected).as_record(corrected),
+        "empty_us": empty_us,
+        "discarded": discarded,
+        "not_blocked": sum(not s.blocked for s in kept),
+        "sm_mhz_samples": clocks,
+        "sm_mhz": summarise(clocks).median_us if clocks else None,
+    }
+
+
+def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float, blocking: bool) -> str:
+    told = []
+    if len(samples) < rule.min_samples:
+        told.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
+    if discarded := unthrottled(samples, default_mhz)[1]:
+        told.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
+    if not blocking:
+        told.append("with the host's part of each launch")
+    elif waiting := sum(not s.blocked for s in samples):
+        told.append(f"{waiting} samples not blocked: the launcher synchronises")
+    return text.join_notes(*told)

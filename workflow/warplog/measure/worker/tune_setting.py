@@ -1,0 +1,67 @@
+"""Checks and then times one compiled setting after the other, on problems that are made once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warplog.catalog.family import Family
+from warplog.core.errors import WarplogError
+from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.check_case import check_case
+from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.time_case import time_case
+from warplog.measure.worker.timer import Timer
+
+
+class Tuner:
+    """The problems that all settings are given; `settings` are those of the task (see warplog.tuning).
+
+    `memory` names the arrays that live in host memory.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        timer: Timer,
+        family: Family,
+        settings: dict[str, Any],
+        memory: Mapping[str, str],
+    ) -> None:
+        def problems(cases: list[str]) -> list[Problem]:
+            return [Problem(backend.xp, family, family.case(name), memory) for name in cases]
+
+        self._backend = backend
+        self._timer = timer
+        self._settings = settings
+        self._checked, self._timed = problems(settings["check_cases"]), problems(settings["cases"])
+
+    def run(self, library: Path) -> dict[str, Any]:
+        """Status, reason and, where all check cases passed, the times of each timed case.
+
+        Raises:
+            LaunchFailed: the launcher or the device reports an error.
+        """
+        try:
+            launcher = Launcher(library, self._backend)
+        except WarplogError as error:
+            return {"status": "error", "reason": str(error)}
+        for problem in self._checked:
+            found = check_case(self._backend, launcher, problem, self._settings["rounds"])
+            if found["status"] != "ok":
+                return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}
+        times = []
+        for problem in self._timed:
+            found = time_case(
+                self._backend,
+                launcher,
+                self._timer,
+                problem,
+                self._settings["time"],
+                self._settings["default_mhz"],
+            )
+            if found["status"] != "ok":
+                return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}
+            times.append(
+                {"case": problem.case.name, "cold": found["cold"], "hot_us": found["hot"]["median_us"]}
+            )
+        return {"status": "ok", "reason": "", "times": times}

@@ -1,0 +1,165 @@
+"""Theoretical occupancy by hand: how many blocks an SM can hold, and what limits them.
+
+The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h`, CUDA 13.0) for compute capability
+7.0 to 12.x. Thread-block clusters and named barriers can lower the result further and are left out.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from warplog.core.errors import WarplogError
+
+WARP_THREADS = 32
+_REGISTERS_PER_SM = 65536
+_SUBPARTITIONS = 4
+_REGISTER_UNIT = 256
+_MOST_REGISTERS_PER_THREAD = 255
+_MOST_BLOCK_THREADS = 1024
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class SmLimits:
+    """What one SM of a compute capability holds; shared memory in bytes."""
+
+    warps: int
+    blocks: int
+    shared_bytes: int
+    shared_bytes_per_block: int
+    shared_unit_bytes: int = 128
+    reserved_shared_bytes: int = _KIB
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Blocks per SM that each resource allows, and what follows.
+
+    `limiters` are the resources that allow the fewest blocks ("warps", "blocks", "registers",
+    "shared_memory"); several at a tie. `occupancy_pct` is the share of the SM's warp slots that are filled.
+    """
+
+    limit_warps_blocks: int
+    limit_blocks_blocks: int
+    limit_registers_blocks: int
+    limit_shared_memory_blocks: int
+    blocks_per_sm: int
+    warps_per_sm: int
+    limiters: tuple[str, ...]
+    occupancy_pct: float
+
+
+_A100 = SmLimits(64, 32, 164 * _KIB, 163 * _KIB)
+_HOPPER = SmLimits(64, 32, 228 * _KIB, 227 * _KIB)
+LIMITS = MappingProxyType(
+    {
+        (7, 0): SmLimits(64, 32, 96 * _KIB, 96 * _KIB, 256, 0),
+        (7, 5): SmLimits(32, 16, 64 * _KIB, 64 * _KIB, 256, 0),
+        (8, 0): _A100,
+        (8, 6): SmLimits(48, 16, 100 * _KIB, 99 * _KIB),
+        (8, 7): SmLimits(48, 16, 164 * _KIB, 163 * _KIB),
+        (8, 9): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
+        (9, 0): _HOPPER,
+        (10, 0): _HOPPER,
+        (10, 3): _HOPPER,
+        (12, 0): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
+        (12, 1): SmLimits(48, 24, 100 * _KIB, 99 * _KIB),
+    }
+)
+
+
+def theoretical(
+    registers_per_thread: int,
+    block_threads: int,
+    shared_bytes: int,
+    compute_capability: tuple[int, int],
+    configured_shared_bytes: int | None = None,
+) -> Occupancy:
+    """The occupancy that a launch can reach.
+
+    `shared_bytes` is static plus dynamic shared memory per block, without the part that the driver
+    reserves. `configured_shared_bytes` is the carve-out that the driver chose for the launch; without it
+    the largest is assumed, which is what the driver can choose when a kernel needs it.
+
+    Raises:
+        WarplogError: the compute capability is not in the table, or the launch is not possible at all.
+    """
+    limits = _limits(registers_per_thread, block_threads, shared_bytes, compute_capability)
+    warps = -(-block_threads // WARP_THREADS)
+    allowed = {
+        "warps": limits.warps // warps,
+        "blocks": limits.blocks,
+        "registers": _blocks_by_registers(registers_per_thread, warps),
+        "shared_memory": _blocks_by_shared_memory(shared_bytes, limits, configured_shared_bytes),
+    }
+    blocks = min(allowed.values())
+    return Occupancy(
+        limit_warps_blocks=allowed["warps"],
+        limit_blocks_blocks=allowed["blocks"],
+        limit_registers_blocks=allowed["registers"],
+        limit_shared_memory_blocks=allowed["shared_memory"],
+        blocks_per_sm=blocks,
+        warps_per_sm=blocks * warps,
+        limiters=tuple(name for name, count in allowed.items() if count == blocks),
+        occupancy_pct=100.0 * blocks * warps / limits.warps,
+    )
+
+
+def lift(
+    registers_per_thread: int, block_threads: int, shared_bytes: int, compute_capability: tuple[int, int]
+) -> str:
+    """What limits a launch, and the smallest change of it that lets an SM hold more warps; "" at 100 %.
+
+    One resource at a time: fewer registers, less shared memory, blocks of another size. Raises as `theoretical`.
+    """
+    now = theoretical(registers_per_thread, block_threads, shared_bytes, compute_capability)
+    if now.occupancy_pct >= 100:
+        return ""
+    sizes = range(WARP_THREADS, _MOST_BLOCK_THREADS + 1, WARP_THREADS)
+    nearest = sorted(sizes, key=lambda threads: abs(threads - block_threads))
+    fewer = ((f"{r} registers", (r, block_threads, shared_bytes)) for r in range(registers_per_thread)[::-1])
+    less = (
+        (f"{s} bytes", (registers_per_thread, block_threads, s)) for s in range(shared_bytes - 128, -1, -128)
+    )
+    other = ((f"{t} threads", (registers_per_thread, t, shared_bytes)) for t in nearest)
+    changes = {"registers": fewer, "shared_memory": less, "warps": other, "blocks": other}
+    for limiter in now.limiters:
+        for words, launch in changes[limiter]:
+            better = theoretical(*launch, compute_capability)
+            if better.warps_per_sm > now.warps_per_sm:
+                return f"{now.warps_per_sm} warps an SM; {words} would allow {better.warps_per_sm}"
+    limiters = " and ".join(name.replace("_", " ") for name in now.limiters)
+    return f"{now.warps_per_sm} warps an SM; limited by {limiters} together"
+
+
+def _limits(registers: int, threads: int, shared: int, capability: tuple[int, int]) -> SmLimits:
+    limits = LIMITS.get(capability)
+    if limits is None:
+        known = ", ".join(f"{major}.{minor}" for major, minor in LIMITS)
+        asked = f"{capability[0]}.{capability[1]}"
+        raise WarplogError(f"compute capability: {asked}: no occupancy limits known; known are {known}")
+    if not 1 <= threads <= _MOST_BLOCK_THREADS or registers < 0 or shared < 0:
+        asked = f"{threads} threads, {registers} registers, {shared} bytes"
+        raise WarplogError(
+            f"launch: {asked}: a block has 1 to {_MOST_BLOCK_THREADS} threads, nothing is negative"
+        )
+    return limits
+
+
+def _blocks_by_registers(registers: int, warps: int) -> int:
+    """Registers are handed out per warp, in units, from the four sub-partitions of the SM."""
+    if registers > _MOST_REGISTERS_PER_THREAD:
+        return 0
+    per_warp = max(_round_up(registers * WARP_THREADS, _REGISTER_UNIT), _REGISTER_UNIT)
+    return _SUBPARTITIONS * (_REGISTERS_PER_SM // _SUBPARTITIONS // per_warp) // warps
+
+
+def _blocks_by_shared_memory(shared_bytes: int, limits: SmLimits, configured: int | None) -> int:
+    allocated = _round_up(shared_bytes + limits.reserved_shared_bytes, limits.shared_unit_bytes)
+    if allocated > limits.shared_bytes_per_block + limits.reserved_shared_bytes:
+        return 0
+    available = limits.shared_bytes if configured is None else configured
+    return available // allocated if allocated else limits.blocks
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit

@@ -1,0 +1,160 @@
+"""Launches as ncu prints them, as CSV or as text, and the registry's metrics from what is printed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from warplog.core.errors import WarplogError
+from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate
+from warplog.parsers import units
+from warplog.parsers.ncu import labels as ncu_labels
+from warplog.parsers.ncu import shared as ncu_shared
+from warplog.parsers.ncu.labels import Cell
+
+MAX_LAUNCHES = 5000
+_SHARED_LIMIT = "occupancy_limit_shared_memory_blocks"
+_OTHER_LIMITS = tuple(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "blocks"))
+_CONFIGURED = "ncu prints the limit of the shared memory that the driver configured, not of the most there is"
+_NO_ENTRIES = f"a printed page holds the sum of {OPCODE_COUNTER}, not its opcodes"
+_CC = "device__attribute_compute_capability_{}"
+_NAME = "device__attribute_display_name"
+# Application replay announces a launch once for each pass, in other words.
+_PROFILING = re.compile(r'^==PROF== Profiling ".*" - \d+: 0%', re.MULTILINE)
+_FAILED = "==ERROR=="
+_KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
+
+
+@dataclass
+class PrintedLaunch:
+    """One launch; `compute_capability` and the sizes are None where its heading does not say them."""
+
+    kernel: str
+    compute_capability: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    cells: list[Cell] = field(default_factory=list)
+    labels: list[tuple[str, str]] = field(default_factory=list)
+
+    def add_counter(self, name: str, unit: str, value: str) -> None:
+        """Keeps a counter that the registry can use."""
+        if name in _KNOWN and value.strip():
+            self.cells.append(Cell("", name, unit, value))
+
+    def add(self, section: str, label: str, unit: str, value: str) -> None:
+        """Keeps what the registry can use; of all labels the order, to see where a page was cut."""
+        self.labels.append((section, label))
+        used = ncu_labels.find(section, label) or ncu_labels.is_part_of_shared(section, label)
+        if value.strip() and (label in _KNOWN or used):
+            self.cells.append(Cell(section, label, unit, value))
+
+    @property
+    def gpu_name(self) -> str:
+        """The GPU's name; only raw pages hold it."""
+        return next((cell.value for cell in self.cells if cell.label == _NAME), "")
+
+    @property
+    def capability(self) -> tuple[int, int] | None:
+        """From the heading, else from the counters."""
+        if self.compute_capability is not None:
+            return self.compute_capability
+        cells = {cell.label: cell.value for cell in self.cells}
+        major, minor = (units.number(cells.get(_CC.format(part), "")) for part in ("major", "minor"))
+        return None if major is None or minor is None else (int(major), int(minor))
+
+
+def check_count(launches: Sequence[PrintedLaunch]) -> None:
+    """Refuses more than MAX_LAUNCHES launches.
+
+    Raises:
+        WarplogError: there are more.
+    """
+    if len(launches) > MAX_LAUNCHES:
+        raise WarplogError(f"holds more than {MAX_LAUNCHES} launches; print fewer, or extract the .ncu-rep")
+
+
+def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
+    """Refuses a page that stops short.
+
+    It does where ncu announced more launches (`==PROF== Profiling`) than there are, and where the last launch
+    holds only the first of the labels of the one before. Not to be told apart from a whole page is one without
+    these announcements that ends after a whole launch, and a page of one launch that ends after a whole section.
+
+    Raises:
+        WarplogError: it stops short.
+    """
+    announced = 0 if _FAILED in text else len(_PROFILING.findall(text))
+    if announced > len(launches):
+        raise WarplogError(f"is cut: {len(launches)} of {announced} profiled launches; print it anew")
+    if len(launches) > 1:
+        before, last = launches[-2].labels, launches[-1].labels
+        if len(last) < len(before) and last == before[: len(last)]:
+            raise WarplogError("is cut: its last launch stops before the one before it does; print it anew")
+
+
+def rows(launch: PrintedLaunch) -> list[Evaluated]:
+    """Every metric of the registry that comes from counters, "missing" where the page does not hold it."""
+    counters, notes = _counters(launch)
+    opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
+    found = evaluate(counters, launch.capability)
+    if opcodes:
+        whole = {each.metric: each for each in evaluate({**counters, **opcodes}, launch.capability)}
+        found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
+    notes = notes if not opcodes else {**notes, OPCODE_COUNTER: _NO_ENTRIES}
+    return [_noted(each, notes) for each in found]
+
+
+def _reads_sum(metric: str) -> bool:
+    return OPCODE_COUNTER in METRICS[metric].counters
+
+
+def _noted(found: Evaluated, notes: dict[str, str]) -> Evaluated:
+    """With the reason that the page gives, where it says more than that the counter is not there."""
+    if found.status == "ok":
+        return found
+    for name, note in notes.items():
+        for said in (f"counter {name} is not in the report", f"counter {name} has no value"):
+            if said in found.reason:
+                return found._replace(reason=found.reason.replace(said, note))
+    return found
+
+
+def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The counters in base units, and by counter why one that is printed cannot be used."""
+    raw: dict[str, float | None] = {}
+    labelled: dict[str, float | None] = {}
+    notes: dict[str, str] = {}
+    for cell in launch.cells:
+        label = None if cell.label in _KNOWN else ncu_labels.find(cell.section, cell.label)
+        if label is None and cell.label not in _KNOWN:
+            continue
+        name = cell.label if label is None else ncu_labels.counter_of(label.metric)
+        scale = units.to_base(cell.unit)
+        value = units.number(cell.value)
+        if value is not None and scale is None:
+            notes[name] = f"{cell.label} has the unknown unit {cell.unit[:40]!r}"
+        scaled = None if value is None or scale is None else value * scale * (label.factor if label else 1.0)
+        kept = raw if label is None else labelled
+        if kept.get(name) is None:
+            kept[name] = scaled
+    labelled.update(_shape(launch))
+    shared = ncu_shared.counters(launch.cells, launch.capability)
+    labelled.update(shared)
+    if _may_be_configured(labelled) and not ncu_shared.settles_limit(shared):
+        labelled.pop(name := ncu_labels.counter_of(_SHARED_LIMIT))
+        notes[name] = _CONFIGURED
+    better = {name: value for name, value in raw.items() if value is not None or name not in labelled}
+    return labelled | better, notes
+
+
+def _shape(launch: PrintedLaunch) -> Iterator[tuple[str, float]]:
+    for metric, size in (("grid_blocks", launch.grid), ("block_threads", launch.block)):
+        if size is not None:
+            yield ncu_labels.counter_of(metric), float(prod(size))
+
+
+def _may_be_configured(counters: dict[str, float | None]) -> bool:
+    """Since 2022 ncu divides the memory that the driver chose: that holds only where it is the limiter."""
+    limit = counters.get(ncu_labels.counter_of(_SHARED_LIMIT))
+    others = [counters.get(ncu_labels.counter_of(name)) for name in _OTHER_LIMITS]
+    return limit is not None and any(other is None or limit >= other for other in others)

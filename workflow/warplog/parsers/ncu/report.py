@@ -1,0 +1,132 @@
+"""Reads a .ncu-rep report with NVIDIA's `ncu_report` package, after proving that the file is whole."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.parsers.ncu import blocks, source
+from warplog.parsers.ncu.source import SourceLine
+
+NcuObject = Any  # what the package ncu_report hands out; it has no types
+
+_CC = "device__attribute_compute_capability_{}"
+_NAME = "device__attribute_display_name"
+_MOST_INSTANCES = 4096
+_SUFFIXES = ("_ratio", "_pct", "_nway")
+
+
+@dataclass(frozen=True)
+class NcuLaunch:
+    """One profiled launch.
+
+    `kernel` is the demangled name, `function` the short one. `ranges` are the names of the NVTX push/pop
+    ranges around the launch, outermost first, of all domains. `counters` hold base units (ns, bytes, Hz,
+    percent); a counter without a value is None. A counter with named entries has the sum under its name and
+    each entry under `name:entry`. `lines` are the source lines, where they were asked for.
+    """
+
+    index: int
+    kernel: str
+    function: str
+    ranges: tuple[str, ...]
+    counters: dict[str, float | None]
+    compute_capability: tuple[int, int]
+    gpu_name: str
+    lines: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class NcuReport:
+    """All launches of a report in the order of profiling."""
+
+    tool_version: str
+    launches: tuple[NcuLaunch, ...]
+
+
+def read(path: Path, with_lines: bool = False) -> NcuReport:
+    """The whole report; on request with the counters of each source line.
+
+    Raises:
+        WarplogError: missing, empty, no report, cut, damaged, too large, without launches, or the package
+            `ncu-report` is not installed.
+    """
+    contents = blocks.read_contents(path)
+    try:
+        launches = tuple(_launch(i, action, with_lines) for i, action in enumerate(_actions(path)))
+    except WarplogError:
+        raise
+    except Exception as error:  # the C++ reader raises whatever it meets in a damaged file
+        raise WarplogError(f"{path}: is damaged ({_one_line(error)}); profile again") from None
+    if len(launches) != contents.launches:
+        unread = f"{len(launches)} of its {contents.launches} launches can be read"
+        raise WarplogError(f"{path}: is damaged: {unread}; profile again")
+    return NcuReport(contents.tool_version, launches)
+
+
+def _actions(path: Path) -> Iterator[NcuObject]:
+    try:
+        import ncu_report
+    except ImportError:
+        raise WarplogError(
+            f"{path}: reading it needs the Python package ncu-report; install warplog anew"
+        ) from None
+    context = ncu_report.load_report(str(path))
+    for number in range(context.num_ranges()):
+        span = context.range_by_idx(number)
+        for index in range(span.num_actions()):
+            yield span.action_by_idx(index)
+
+
+def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
+    counters = dict(_counters(action))
+    return NcuLaunch(
+        index=index,
+        kernel=action.name(action.NameBase_DEMANGLED),
+        function=action.name(action.NameBase_FUNCTION),
+        ranges=tuple(_ranges(action.nvtx_state())),
+        counters=counters,
+        compute_capability=(int(counters[_CC.format("major")] or 0), int(counters[_CC.format("minor")] or 0)),
+        gpu_name=str(action[_NAME].value()),
+        lines=source.lines(action) if with_lines else (),
+    )
+
+
+def _ranges(state: NcuObject) -> Iterator[str]:
+    if state is not None:
+        for domain in state.domains():
+            yield from state.domain_by_id(domain).push_pop_ranges()
+
+
+def _counters(action: NcuObject) -> Iterator[tuple[str, float | None]]:
+    """Every numeric counter; texts, time series and sums that mean nothing are left out."""
+    for name in action.metric_names():
+        if ":" in name:
+            continue  # breakdown:* are lists of names, pmsampling:* are time series
+        metric = action.metric_by_name(name)
+        entries = metric.num_instances()
+        if entries and name.startswith("derived__") and name.endswith(_SUFFIXES):
+            continue  # the package adds up a ratio over all instructions
+        value = metric.value()
+        if isinstance(value, (int, float)) or value is None:
+            yield name, None if value is None else float(value)
+            yield from _entries(name, metric, entries)
+
+
+def _entries(name: str, metric: NcuObject, entries: int) -> Iterator[tuple[str, float | None]]:
+    """The entries of a counter that is split by name, such as by opcode."""
+    if not 0 < entries <= _MOST_INSTANCES or not metric.has_correlation_ids():
+        return
+    keys = metric.correlation_ids()
+    if keys.kind() != keys.ValueKind_STRING:
+        return
+    for i in range(entries):
+        value = metric.value(i)
+        if isinstance(value, (int, float)) and math.isfinite(value):
+            yield f"{name}:{keys.value(i)}", float(value)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

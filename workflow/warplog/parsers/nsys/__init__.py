@@ -1,0 +1,1 @@
+"""Nsight Systems: reports, exports and what `nsys stats` prints."""

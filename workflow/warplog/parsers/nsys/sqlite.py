@@ -1,0 +1,212 @@
+"""Reads the SQLite export of Nsight Systems: kernels, copies and the NVTX ranges that launched them.
+
+Columns are taken by name, as they were added over the years (exports of 2021 to 2026). An exporter leaves
+out tables without rows. What each table holds: the Nsight Systems documentation, "SQLite schema reference".
+"""
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.parsers.nsys.nvtx import NvtxRange, enclosing, end_of
+from warplog.parsers.nsys.tables import opened, select
+
+_PROCESS_SHIFT = 24
+_PUSH_POP = 59
+_WARNING = 2
+_ERROR = 3
+_API_VERSION = re.compile(r"_v\d+$")
+_KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+_COPY_KINDS = {
+    1: "Host-to-Device",
+    2: "Device-to-Host",
+    8: "Device-to-Device",
+    9: "Host-to-Host",
+    10: "Peer-to-Peer",
+}
+
+
+@dataclass(frozen=True)
+class NsysEvent:
+    """An event on the timeline; `ranges` are the NVTX ranges of the launching call, outermost first."""
+
+    name: str
+    start_ns: int
+    duration_ns: int
+    stream: int
+    ranges: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NsysKernel(NsysEvent):
+    """A kernel; `name` is demangled. Dynamic shared memory is without the part that the driver reserves."""
+
+    short_name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    static_shared_bytes: int
+    dynamic_shared_bytes: int
+
+
+@dataclass(frozen=True)
+class NsysReport:
+    """One capture. `calls` are the API calls that launched the kernels and transfers (their stream is -1).
+
+    A copy is named by its direction ("Host-to-Device"), a memset "Memset".
+    """
+
+    tool_version: str
+    gpu_name: str
+    kernels: tuple[NsysKernel, ...]
+    memcpys: tuple[NsysEvent, ...]
+    memsets: tuple[NsysEvent, ...]
+    calls: tuple[NsysEvent, ...]
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """API calls by (process, correlation id): name, start, end; and the ranges around each."""
+
+    by_key: Mapping[tuple[int, int], tuple[str, int, int]]
+    ranges: Mapping[tuple[int, int], tuple[str, ...]]
+
+
+def read(path: Path, needs_kernels: bool = True) -> NsysReport:
+    """The whole report; without `needs_kernels` one that holds only copies or memsets is good too.
+
+    Raises:
+        WarplogError: missing, empty, not SQLite, cut, damaged, or without any kernel; the text then says
+            what nsys itself reported.
+    """
+    with opened(path) as connection:
+        diagnostics = _diagnostics(connection)
+        strings = dict(select(connection, "StringIds", ("id", "value")))
+        ranges = _nvtx(connection, strings)
+        calls = _calls(connection, strings, ranges)
+        kernels = tuple(_kernels(connection, strings, calls))
+        memcpys = tuple(_transfers(connection, "MEMCPY", calls))
+        memsets = tuple(_transfers(connection, "MEMSET", calls))
+        enough = memcpys or memsets if not needs_kernels else ()
+        if not kernels and (not enough or any(severity == _ERROR for severity, _ in diagnostics)):
+            raise WarplogError(f"{path}: holds no CUDA kernel{_because(diagnostics)}")
+        used = _launching_calls(connection, calls)
+        meta = dict(select(connection, "META_DATA_EXPORT", ("name", "value")))
+        return NsysReport(
+            tool_version=str(meta.get("EXPORT_PRODUCT_VERSION", "")),
+            gpu_name=_gpu_name(connection),
+            kernels=kernels,
+            memcpys=memcpys,
+            memsets=memsets,
+            calls=used,
+        )
+
+
+def _diagnostics(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+    rows = select(connection, "DIAGNOSTIC_EVENT", ("severity", "text"))
+    return [(int(severity or 0), " ".join(str(text).split())) for severity, text in rows]
+
+
+def _because(diagnostics: list[tuple[int, str]]) -> str:
+    worst = [text for severity, text in diagnostics if severity == _ERROR]
+    said = worst or [text for severity, text in diagnostics if severity == _WARNING]
+    return f" (nsys said: {said[0]})" if said else "; nothing was launched, or CUDA was not traced"
+
+
+def _nvtx(connection: sqlite3.Connection, strings: Mapping[int, str]) -> tuple[NvtxRange, ...]:
+    rows = select(connection, "NVTX_EVENTS", ("text", "textId", "start", "end", "globalTid", "eventType"))
+    return tuple(
+        NvtxRange(str(text if text is not None else strings.get(text_id, "")), start, end_of(end), thread)
+        for text, text_id, start, end, thread, kind in rows
+        if kind == _PUSH_POP and start is not None and thread is not None
+    )
+
+
+def _calls(
+    connection: sqlite3.Connection, strings: Mapping[int, str], ranges: tuple[NvtxRange, ...]
+) -> _Calls:
+    columns = ("globalTid", "correlationId", "start", "end", "nameId")
+    by_key: dict[tuple[int, int], tuple[str, int, int]] = {}
+    timed = []
+    for thread, correlation, start, end, name in select(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", columns):
+        key = (thread >> _PROCESS_SHIFT, correlation)
+        if key not in by_key:
+            by_key[key] = (_API_VERSION.sub("", strings.get(name, "")), start, end)
+            timed.append((key, thread, start, end))
+    numbered = enclosing([(i, thread, start, end) for i, (_, thread, start, end) in enumerate(timed)], ranges)
+    return _Calls(by_key, {timed[i][0]: names for i, names in numbered.items()})
+
+
+def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: _Calls) -> list[NsysKernel]:
+    columns = (
+        "demangledName",
+        "shortName",
+        "mangledName",
+        "start",
+        "end",
+        "streamId",
+        "globalPid",
+        "correlationId",
+    )
+    shape = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+    memory = ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory")
+    found = []
+    for row in select(connection, _KERNELS, (*columns, *shape, *memory)):
+        demangled, short, mangled, start, end, stream, process, correlation, *numbers = row
+        gx, gy, gz, bx, by, bz, registers, static, dynamic = (int(n or 0) for n in numbers)
+        name = next((strings[i] for i in (demangled, mangled, short) if i in strings), "")
+        found.append(
+            NsysKernel(
+                name=name,
+                start_ns=start,
+                duration_ns=end - start,
+                stream=int(stream or 0),
+                ranges=calls.ranges.get(_key(process, correlation), ()),
+                short_name=strings.get(short, name),
+                grid=(gx, gy, gz),
+                block=(bx, by, bz),
+                registers=registers,
+                static_shared_bytes=static,
+                dynamic_shared_bytes=dynamic,
+            )
+        )
+    return sorted(found, key=lambda kernel: kernel.start_ns)
+
+
+def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
+    columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind")
+    found = []
+    for start, end, stream, process, correlation, kind in _activity(connection, what, columns):
+        name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
+        ranges = calls.ranges.get(_key(process, correlation), ())
+        found.append(NsysEvent(name, start, end - start, int(stream or 0), ranges))
+    return sorted(found, key=lambda transfer: transfer.start_ns)
+
+
+def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[NsysEvent, ...]:
+    wanted = {
+        _key(process, correlation)
+        for what in ("KERNEL", "MEMCPY", "MEMSET")
+        for process, correlation in _activity(connection, what, ("globalPid", "correlationId"))
+    }
+    found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in wanted if key in calls.by_key]
+    events = [NsysEvent(name, start, end - start, -1, ranges) for (name, start, end), ranges in found]
+    return tuple(sorted(events, key=lambda event: event.start_ns))
+
+
+def _activity(connection: sqlite3.Connection, what: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    return select(connection, f"CUPTI_ACTIVITY_KIND_{what}", columns)
+
+
+def _key(process: int | None, correlation: int | None) -> tuple[int, int]:
+    return (int(process or 0) >> _PROCESS_SHIFT, int(correlation or 0))
+
+
+def _gpu_name(connection: sqlite3.Connection) -> str:
+    """The GPU, or the GPUs, of the machine; "" in files that do not say."""
+    names = [str(name) for (name,) in select(connection, "TARGET_INFO_GPU", ("name",)) if name]
+    return ", ".join(dict.fromkeys(names))

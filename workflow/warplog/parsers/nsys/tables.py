@@ -1,0 +1,88 @@
+"""Tables of a foreign SQLite file by column name: read-only, bounded, only after the file proved whole."""
+
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from warplog.core.errors import WarplogError
+
+MAGIC = b"SQLite format 3\0"
+MAX_BYTES = 2 * 1024**3
+MAX_ROWS = 2_000_000
+_HEADER_BYTES = 100
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, checked from end to end; nothing is written beside it.
+
+    Raises:
+        WarplogError: missing, empty, larger than MAX_BYTES, not SQLite, cut or damaged; also where reading
+            it later finds damage.
+    """
+    _check_size(path)
+    uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    connection = sqlite3.connect(uri, uri=True)
+    try:
+        connection.execute("pragma trusted_schema = off")
+        found = connection.execute("pragma quick_check(1)").fetchone()
+        if found is None or found[0] != "ok":
+            raise WarplogError(f"{path}: is damaged; export it again")
+        yield connection
+    except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
+        raise WarplogError(f"{path}: is damaged ({' '.join(str(error).split())}); export it again") from None
+    finally:
+        connection.close()
+
+
+def select(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The rows of a table with these columns in this order; a column that it lacks is None in every row.
+
+    A table that does not exist has no rows. Views are not read: only what the exporter stored.
+
+    Raises:
+        WarplogError: the table has more than MAX_ROWS rows.
+    """
+    if not has_table(connection, table):
+        return []
+    present = {row[1] for row in connection.execute(f'pragma table_info("{table}")')}
+    picked = ", ".join(f'"{name}"' if name in present else "null" for name in columns)
+    # Table and column names come from this package, never from the file.
+    rows = connection.execute(f'select {picked} from "{table}" limit {MAX_ROWS + 1}').fetchall()  # noqa: S608
+    if len(rows) > MAX_ROWS:
+        raise WarplogError(f"{table}: more than {MAX_ROWS} rows; profile a shorter run")
+    return rows
+
+
+def has_table(connection: sqlite3.Connection, table: str) -> bool:
+    """Whether the file stores a table of this name."""
+    query = "select count(*) from sqlite_master where type = 'table' and name = ?"
+    return bool(connection.execute(query, (table,)).fetchone()[0])
+
+
+def is_sqlite(start: bytes) -> bool:
+    """Whether a file that starts with these bytes is an SQLite database."""
+    return start.startswith(MAGIC)
+
+
+def _check_size(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    if size == 0:
+        raise WarplogError(f"{path}: is empty; the profiler wrote no report")
+    if size > MAX_BYTES:
+        raise WarplogError(f"{path}: {size} bytes, over the limit of {MAX_BYTES}; profile a shorter run")
+    if not is_sqlite(header):
+        raise WarplogError(f"{path}: is no SQLite file; export the report with `nsys export -t sqlite`")
+    page, pages = struct.unpack(">H", header[16:18].ljust(2, b"\0"))[0], header[28:32]
+    whole = (65536 if page == 1 else page) * int.from_bytes(pages, "big")
+    if len(header) < _HEADER_BYTES or size < whole:
+        raise WarplogError(f"{path}: is cut: {size} bytes of {whole}; export it again")

@@ -1,0 +1,1 @@
+"""What a campaign runs, and the hinge to the rules of the workflow."""

@@ -1,0 +1,184 @@
+"""The one look of all figures: colours that follow a variant, sizes for print, the stamp, saving."""
+
+import functools
+import io
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+import pandas as pd
+import seaborn as sns
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from PIL import Image
+
+from warplog.core.text import split_notes as split_remarks
+from warplog.plotting.labels import FONT_PT, INK, LINE_IN, MUTED, WIDTH_IN, wrap
+from warplog.tables.view import FigureTables
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2, 1.5))
+RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # early rungs light, late rungs dark: ordered in grey too
+BASELINE_GREY = "#c4c4c4"
+THEME = {
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": FONT_PT,
+    "axes.labelsize": FONT_PT, "axes.titlesize": FONT_PT, "legend.fontsize": FONT_PT,
+    "xtick.labelsize": FONT_PT, "ytick.labelsize": FONT_PT, "figure.titlesize": 10.0,
+    "figure.titleweight": "bold", "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
+    "xtick.color": INK, "ytick.color": INK, "axes.linewidth": 0.7, "axes.axisbelow": True,
+    "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
+    "xtick.major.size": 3.0, "ytick.major.size": 3.0, "xtick.minor.size": 2.0, "ytick.minor.size": 2.0,
+    "grid.color": "#e6e6e6", "grid.linewidth": 0.6, "lines.linewidth": 1.3, "lines.markersize": 4.5,
+    "hatch.linewidth": 0.6, "figure.constrained_layout.use": True, "axes.unicode_minus": True,
+    "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "warplog",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VariantStyle:
+    """How one variant is drawn in every figure; colour is never the only cue."""
+
+    colour: str
+    marker: str
+    dashes: tuple[float, ...]
+    hatch: str = ""
+
+    @property
+    def edge(self) -> str:
+        """Colour of outlines, hatching and thin lines."""
+        return INK if self.hatch else self.colour
+
+
+@dataclass(frozen=True)
+class Look:
+    """What draw() needs beside the data: the stamp's first line and the style of each variant."""
+
+    stamp: str
+    styles: Mapping[str, VariantStyle] = field(default_factory=dict)
+
+    def style(self, variant: str) -> VariantStyle:
+        """The variant's style; plain grey for a name that the ladder does not have."""
+        return self.styles.get(variant, VariantStyle(MUTED, "o", ()))
+
+
+def look(tables: FigureTables) -> Look:
+    """The look of a family's figures, from its ladder and the origin of its measurements."""
+    return Look(origin_line(tables), variant_styles(tables.variants))
+
+
+def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
+    """A style per variant, from its place `order` on the ladder and the ladder's last place.
+
+    The last place is `rungs` - 1, the length of the whole ladder, so that a variant keeps its colour when others
+    are left out. Later rungs are darker, along a ramp whose lightness is even; the baseline is hatched grey
+    wherever it stands. Marker and dashes together repeat after 44 rungs.
+    """
+    last = max(int(variants["rungs"].max()) - 1, 1)
+    ramp = mpl.colormaps[RAMP]
+    styles = {}
+    for name, order, is_baseline in variants[["variant", "order", "is_baseline"]].itertuples(index=False):
+        place = int(order)
+        shade = to_hex(ramp(RAMP_START + (RAMP_END - RAMP_START) * place / last))
+        plain = VariantStyle(shade, MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+        styles[str(name)] = VariantStyle(BASELINE_GREY, "*", (), "/////") if is_baseline else plain
+    return styles
+
+
+def origin_line(tables: FigureTables) -> str:
+    """GPU, origin, campaign and the SM clocks seen at the headline case, for the stamp."""
+    rows = tables.measurements if len(tables.measurements) else tables.variants
+
+    def all_of(column: str) -> str:
+        values = sorted({str(v) for v in rows[column].dropna() if v}) if column in rows else []
+        return " + ".join(values)
+
+    parts = [
+        all_of("gpu_name") or all_of("gpu") or "GPU unknown",
+        f"{all_of('origin') or 'unknown'} campaign {all_of('campaign') or 'unknown'}",
+    ]
+    if "sm_mhz" in rows:
+        clock = rows.loc[rows["case"] == tables.case, "sm_mhz"].dropna()
+        low, high = (round(float(clock.min())), round(float(clock.max()))) if len(clock) else (0, 0)
+        parts += [f"SM at {low}–{high} MHz" if low < high else f"SM at {low} MHz"] if high else []
+    parts += [f"clocks {all_of('clocks')}"] if all_of("clocks") else []
+    parts += remarks(tables.ladder(tables.case))
+    return " · ".join(parts)
+
+
+def remarks(ladder: pd.DataFrame) -> list[str]:
+    """What the tables remark on good rows (such as an outdated source), each once, with the number of variants.
+
+    Remarks that differ in the number with which they begin are one: "47–100 samples below 1485 MHz".
+    """
+    noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
+    found: dict[tuple[bool, str], list[int]] = {}
+    for remark in (part for reason in noted for part in split_remarks(reason)):
+        first, _, rest = remark.partition(" ")
+        key = (True, rest) if first.isdigit() else (False, remark)
+        found.setdefault(key, []).append(int(first) if key[0] else 0)
+    return [
+        f"{'all' if len(seen) == len(ladder) else f'{len(seen)} of {len(ladder)}'} variants: "
+        + (f"{_range(seen)} {words}" if counted else words)
+        for (counted, words), seen in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)}–{max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
+
+
+def theme() -> AbstractContextManager[None]:
+    """The rcParams of all figures, on top of seaborn's "ticks" style, while the context lasts."""
+    parameters: Any = {**sns.axes_style("ticks"), **THEME}
+    return mpl.rc_context(parameters)
+
+
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Runs a draw function under the theme and leaves matplotlib's global settings as they were."""
+
+    @functools.wraps(draw)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        with theme():
+            return draw(*args, **kwargs)
+
+    return wrapped
+
+
+def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
+    """An empty figure of two-column width: title above, stamp and a note on reading it below.
+
+    `body_in` is the height left for axes and their labels, in inches.
+    """
+    lines = [*wrap(look.stamp), *wrap(note)]
+    figure = Figure(figsize=(WIDTH_IN, body_in + 0.35 + LINE_IN * len(lines)))
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, x=0.008, ha="left")
+    figure.supxlabel("\n".join(lines), x=0.008, ha="left", fontsize=FONT_PT, color=MUTED, linespacing=1.25)
+    return figure
+
+
+def save(figure: Figure, png: Path, svg: Path) -> None:
+    """Writes both files; the same figure gives the same bytes (no date, fixed ids), text stays text in SVG.
+
+    The PNG has 256 colours: as drawn to the eye, a third of the bytes.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    for path in (png, svg):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with theme():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once: both files show the same, in half the time
+        figure.savefig(drawn := io.BytesIO(), dpi=200, metadata={"Software": None})
+        with Image.open(drawn) as image:
+            few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(png, "PNG", dpi=(200, 200))
+        figure.savefig(svg, metadata={"Date": None, "Creator": "warplog"})

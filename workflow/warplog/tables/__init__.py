@@ -1,0 +1,1 @@
+"""Tidy tables from the records, and how they are read again."""

@@ -1,0 +1,128 @@
+"""Tables as files: Parquet and CSV with documented columns."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from warplog.core.columns import CLAIMS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_bytes, write_text
+from warplog.tables.rows import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
+    """Writes <table>.parquet, <table>.csv and columns.csv; the same rows give the same bytes.
+
+    Raises:
+        WarplogError: a row has a column that is not documented, or the disk is full.
+    """
+    for name, columns in TABLES.items():
+        write_table(rows[name], columns, folder / name)
+    lines = [("table", "column", "type", "unit", "meaning")]
+    described = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}
+    lines += [
+        (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
+    ]
+    import pandas as pd
+
+    write_text(folder / "columns.csv", pd.DataFrame(lines[1:], columns=list(lines[0])).to_csv(index=False))
+
+
+def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> None:
+    """Writes <path>.parquet and <path>.csv with exactly the documented columns.
+
+    Raises:
+        WarplogError: a row has a column that is not documented, or the disk is full.
+    """
+    table = as_frame(rows, columns, path.name)
+    write_text(path.with_name(f"{path.name}.csv"), table.to_csv(index=False))
+    write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
+
+
+def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":
+    """A frame with exactly the documented columns and types; what a row lacks is "" or NA.
+
+    Raises:
+        WarplogError: a row has a column that is not documented.
+    """
+    import pandas as pd
+
+    unknown = {key for row in rows for key in row} - set(columns)
+    if unknown:
+        raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in table_columns.py")
+    frame = pd.DataFrame(rows, columns=list(columns))
+    types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
+    for column, description in columns.items():
+        if description.kind == "str":
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
+        frame[column] = frame[column].astype(types[description.kind])
+    return frame
+
+
+_MOST_BYTES = 512 * 1024**2
+ORIGIN_COLUMNS = list(ORIGIN)
+NEEDED = {
+    "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
+    "metrics": ["family", "variant", "case", "kernel", "launch", "metric", "value", "status", "tool"],
+    "timeline": ["family", "variant", "case", "name", "kind", "stream", "start_us", "duration_us"],
+    "variants": [
+        "family",
+        "variant",
+        "order",
+        "parent",
+        "is_baseline",
+        "headline_case",
+        "profile_cases",
+        *ORIGIN_COLUMNS,
+    ],
+    "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
+    "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
+    "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
+    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+}
+
+
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """One of the tables in NEEDED, from `folder`/<name>.parquet or else .csv.
+
+    Whole numbers are float64 where one is missing, else int64.
+
+    Raises:
+        WarplogError: it is missing, larger than 512 MiB, not readable, or lacks a column.
+    """
+    parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
+    path = parquet if parquet.is_file() else csv
+    if not path.is_file():
+        raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
+    if path.stat().st_size > _MOST_BYTES:
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {_MOST_BYTES} at most")
+    try:
+        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
+    except (ValueError, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise WarplogError(
+            f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`"
+        ) from error
+    for column in table.select_dtypes("Int64"):
+        table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
+    missing = [column for column in NEEDED[name] if column not in table]
+    if missing:
+        why = f"lacks the column {missing[0]!r}"
+        raise WarplogError(f"{path}: not a readable table ({why}); run `uv run snakemake tables`")
+    return table
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
+    texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
+    texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
+    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]
+    table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    for column in set(texts) & set(table.columns):
+        table[column] = table[column].fillna("")
+    return table

@@ -1,0 +1,174 @@
+"""What others printed, beside what this campaign measured: the rows of the table `published`, and its page."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from warplog.catalog.contract import Published
+from warplog.catalog.family import Family, Variant
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_text
+from warplog.core.text import Table, escape_markdown, markdown_table
+
+Row = dict[str, Any]
+_WIDTH = 120
+_BEGIN, _END = "<!-- warplog published -->\n", "<!-- end -->"
+GFLOPS = {"GFLOP/s": 1.0, "TFLOP/s": 1e3}
+_OF_MEASURED = ("case", "size", "status", "reason", "ratio_to_baseline")
+
+
+def rows(family: Family, measured: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """One row for each row of `measurements` of the family and each figure published for it.
+
+    A figure stands at its own case, or at the headline case where its source names none; where nothing was
+    published for a measurement, its row has no figure.
+    """
+    found: list[Row] = []
+    known = {variant.name: variant for variant in family.variants}
+    for row in measured:
+        if row["family"] != family.name or row["variant"] not in known:
+            continue
+        here = [p for p in known[row["variant"]].published if _place(p, family) == row["case"]]
+        found += [_row(family, row, figure) for figure in here] or [_row(family, row, None)]
+    return found
+
+
+def unit(family: Family) -> str:
+    """The unit that the family's published figures have, as the first of them; GFLOP/s where there are none."""
+    return next((p.unit for v in family.variants for p in v.published), "GFLOP/s")
+
+
+def ratio(family: Family, figure: Published) -> float:
+    """The figure over the same source's figure for the baseline, on the same GPU and case; NaN without one."""
+    for other in family.variant(family.baseline).published if family.baseline else ():
+        if (other.source, other.gpu, other.case) == (figure.source, figure.gpu, figure.case):
+            return figure.value * GFLOPS[figure.unit] / (other.value * GFLOPS[other.unit])
+    return math.nan
+
+
+def _row(family: Family, row: Mapping[str, Any], figure: Published | None) -> Row:
+    shown = figure.unit if figure else unit(family)
+    gflops = _number(row.get("gflops"))
+    found = {
+        "family": family.name,
+        "variant": row["variant"],
+        **{name: row.get(name) for name in _OF_MEASURED},
+        "value": None if math.isnan(gflops) else gflops / GFLOPS[shown],
+        "unit": shown,
+        **{name: row.get(name) for name in ("gpu", "gpu_name", "origin", "campaign")},
+    }
+    if figure is not None:
+        share = ratio(family, figure)
+        found |= {
+            "published": figure.value,
+            "published_case": figure.case,
+            "published_gpu": figure.gpu,
+            "published_source": figure.source,
+            "published_ratio": None if math.isnan(share) else share,
+        }
+    return found
+
+
+def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> Table:
+    """Ours at the headline case, the share of the baseline at every timed size, and what others printed.
+
+    `measured` are rows of `measurements` of one GPU; `variants` are the rungs to show, in order.
+    """
+    at = {(str(r["variant"]), str(r["case"])): r for r in measured if r["family"] == family.name}
+    cases = [case for case in family.cases if any(key[1] == case for key in at)]
+    sources = list(
+        dict.fromkeys((p.gpu, p.source, p.case) for v in variants for p in v.published if _shown(p, family))
+    )
+    heads = [f"{gpu} ({number})" for number, (gpu, _, _) in enumerate(sources, 1)]
+    shown, scale = unit(family), GFLOPS[unit(family)]
+    lines = []
+    for variant in variants:
+        here = at.get((variant.name, family.headline_case), {})
+        cells = [variant.name, speed(_number(here.get("gflops")) / scale, str(here.get("status", "missing")))]
+        ratios = [at.get((variant.name, case), {}).get("ratio_to_baseline") for case in cases]
+        cells += [share(_number(value)) for value in ratios]
+        printed = {(p.gpu, p.source, p.case): p for p in variant.published}
+        cells += [_cell(family, printed.get(source), scale) for source in sources]
+        lines.append(tuple(cells))
+    titles = ("variant", f"{shown} at {family.headline_case}", *(f"% at {case}" for case in cases), *heads)
+    told = (f"% is the speed relative to {family.baseline}, in the same run.",) if family.baseline else ()
+    named = (
+        f"({n}) {source}{f', at {case}' if case else ''}." for n, (_, source, case) in enumerate(sources, 1)
+    )
+    return Table(titles, tuple(lines), frozenset(range(1, len(titles))), (*told, *named))
+
+
+def page(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> str:
+    """The table and its notes as Markdown."""
+    found = table(family, measured, variants)
+    first = next((r for r in measured if r["family"] == family.name), {})
+    where = [str(first[name]) for name in ("gpu_name", "campaign") if first.get(name)]
+    notes = [f"{', '.join(where)}."] if where else []
+    text = escape_markdown(" ".join([*notes, *found.notes]))
+    return "\n".join([*markdown_table(found), "", *textwrap.wrap(text, _WIDTH)]) + "\n"
+
+
+def put_into(document: Path, pages: str) -> None:
+    """Replaces what stands in a document between the lines `<!-- warplog published -->` and `<!-- end -->`.
+
+    Raises:
+        WarplogError: the document cannot be read, or lacks one of them.
+    """
+    try:
+        before, begin, rest = document.read_text(encoding="utf-8").partition(_BEGIN)
+    except (OSError, UnicodeDecodeError) as error:
+        raise WarplogError(f"{document}: cannot be read ({error}); name a text file") from error
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise WarplogError(
+            f"{document}: has no lines {_BEGIN.strip()} and {_END}; put them where the tables go"
+        )
+    write_text(document, f"{before}{begin}\n{pages}\n{end}{after}")
+
+
+def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tuple[Variant, ...]]:
+    """The family's rows of `measurements` in a folder of tables, and the variants that they hold, in order.
+
+    Raises:
+        WarplogError: a table is missing or not readable, or holds several GPUs and `gpu` names none.
+    """
+    from warplog.tables import view
+
+    records = view.load(folder, family.name, gpu).measurements.to_dict("records")
+    measured = [{str(key): value for key, value in row.items()} for row in records]
+    names = {row["variant"] for row in measured}
+    return measured, tuple(v for v in family.variants if v.name in names)
+
+
+def speed(value: float, status: str = "ok") -> str:
+    """A rate in whole units from 100 on, else three digits; the status where there is none."""
+    if math.isnan(value):
+        return status.replace("_", " ") if status != "ok" else "n/a"
+    return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:#.3g}"
+
+
+def share(value: float) -> str:
+    """A ratio in percent with one decimal; "n/a" for NaN."""
+    return "n/a" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def _cell(family: Family, figure: Published | None, scale: float) -> str:
+    if figure is None:
+        return ""
+    of_baseline = ratio(family, figure)
+    percent = "" if math.isnan(of_baseline) else f" ({share(of_baseline)} %)"
+    return speed(figure.value * GFLOPS[figure.unit] / scale) + percent
+
+
+def _place(figure: Published, family: Family) -> str:
+    return figure.case or family.headline_case
+
+
+def _shown(figure: Published, family: Family) -> bool:
+    return _place(figure, family) == family.headline_case
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan

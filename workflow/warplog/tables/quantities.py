@@ -1,0 +1,127 @@
+"""One number of a campaign by name: a column of `measurements`, or a metric of a captured or compiled kernel.
+
+Claims and probes of the oracle are judged by these; a number that is not there has a reason, never a value.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from warplog.core import text
+from warplog.core.columns import MEASUREMENTS
+from warplog.core.errors import WarplogError
+from warplog.metrics.kernels import bare_name, longest_kernel
+from warplog.parsers.sass import matching
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Key = tuple[str, str, str]
+_TOTAL = "total_"
+_OF_TIMING = re.compile(r"\d+ samples |with the host's part")  # what gpu/time_case.py remarks
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number in its unit; where it is NaN, `reason` says why ("" otherwise).
+
+    `remark` is what the tables remark on the good row of the variant at the case.
+    """
+
+    value: float
+    unit: str
+    reason: str = ""
+    remark: str = ""
+
+
+class Quantities:
+    """The numbers of one GPU's tables `measurements` and `metrics`."""
+
+    def __init__(self, measurements: "pd.DataFrame", metrics: "pd.DataFrame") -> None:
+        self._measured: dict[Key, dict[str, Any]] = {
+            (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
+            for row in measurements.to_dict("records")
+        }
+        # nsys numbers a launch's kernels in its own way: of it, only what holds for whole launches is meant.
+        metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
+        self._rows = metrics
+        groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
+        indices: Mapping[Any, Any] = groups.indices  # the stubs know of single names as keys only
+        self._places = {tuple(map(str, key)): places for key, places in indices.items()}
+        self._captured = {key[:3] for key in self._places if key[2]}
+
+    def find(self, family: str, variant: str, case: str, name: str) -> Found:
+        """The number called `name` of a variant at a case.
+
+        A column of `measurements` goes before a metric. Of a launch with several kernels, a metric is that of
+        the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
+        from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: that of the kernel which
+        was captured there, else the largest of the variant's kernels. A case that is never timed has metrics only.
+
+        Raises:
+            WarplogError: `name` is a column that holds text.
+        """
+        row = self._measured.get((family, variant, case))
+        if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:
+            return self._metric(family, variant, case, name)
+        if row is None:
+            return Found(math.nan, "", f"{variant} was not measured at {case}")
+        if row["status"] != "ok":
+            return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
+        told = text.split_notes(row["reason"])
+        if name not in MEASUREMENTS:  # a counter does not depend on how a time was taken
+            told = [remark for remark in told if not _OF_TIMING.match(remark)]
+        return replace(self._number(family, variant, case, name, row), remark=text.join_notes(*told))
+
+    def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
+        if name in MEASUREMENTS:
+            column = MEASUREMENTS[name]
+            if column.kind not in ("int", "float"):
+                raise WarplogError(f"measurements: {name!r} is text, not a number; name a number")
+            value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
+            reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
+            return Found(value, column.unit, reason)
+        return self._metric(family, variant, case, name)
+
+    def opcodes(self, family: str, variant: str, prefix: str) -> Found:
+        """Instructions in the machine code of all the variant's kernels that are `prefix` or one of its forms."""
+        mine = {k[3]: p for k, p in self._places.items() if k[:3] == (family, variant, "")}
+        if "sass_instructions" not in mine:
+            return Found(math.nan, "", f"{variant} has no machine code that was read")
+        values = self._rows["value"]
+        counts = {name.removeprefix("sass_"): int(values.iloc[p].sum()) for name, p in mine.items()}
+        return Found(float(matching(counts, prefix)), "instructions")
+
+    def _metric(self, family: str, variant: str, case: str, name: str) -> Found:
+        metric = name.removeprefix(_TOTAL)
+        key = (family, variant, case)
+        rows = self._of((*key, metric))
+        if rows is None:
+            rows = self._of((family, variant, "", metric))
+            if rows is None:
+                return Found(math.nan, "", f"{variant} at {case} has no {metric}: it was not captured")
+            ran = rows["kernel"].map(bare_name) == bare_name(self._main_kernel(key)[0])
+            return _known(rows, metric, float(rows[ran if ran.any() else slice(None)]["value"].max()))
+        if name.startswith(_TOTAL):
+            return _known(rows, metric, float(rows["value"].sum(skipna=False)))
+        row = rows[rows["launch"] == self._main_kernel(key)[1]]
+        rows = row if len(row) else rows
+        return _known(rows, metric, float(rows["value"].iloc[0]))
+
+    def _of(self, key: tuple[str, str, str, str]) -> "pd.DataFrame | None":
+        places = self._places.get(key)
+        return None if places is None else self._rows.iloc[places]
+
+    def _main_kernel(self, key: Key) -> tuple[str, int]:
+        rows = self._of((*key, "duration_us"))
+        return (longest_kernel(rows.to_dict("records")) if rows is not None else None) or ("", 0)
+
+
+def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:
+    if not math.isnan(value):
+        return Found(value, str(rows["unit"].iloc[0]))
+    bad = rows[rows["status"] != "ok"]
+    why = f"{bad['status'].iloc[0]}: {bad['reason'].iloc[0]}" if len(bad) else "no value"
+    return Found(math.nan, str(rows["unit"].iloc[0]), f"{metric}: {why}")

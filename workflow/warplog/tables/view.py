@@ -1,0 +1,233 @@
+"""The tables of one family as figures, pages and MLflow read them: a row per variant, in ladder order, with gaps."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from warplog.core.errors import WarplogError
+from warplog.core.text import one_line
+from warplog.metrics.kernels import kernel_key, longest_kernel
+from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, read_table
+
+TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
+LATER = ("power_trace", "claims", "lines")  # tables without them are drawn without them
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a family's speed is told in: a column of `measurements`, its unit, and the GPU's peak in it."""
+
+    column: str
+    label: str
+    unit: str
+    peak: float = np.nan
+    peak_label: str = ""
+
+
+@dataclass(frozen=True)
+class FigureTables:
+    """The tables of one family on one GPU; columns as in results/tables."""
+
+    measurements: pd.DataFrame
+    metrics: pd.DataFrame
+    timeline: pd.DataFrame
+    variants: pd.DataFrame
+    gpus: pd.DataFrame
+    power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
+    claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
+    lines: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        return str(self.variants["family"].iloc[0])
+
+    @property
+    def case(self) -> str:
+        """The headline case: the one that single-number figures show."""
+        return str(self.variants["headline_case"].iloc[0])
+
+    @property
+    def profiled_case(self) -> str:
+        """The case that counters are shown for: the headline case, or the last one that has counters."""
+        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
+        others = [c for c in self.profile_cases if c in profiled]
+        return self.case if self.case in profiled or not others else others[-1]
+
+    @property
+    def profile_cases(self) -> list[str]:
+        """The cases that profilers were to capture, in the family's order."""
+        return [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
+
+    def peak(self, column: str) -> float:
+        """A column of the table `gpus` for this GPU; NaN where the GPU or the column is unknown."""
+        rows = self.gpus
+        if column not in rows or rows.empty:
+            return np.nan
+        return float(pd.to_numeric(rows[column], errors="coerce").iloc[0])
+
+    def ladder(self, case: str) -> pd.DataFrame:
+        """One row per variant in ladder order: the columns of `variants` and of `measurements` at `case`.
+
+        A variant that was never measured there has status "missing". `gap` is "" or says why there is no number.
+        """
+        rungs = self.variants.sort_values(["order", "variant"], kind="stable")
+        rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
+        rows = self.measurements[self.measurements["case"] == case].drop(columns=["family"])
+        joined = rungs.merge(rows.drop_duplicates("variant", keep="last"), on="variant", how="left")
+        joined["case"] = case
+        joined["reason"] = joined["reason"].where(joined["status"].notna(), "not measured").fillna("")
+        joined["status"] = joined["status"].fillna("missing")
+        joined["gap"] = list(map(gap_text, joined["status"], joined["reason"]))
+        for column in ORIGIN_COLUMNS:
+            joined[column] = joined[column].fillna(self._shared(column))
+        return joined.reset_index(drop=True)
+
+    def _shared(self, column: str) -> str:
+        values = self.measurements[column].dropna().unique()
+        return str(values[0]) if len(values) == 1 else ""
+
+    def counters(self, names: Sequence[str]) -> pd.DataFrame:
+        """One row per variant of the ladder at the profiled case: the metrics `names` as columns (NaN: none).
+
+        Where a case launches several kernels, the row is that of the kernel with the longest `duration_us`,
+        named in the column `kernel`. `gap` is that of the ladder, or says why there are no counters.
+        """
+        case = self.profiled_case
+        kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
+        rows = self.metrics[(self.metrics["case"] == case) & (self.metrics["tool"] == "ncu")]
+        picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
+        taken = pd.concat(picked) if picked else rows
+        wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
+        wide = wide.reindex(columns=list(names)).astype(float)
+        wide.insert(0, "kernel", taken.groupby("variant")["kernel"].first())
+        table = self.ladder(case)[kept].join(wide, on="variant")
+        table["kernel"] = table["kernel"].fillna("")
+        table["gap"] = [self._why(rows, names, row) for row in table.to_dict("records")]
+        return table
+
+    def _why(self, rows: pd.DataFrame, names: Sequence[str], row: Mapping[Hashable, Any]) -> str:
+        if row["gap"] or any(pd.notna(row[name]) for name in names):
+            return str(row["gap"])
+        mine = rows[(rows["variant"] == row["variant"]) & (rows["status"] != "ok")]
+        return f"n/a ({words(mine['status'].iloc[0])})" if len(mine) else "n/a"
+
+    def compulsory_intensity(self) -> float:
+        """FLOPs of the algorithm over its compulsory bytes at the profiled case; NaN where there are none."""
+        rows = self.measurements[self.measurements["case"] == self.profiled_case]
+        known = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
+        if np.isnan(known) and {"flops", "bytes"} <= set(self.variants) and self.profiled_case == self.case:
+            known = _typical(self.variants, "flops") / _typical(self.variants, "bytes")
+        return known if 0 < known < np.inf else np.nan
+
+    def quantity(self) -> Quantity:
+        """The unit that fits the family: GB/s left of the roofline's ridge, else GFLOP/s; time where neither.
+
+        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`, of device memory or of the bus (column
+        `limit` of `variants`); the intensity is the algorithm's.
+        """
+        rows = self.measurements[self.measurements["status"] == "ok"]
+        rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
+        flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
+        limit = str(self.variants["limit"].iloc[0]) if "limit" in self.variants else "dram"
+        peak_flops, peak_bytes = self.peak("fp32_tflops_peak") * 1e3, self.peak(f"{limit}_gbytes_per_s_peak")
+        below_ridge = flops > 0 and moved > 0 and flops / moved < peak_flops / peak_bytes
+        if moved > 0 and (below_ridge or not flops > 0):
+            return Quantity(
+                "gbytes_per_s",
+                "throughput",
+                "GB/s",
+                peak_bytes,
+                {"pcie": "PCIe peak"}.get(limit, "DRAM peak"),
+            )
+        if flops > 0:
+            tops = self.ceilings(float(rows["gflops"].max()))
+            label, peak = tops[-1] if tops and tops[-1][1] > rows["gflops"].max() else ("", np.nan)
+            return Quantity("gflops", "throughput", "GFLOP/s", peak, label)
+        return Quantity("median_us", "median time", "µs")
+
+    def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
+        """The compute ceilings worth drawing, as (label, GFLOP/s), lowest first.
+
+        FP32 always; the others (`<type>_tflops_peak` in `gpus`) only where tensor cores were used or the
+        fastest variant (`best_gflops`) exceeds the FP32 peak, which it cannot do without them.
+        """
+        tensor = self.metrics.loc[self.metrics["metric"] == "tensor_flops", "value"].max() > 0
+        fp32 = self.peak("fp32_tflops_peak") * 1e3
+        names = [str(c) for c in self.gpus.columns if str(c).endswith("_tflops_peak")]
+        found = {name.removesuffix("_tflops_peak"): self.peak(name) * 1e3 for name in names}
+        beyond = tensor or best_gflops > fp32
+        kept = [(f"{n.upper()} peak", v) for n, v in found.items() if v > 0 and (n == "fp32" or beyond)]
+        return sorted(kept, key=lambda item: item[1])
+
+
+def words(status: object) -> str:
+    """A status as a reader sees it: "compile error" for "compile_error"."""
+    return str(status).replace("_", " ")
+
+
+def gap_text(status: str, reason: str) -> str:
+    """What stands where a bar would: "" for a good row, else the status and the reason on one line."""
+    if status == "ok":
+        return ""
+    reason = one_line(reason)
+    if status == "missing":
+        return reason or "not measured"
+    return f"{words(status)}: {reason}" if reason and reason != status else words(status)
+
+
+def _typical(rows: pd.DataFrame, column: str) -> float:
+    return float(pd.to_numeric(rows[column], errors="coerce").median()) if column in rows else np.nan
+
+
+def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows of one variant and case, those of the kernel that stands for the launch."""
+    told = rows.to_dict("records")
+    main = longest_kernel(told)
+    return rows[[kernel_key(row) == main for row in told]]
+
+
+def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
+    """The tables of `family` in `folder` (`<table>.parquet`, else `<table>.csv`), of one GPU.
+
+    Raises:
+        WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
+            them; they hold several GPUs and `gpu` names none of them.
+    """
+    return of_family(read_all(folder), folder, family, gpu)
+
+
+def read_all(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables of all families by name; those that campaigns of earlier versions lack may be missing.
+
+    Raises:
+        WarplogError: a table is missing, too large, not readable or lacks a column.
+    """
+    there = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
+    return {name: read_table(folder, name) for name in there}
+
+
+def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu: str = "") -> FigureTables:
+    """The rows of `family` in the tables that were read from `folder`, of one GPU.
+
+    Raises:
+        WarplogError: the family is in none of them; they hold several GPUs and `gpu` names none of them.
+    """
+    mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
+    if mine["variants"].empty:
+        known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
+        raise WarplogError(f"{folder}/variants: {family}: no such family; the table holds {known}")
+    found = sorted(set(mine["measurements"]["gpu"]))
+    if len(found) > 1 and gpu not in found:
+        raise WarplogError(f"{folder}/measurements: {', '.join(found)}: several GPUs; name the one to draw")
+    gpu = gpu or (found[0] if found else "")
+    for name, table in mine.items():
+        if "gpu" in table and gpu:
+            mine[name] = table[table["gpu"] == gpu]
+    if mine["variants"].empty:
+        raise WarplogError(f"{folder}/variants: {gpu}: no variant of {family}; rebuild the tables")
+    return FigureTables(**{name: table.reset_index(drop=True) for name, table in mine.items()})

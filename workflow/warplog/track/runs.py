@@ -1,0 +1,238 @@
+"""What the MLflow runs of one family hold: parameters, tags and metric points, taken from the tables."""
+
+import dataclasses
+import datetime
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from warplog import metrics
+from warplog.catalog.claims import counts
+from warplog.core.errors import WarplogError
+from warplog.tables import view
+from warplog.tables.view import FigureTables
+from warplog.track.points import Point, Row, Steps, case_steps, counted, known, main_rows, measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Worst first. A variant that only lacks what a case needs did not run: that is no failure.
+_FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
+_ABSENCES = ("missing", "denied", "unsupported", "skipped")
+# Columns of `variants` that become parameters.
+FACTS = ("registers_per_thread", "static_shared_bytes", "spill_bytes")
+_COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # what counters need
+_PROVENANCE = (
+    "campaign",
+    "origin",
+    "gpu",
+    "gpu_name",
+    "arch",
+    "driver",
+    "cuda",
+    "clocks",
+    "commit",
+    "content_sha256",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that MLflow is told about one variant in one campaign, except its files and its note.
+
+    `looks` are tags that depend on the other variants too (colour, place in the ladder): they are changed in
+    place, while any other change makes a new run.
+    """
+
+    family: str
+    variant: str
+    key: str
+    status: str
+    reason: str
+    started_ms: int
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: tuple[Point, ...]
+    looks: Mapping[str, str]
+
+    @property
+    def outcome(self) -> str:
+        """MLflow's own word for the status: FINISHED, FAILED, or KILLED for what did not run."""
+        return "FINISHED" if self.status == "ok" else "KILLED" if self.status in _ABSENCES else "FAILED"
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether ratios refer to this variant."""
+        return self.tags["role"] == "baseline"
+
+    def headline(self, name: str) -> float:
+        """The single number `headline/<name>`; NaN where there is none."""
+        return next((p.value for p in self.points if p.name == f"headline/{name}"), math.nan)
+
+
+def load(
+    tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
+) -> FigureTables:
+    """The rows of one family and campaign in the tables that were read from `folder`, variants in ladder order.
+
+    Raises:
+        WarplogError: the tables hold no variant of that family in the campaign.
+    """
+    data = view.of_family(tables, folder, family, str(campaign["gpu"]))
+    cut = {
+        name: frame[frame["campaign"] == campaign["campaign"]].reset_index(drop=True)
+        for name, frame in vars(data).items()
+        if "campaign" in frame
+    }
+    if cut["variants"].empty:
+        raise WarplogError(
+            f"{folder}: {family}: no row of campaign {campaign['campaign']}; rebuild the tables"
+        )
+    cut["variants"] = cut["variants"].sort_values(["order", "variant"], kind="stable")
+    return dataclasses.replace(data, **cut)
+
+
+def runs(
+    data: FigureTables, campaign: Mapping[str, Any], colours: Mapping[str, str] = MappingProxyType({})
+) -> list[Run]:
+    """One run per variant, in ladder order; `colours` are hexadecimal, by variant.
+
+    The home run has the verdicts on the family's claims as tags.
+    """
+    steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
+    times = _by("variant", data.measurements.to_dict("records"))
+    counters = _by("variant", data.metrics[_COUNTED].to_dict("records"))
+    found = []
+    for variant in data.variants.to_dict("records"):
+        name = str(variant["variant"])
+        found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, campaign))
+    keeper, verdicts = home(found), _verdicts(data)
+    return [
+        dataclasses.replace(
+            run,
+            looks={**run.looks, **_colour(colours, run.variant)},
+            tags={**run.tags, **(verdicts if run is keeper else {})},
+        )
+        for run in found
+    ]
+
+
+def home(runs: Sequence[Run]) -> Run:
+    """The run that keeps what is of the whole family: the baseline's, or the first one without a baseline."""
+    return next((run for run in runs if run.is_baseline), runs[0])
+
+
+def _verdicts(data: FigureTables) -> dict[str, str]:
+    """How many claims of the family have which verdict, and the verdict on each."""
+    if data.claims.empty:
+        return {}
+    verdicts = {str(row["id"]): str(row["verdict"]) for row in data.claims.to_dict("records")}
+    counted = {f"claims_{verdict}": str(n) for verdict, n in counts(verdicts.values()).items()}
+    return counted | {f"claim.{name}": verdict for name, verdict in verdicts.items()}
+
+
+def _colour(colours: Mapping[str, str], variant: str) -> dict[str, str]:
+    return {"mlflow.runColor": colours[variant]} if variant in colours else {}
+
+
+def _by(column: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row[column]), []).append(row)
+    return found
+
+
+def _run(
+    data: FigureTables,
+    variant: Row,
+    times: Sequence[Row],
+    counted_rows: Sequence[Row],
+    steps: Steps,
+    campaign: Mapping[str, Any],
+) -> Run:
+    name = str(variant["variant"])
+    counters = _counters(counted_rows, data.profiled_case)
+    points = [*measured(times, steps, data.case), *counted(counters, steps, data.profiled_case)]
+    unique = {(point.name, point.step): point for point in reversed(points)}
+    status, reason = status_of([(str(r["status"]), str(r["reason"])) for r in times])
+    started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign["started"])
+    about = {"status": status, "reason": reason, "measured_at": started}
+    commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
+    tags = _tags(variant, campaign) | about | _findings(counters, data.profiled_case)
+    return Run(
+        family=data.family,
+        variant=name,
+        key=f"{campaign['campaign']}/{campaign['gpu']}/{data.family}/{name}",
+        status=status,
+        reason=reason,
+        started_ms=_milliseconds(started),
+        params=_params(variant),
+        tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
+        points=tuple(sorted(unique.values(), key=lambda p: (p.name, p.step))),
+        looks={"ladder_order": _number(variant["order"])},
+    )
+
+
+def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
+    """One row per metric and case; the build's facts are those of the kernel that the counters are of."""
+    cases = _by("case", rows)
+    kernel = _kernel(main_rows(cases.get(profiled_case, [])))
+    return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
+
+
+def _kernel(rows: Sequence[Row]) -> str:
+    return next((str(r["kernel"]) for r in rows if r["kernel"] and r["tool"] == "ncu"), "")
+
+
+def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
+    """What the counters of the profiled case come to, in words; nothing where there are none."""
+    mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
+    if not mine:
+        return {}
+    return {
+        "counters_case": profiled_case,
+        "main_kernel": _kernel(mine),
+        "dominant_stall": metrics.dominant_stall(mine) or "",
+        "occupancy_limiter": ", ".join(metrics.occupancy_limiter(mine)),
+    }
+
+
+def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Of (status, reason) per case: the worst failure; else ok where any is; else why none ran."""
+    for wanted in (*_FAILURES, "ok", *_ABSENCES):
+        reasons = [reason for status, reason in cases if status == wanted]
+        if reasons:
+            return wanted, next((reason for reason in reasons if reason), "")
+    return "missing", "not measured"
+
+
+def _params(variant: Row) -> dict[str, str]:
+    """Numbers as plain numbers: the UI's parallel coordinates need them so."""
+    tuning = json.loads(variant.get("parameters") or "{}")
+    facts = {name: variant.get(name) for name in FACTS}
+    words = {"variant": str(variant["variant"]), "parent": str(variant["parent"] or "")}
+    plain = {name: _number(value) for name, value in {**tuning, **facts}.items() if known(value)}
+    return {name: word for name, word in words.items() if word} | plain
+
+
+def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
+    tags = {name: str(campaign.get(name) or "") for name in _PROVENANCE}
+    tags |= {f"tool.{tool}": str(found or "") for tool, found in dict(campaign.get("tools") or {}).items()}
+    words = ("family", "variant", "parent", "source_sha256", "build_origin")
+    tags |= {name: str(variant.get(name) or "") for name in words}
+    return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _milliseconds(moment: str) -> int:
+    try:
+        return int(datetime.datetime.fromisoformat(moment).timestamp() * 1000)
+    except ValueError:
+        return 0

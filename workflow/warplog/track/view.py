@@ -1,0 +1,227 @@
+"""MLflow's saved view: the columns, sorting and charts that an experiment opens with.
+
+The UI of MLflow 3.17 keeps a saved view in the experiment tag `mlflow.sharedViewState.<key>`: JSON with a
+name and a `state`, which is "deflate;" and the base64 of a zlib-packed JSON. The format is read from what the
+UI itself stores; it is not documented, so mlflow is pinned to 3.17 and a test decodes what is written here.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from warplog.core.errors import WarplogError
+from warplog.track.runs import FACTS, Run
+
+TAG_PREFIX = "mlflow.sharedViewState."
+MOST_TAG_CHARACTERS = 20_000
+_MARK = "deflate;"
+_STALL_CHARTS = 4
+# One bar per variant each, where it was measured. The UI titles a chart with its metric's name.
+_WHY_BARS = (
+    "achieved_occupancy_pct",
+    "shared_conflict_ways",
+    "shared_wavefronts_excess",
+    "dram_bytes",
+    "l2_hit_pct",
+    "issue_active_pct",
+)
+_SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
+_COLUMNS = ("pct_of_baseline", "median_us", "achieved_occupancy_pct", "dram_bytes")
+_NO_KNOBS = ("variant", "parent", *FACTS)
+_LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
+_RUN_NAME = "attributes.`Run Name`"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a saved view shows: the runs that fit the filter `search`.
+
+    `speed` is the column they are told in: gflops, gbytes_per_s or median_us. `size_label` says what the
+    steps count.
+    """
+
+    name: str
+    search: str
+    speed: str
+    headline_case: str
+    size_label: str
+    runs: Sequence[Run]
+
+    @cached_property
+    def metrics(self) -> frozenset[str]:
+        """The names that these runs have; nothing else gets a chart or a column."""
+        return frozenset(point.name for run in self.runs for point in run.points)
+
+    @property
+    def counters_case(self) -> str:
+        """The case that the counters of the headline are of."""
+        tags = (run.tags.get("counters_case") for run in self.runs)
+        return next((case for case in tags if case), self.headline_case)
+
+    def has_param(self, name: str) -> bool:
+        """Whether any run has the parameter."""
+        return any(name in run.params for run in self.runs)
+
+    def tag(self) -> str:
+        """The value of the experiment tag; the same for the same view.
+
+        Raises:
+            WarplogError: the view is longer than MLflow takes.
+        """
+        packed = base64.b64encode(zlib.compress(json.dumps(_state(self)).encode(), 9)).decode()
+        moment = min((run.started_ms for run in self.runs), default=0)
+        stamped = {"name": self.name, "createdAt": moment, "updatedAt": moment}
+        value = json.dumps({**stamped, "state": _MARK + packed})
+        if len(value) > MOST_TAG_CHARACTERS:
+            raise WarplogError(
+                f"saved view {self.name!r}: {len(value)} characters; MLflow takes {MOST_TAG_CHARACTERS}"
+            )
+        return value
+
+
+def path(experiment_id: str, key: str) -> str:
+    """The part of a link behind the server's address; it opens the charts of the view."""
+    query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode=CHART"
+    return f"#/experiments/{experiment_id}/runs?{query}"
+
+
+def _state(view: View) -> dict[str, Any]:
+    columns = _columns(view)
+    charts = [chart for chart in _charts(view) if _metrics_of(chart) <= view.metrics]
+    used = {chart["metricSectionId"] for chart in charts}
+    sections = [name for name in _sections(view) if _id(name) in used]
+    groups = sorted({name.rpartition("/")[0] for name in view.metrics} - set(sections))
+    return {
+        "searchFilter": view.search,
+        "orderByKey": f"metrics.`headline/{view.speed}`" if charts else "attributes.start_time",
+        "orderByAsc": view.speed == "median_us",
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": list(columns),
+        "columnOrder": [_RUN_NAME, *columns],
+        "columnWidths": {_RUN_NAME: 220, **columns},
+        "runsHiddenMode": "SHOW_ALL",
+        "compareRunCharts": charts,
+        # The UI adds a chart for every other metric: those sections stay folded.
+        "compareRunSections": [*(_section(s, True) for s in sections), *(_section(g, False) for g in groups)],
+        "viewMaximized": False,
+        "runListHidden": False,
+        "isAccordionReordered": True,
+        "useGroupedValuesInCharts": True,
+        "hideEmptyCharts": True,
+        "groupBy": None,
+        "groupsExpanded": {},
+        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+        "autoRefreshEnabled": False,
+    }
+
+
+def _sections(view: View) -> tuple[str, str, str]:
+    return (
+        f"1 Speed: step = {view.size_label}, headline = {view.headline_case}",
+        f"2 Why: counters at {view.counters_case}",
+        "3 Knobs: parameters and resources against speed",
+    )
+
+
+def _columns(view: View) -> dict[str, int]:
+    """Column -> width in pixels, wide enough for the name; speed and knobs first, they fit a small screen."""
+    knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
+    numbers = [f"metrics.`headline/{n}`" for n in (view.speed, *_COLUMNS) if f"headline/{n}" in view.metrics]
+    names = [] if view.search else ["tags.`campaign`"]
+    names += ["tags.`status`", *numbers[:2]]
+    names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
+    return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118}
+
+
+def _charts(view: View) -> Iterable[dict[str, Any]]:
+    speed, why, knobs = _sections(view)
+    target = f"headline/{view.speed}"
+    yield _line(speed, f"time/{view.speed}" if view.speed == "median_us" else f"perf/{view.speed}")
+    yield _line(speed, "perf/pct_of_baseline")
+    yield _chart("BAR", speed, {"metricKey": target})
+    for name in (*_worst_stalls(view.runs), *(f"headline/{name}" for name in _WHY_BARS)):
+        yield _chart("BAR", why, {"metricKey": name})
+    x, y = ({"key": f"headline/{name}", "type": "METRIC"} for name in _SCATTER)
+    yield _chart("SCATTER", why, {"xaxis": x, "yaxis": y})
+    tuned = _common_knobs(view.runs)
+    if len(tuned) > 1:
+        yield _parallel(knobs, tuned, [target])
+    facts = [name for name in FACTS[:2] if view.has_param(name)]
+    if facts:
+        yield _parallel(knobs, facts, ["headline/achieved_occupancy_pct", target])
+
+
+def _worst_stalls(runs: Sequence[Run]) -> list[str]:
+    """The metrics of the stall reasons that cost most over all runs."""
+    cost: dict[str, float] = {}
+    for point in (point for run in runs for point in run.points):
+        if re.fullmatch(r"headline/stall_(?!selected_)\w+_cycles_per_issue", point.name) and point.value > 0:
+            cost[point.name] = cost.get(point.name, 0.0) + point.value
+    return sorted(cost, key=lambda name: (-cost[name], name))[:_STALL_CHARTS]
+
+
+def _common_knobs(runs: Sequence[Run]) -> list[str]:
+    """Tile parameters of at least half of the tuned variants: a run without one drops out of the chart."""
+    tuned = [[name for name in run.params if name not in _NO_KNOBS] for run in runs]
+    tuned = [names for names in tuned if names]
+    every = dict.fromkeys(name for names in tuned for name in names)
+    return [name for name in every if 2 * sum(name in names for names in tuned) >= len(tuned)]
+
+
+def _metrics_of(chart: Mapping[str, Any]) -> set[str]:
+    named = [chart.get("metricKey"), *chart.get("selectedMetrics", [])]
+    named += [chart[axis]["key"] for axis in ("xaxis", "yaxis") if axis in chart]
+    return {name for name in named if name}
+
+
+def _line(section: str, metric: str) -> dict[str, Any]:
+    axes = {
+        "xAxisScaleType": "log",
+        "scaleType": "linear",
+        "range": {},
+        "xAxisKey": "step",
+        "yAxisKey": "metric",
+    }
+    own = {"useGlobalXaxisKey": False, "useGlobalLineSmoothing": False, "lineSmoothness": 0}
+    rest = {
+        "selectedXAxisMetricKey": "",
+        "yAxisExpressions": [],
+        "ignoreOutliers": False,
+        "displayPoints": True,
+    }
+    picked = {"metricKey": metric, "selectedMetricKeys": [metric]}
+    return _chart("LINE", section, {**picked, **axes, **own, **rest})
+
+
+def _parallel(section: str, params: Sequence[str], metrics: Sequence[str]) -> dict[str, Any]:
+    picked = {"selectedParams": list(params), "selectedMetrics": list(metrics), "showAllRuns": True}
+    return _chart("PARALLEL", section, picked)
+
+
+def _chart(kind: str, section: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    place = {
+        "metricSectionId": _id(section),
+        "deleted": False,
+        "isGenerated": False,
+        "runsCountToCompare": 200,
+    }
+    return {"uuid": _id(kind, section, json.dumps(settings)), "type": kind, **place, **settings}
+
+
+def _section(name: str, unfolded: bool) -> dict[str, Any]:
+    settled = {"display": unfolded, "isReordered": True, "deleted": False, "isGenerated": False}
+    return {"uuid": _id(name), "name": name, **settled}
+
+
+def _id(*parts: str) -> str:
+    """The same view gets the same identifiers, so that writing it again changes nothing."""
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:20]

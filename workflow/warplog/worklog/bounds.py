@@ -1,0 +1,97 @@
+"""What bounds a kernel: the ceiling it is nearest to, or latency, or a grid that does not fill the GPU.
+
+The throughputs and the 60 % below which latency is the first suspect are those of the section "GPU Speed Of
+Light Throughput" in the Nsight Compute Profiling Guide.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
+from warplog.worklog.decomposition import busy_share
+
+_MEMORY = {
+    "dram_throughput_pct": "device memory",
+    "l2_throughput_pct": "L2",
+    "l1_throughput_pct": "L1 and shared memory",
+}
+_PIPES = {
+    f"pipe_{pipe}_pct": f"the {pipe.upper()} pipe" for pipe in ("fma", "alu", "lsu", "fp64", "tensor", "xu")
+}
+_COMPUTE = {"sm_throughput_pct": "the SM's issue slots", **_PIPES}
+_LIMITS = tuple(
+    f"occupancy_limit_{resource}_blocks"
+    for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
+)
+COUNTERS = (
+    *_MEMORY,
+    *_COMPUTE,
+    *_LIMITS,
+    *(f"stall_{reason}_pct" for reason in STALL_REASONS),
+    *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
+    *("instructions_executed", "ipc", "gpu_cycles"),
+)
+_NEAR_PCT = 60.0
+_FILLED = 0.8
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What bounds a variant's longest kernel at one case.
+
+    Attributes:
+        kind: "memory", "compute", "latency", "launch" (the grid does not fill the GPU), or "" (no counters).
+        ceiling, ceiling_pct: the nearest ceiling, and how much of it is used.
+        stall, stall_pct: the state that a warp waits in longest, and its share of a warp's cycles.
+        theoretical_pct, achieved_pct: occupancy; `limiters` are the resources that limit it.
+        gap: "", or why nothing is known.
+    """
+
+    variant: str
+    kind: str
+    ceiling: str = ""
+    ceiling_pct: float = math.nan
+    stall: str = ""
+    stall_pct: float = math.nan
+    theoretical_pct: float = math.nan
+    achieved_pct: float = math.nan
+    limiters: tuple[str, ...] = ()
+    gap: str = ""
+
+
+def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
+    """What bounds the kernel with these counters; absent ones are NaN or left out."""
+    rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
+    ceilings = {name: values.get(name, math.nan) for name in (*_MEMORY, *_COMPUTE)}
+    known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
+    if not known:
+        return Bound(variant, "", gap="the tables hold no throughput of it")
+    nearest = max(known, key=known.__getitem__)
+    stall = dominant_stall(rows) or ""
+    return Bound(
+        variant=variant,
+        kind=_kind(nearest, known[nearest], values, sms),
+        ceiling=_name(nearest, known),
+        ceiling_pct=known[nearest],
+        stall=stall,
+        stall_pct=values.get(f"stall_{stall}_pct", math.nan),
+        theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
+        achieved_pct=values.get("achieved_occupancy_pct", math.nan),
+        limiters=occupancy_limiter(rows),
+    )
+
+
+def _kind(nearest: str, pct: float, values: Mapping[str, float], sms: float) -> str:
+    if pct >= _NEAR_PCT:
+        return "memory" if nearest in _MEMORY else "compute"
+    unfilled = values.get("waves_per_sm", math.nan) < 1 or busy_share(values, sms) < _FILLED
+    return "launch" if unfilled else "latency"
+
+
+def _name(nearest: str, known: Mapping[str, float]) -> str:
+    """The SM's ceiling by the pipe that sets it, where one does (within 1 % of it)."""
+    if nearest != "sm_throughput_pct":
+        return (_MEMORY | _COMPUTE)[nearest]
+    pipes = [name for name in _PIPES if known.get(name, 0.0) >= 0.99 * known[nearest]]
+    return _COMPUTE[pipes[0] if pipes else nearest]

@@ -1,0 +1,118 @@
+"""`warplog explain`: why a variant is faster than its parent and what bounds it, in sentences and rows.
+
+It says what the counters support and no more: which factors and warp states account for the cycles, and the
+remainder that they leave. What is missing or does not add up is said.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from warplog.core import text
+from warplog.core.text import escape_markdown
+from warplog.tables.files import read_table
+from warplog.tables.view import FigureTables
+from warplog.worklog import bounds, decomposition
+from warplog.worklog.bounds import Bound
+from warplog.worklog.decomposition import Step
+from warplog.worklog.sentences import sentence
+from warplog.worklog.step_tables import bound_table, factor_table, state_table
+
+_WHOLE = 0.95
+
+
+def families(folder: Path) -> list[str]:
+    """The families in the tables of `folder`.
+
+    Raises:
+        WarplogError: there is no table of variants, or it is not readable.
+    """
+    return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
+
+
+def steps(tables: FigureTables) -> tuple[Step, ...]:
+    """A step for each variant with a parent, in ladder order, at the case that counters are shown for."""
+    rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
+    counters = _counters(tables, decomposition.COUNTERS)
+    return tuple(
+        _step(tables, rows, counters, name)
+        for name, row in rows.items()
+        if isinstance(row["parent"], str) and row["parent"]
+    )
+
+
+def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
+    """What bounds each variant's longest kernel, in ladder order."""
+    sms = tables.peak("sms")
+    return tuple(
+        Bound(name, "", gap=values["gap"]) if values["gap"] else bounds.bound(name, _numbers(values), sms)
+        for name, values in _counters(tables, bounds.COUNTERS).items()
+    )
+
+
+def markdown(tables: FigureTables) -> str:
+    """The steps as sentences and tables, and what bounds each kernel, as Markdown."""
+    found = steps(tables)
+    first = tables.measurements.head(1).to_dict("records")
+    facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
+    lines = [f"# {escape_markdown(tables.family)}: why", ""]
+    lines += [f"Case {escape_markdown(tables.profiled_case)}; {escape_markdown(', '.join(facts))}.", ""]
+    lines += [f"- **{escape_markdown(step.variant)}**: {escape_markdown(sentence(step))}" for step in found]
+    for title, table in (
+        ("What the steps are made of", factor_table(found)),
+        ("Where the cycles went", state_table(found)),
+        ("What bounds them", bound_table(bounds_of(tables))),
+    ):
+        lines += ["", f"## {title}", "", *(escape_markdown(note) for note in table.notes)]
+        lines += ["", *text.markdown_table(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
+    parent, case = str(rows[name]["parent"]), tables.profiled_case
+    key = (tables.family, name, parent, case)
+    if parent not in rows:
+        return Step(*key, math.nan, gap=f"{parent} is not in the tables")
+    pair = (rows[parent], rows[name])
+    bad = [
+        f"{row['variant']} is {str(row['status']).replace('_', ' ')}" for row in pair if row["status"] != "ok"
+    ]
+    if bad:
+        return Step(*key, math.nan, gap=" and ".join(bad))
+    timeless = [str(row["variant"]) for row in pair if not 0 < row["median_us"] < math.inf]
+    if timeless:
+        return Step(*key, math.nan, gap=f"{' and '.join(timeless)} has no cold time")
+    ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
+    for side in (parent, name):
+        absent = decomposition.missing(_numbers(counters[side]))
+        if counters[side]["gap"] or absent:
+            why = counters[side]["gap"] or ", ".join(absent)
+            return Step(*key, ratio, gap=f"{side} lacks counters ({why})")
+    before, after = _numbers(counters[parent]), _numbers(counters[name])
+    clocks = (float(pair[0].get("sm_mhz", math.nan)), float(pair[1].get("sm_mhz", math.nan)))
+    found = decomposition.factors(before, after, clocks, tables.peak("sms"))
+    rest = ratio / math.prod(factor.factor for factor in found)
+    remark = _partial(pair, (before, after))
+    states = decomposition.states(before, after)
+    return Step(*key, ratio, found, states, rest, decomposition.is_explained(ratio, rest), "", remark)
+
+
+def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:
+    """What must be said where a launch has several kernels: the counters are those of the longest."""
+    told = []
+    for row, values in zip(pair, counters, strict=True):
+        share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
+        if share < _WHOLE:
+            told.append(f"counters cover {100 * share:.0f} % of {row['variant']}, its longest kernel")
+    return "; ".join(told)
+
+
+def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    wide = tables.counters(list(dict.fromkeys(names)))
+    return {str(row["variant"]): {str(k): v for k, v in row.items()} for row in wide.to_dict("records")}
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, float]:
+    numbers = {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
