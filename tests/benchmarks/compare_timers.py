@@ -23,8 +23,9 @@ from one_variant import check_variant, time_variant
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import process
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
 from warplog.core.locks import hold
-from warplog.core.records import read_json, write_json, write_text
+from warplog.core.records import read_json, write_json
 from warplog.extract import stage as extract
 from warplog.machine import device, toolchain
 from warplog.measure import build, capture, provenance

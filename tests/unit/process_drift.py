@@ -1,6 +1,6 @@
-"""Campaigns of made-up samples with what real ones have: an offset for each process, and samples that hang together.
+"""Simulated campaigns with an offset per process and autocorrelated samples, as real ones have.
 
-No machine measured these numbers.
+These numbers were not measured.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ CASES = {("f", f"v{i // 6}", str(i)): 10.0 * 2 ** (i % 6) for i in range(24)}
 
 
 def process(random, median_us, source="same"):
-    """One process's samples of one case: a log-normal offset of its own, and noise of first-order memory."""
+    """Returns the samples of one case in one process: a log-normal offset plus first-order autoregressive noise."""
     count = int(random.integers(20, 100))
     noise = NOISE * random.standard_normal(count)
     for i in range(1, count):
@@ -25,12 +25,12 @@ def process(random, median_us, source="same"):
 
 
 def campaign(random, factor=1.0, rounds=(), cases=CASES):
-    """All cases in one process each, `factor` times as long as usual."""
+    """Returns a campaign with one process per case; all times are multiplied by `factor`."""
     return Campaign(
         "made up", {key: process(random, factor * us) for key, us in cases.items()}, rounds=rounds
     )
 
 
 def aa_rounds(random, count=3, cases=CASES):
-    """The same code again in `count` fresh processes a case."""
+    """Returns `count` rounds of the same code, each case in a fresh process."""
     return tuple(campaign(random, cases=cases) for _ in range(count))

@@ -1,4 +1,4 @@
-"""A/A from launcher to table without a GPU: a C function is timed in fresh processes by a stand-in for the timer."""
+"""A/A from launcher to table without a GPU: a stand-in for the timer times a C function in fresh processes."""
 
 import csv
 from dataclasses import replace
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A results folder with three rounds of one variant and two cases."""
+    """Returns a results folder with three rounds of one variant and two cases."""
     place = tmp_path_factory.mktemp("aa")
     job = make_job(place, BODY.format(folder=place))
     check_variant(job)

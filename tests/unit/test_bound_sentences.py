@@ -34,7 +34,7 @@ def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the
     told = occupancy_sentences(REGISTERS, launch(128, 256, 9216, 25.0), (9, 0))
     assert told == (
         "The launch can fill 25 % of an SM's warp slots, limited by registers; 24.3 % were filled.",
-        "That is 16 warps an SM; 80 registers would allow 24.",
+        "That is 16 warps per SM; 80 registers would allow 24.",
     )
     for values, capability in (
         ((128, 256, 9216, 50.0), (9, 0)),

@@ -70,7 +70,7 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
     for old, new, words in (
         ('"64"', '"65"', "variants.published.case: '65' is not there"),
         ("TFLOP/s", "TFLOPS", "variants.0.published.0.unit"),
-        ("value: 93, ", "", "'value' is a required property"),
+        ("value: 93, ", "", "the required key 'value' is missing"),
         ("gpu:", "card:", "unknown key 'card'"),
     ):
         path.write_text(YAML.replace(entry, f"{entry}, published: [{figure.replace(old, new)}]"))

@@ -1,4 +1,4 @@
-"""Verdicts on claims: at a threshold and beside it, without the numbers, and those of the recorded campaign."""
+"""Verdicts on claims: at and around a threshold, with missing numbers, and for the recorded campaign."""
 
 import dataclasses
 import io
@@ -28,7 +28,7 @@ GPU = {"sms": 132.0, "l2_mib": math.nan}
 
 
 def numbers(**times):
-    """A campaign of one family `f` at case 1: times by variant, and counters of `a`."""
+    """Returns a campaign of one family `f` at case 1: times per variant, and counters of `a`."""
     rows = [
         {"family": "f", "variant": v, "case": "1", "status": "ok", "reason": "", "median_us": t}
         for v, t in times.items()
@@ -192,7 +192,7 @@ def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
     assert view.load(tmp_path, "sgemm").claims.empty
 
 
-def test_tables_of_two_gpus_must_be_told_apart(tmp_path):
+def test_tables_of_two_gpus_need_the_name_of_one(tmp_path):
     for name in ("measurements", "metrics", "gpus"):
         table = pd.read_parquet(TABLES / f"{name}.parquet")
         pd.concat([table, table.assign(gpu="l4")]).to_parquet(tmp_path / f"{name}.parquet")
@@ -215,7 +215,7 @@ ALL = [(family, claim) for family in FAMILIES.values() for claim in family.claim
 
 @pytest.mark.parametrize(("family", "claim"), ALL, ids=lambda v: getattr(v, "id", getattr(v, "name", "")))
 def test_every_claim_of_ours_can_be_judged_one_day(family, claim):
-    """Its variants and cases exist in every family that it names, and its counters are captured there."""
+    """Its variants and cases exist in every family it names, and its counters are captured there."""
     terms = claim.formula.terms.values() if claim.formula else ()
     for term in terms:
         other = FAMILIES[term.family]
@@ -273,7 +273,8 @@ def test_the_figure_takes_hostile_text(recorded, tmp_path):
 
 def test_show_says_what_is_missing():
     out = io.StringIO()
-    row = {"family": "f", "id": "X", "claim": "c", "verdict": "not_measurable", "measured": math.nan, "unit": "",
-           "condition": "> 1", "published": "", "evidence": "", "reason": "b was not measured"}  # fmt: skip
+    row = dict.fromkeys(("unit", "published", "evidence"), "")
+    row |= {"family": "f", "id": "X", "claim": "c", "verdict": "not_measurable", "measured": math.nan}
+    row |= {"condition": "> 1", "reason": "b was not measured"}
     claims.show([row], out)
     assert out.getvalue() == "f X: c\n  NOT MEASURABLE  (confirmed if > 1)\n  reason: b was not measured\n"

@@ -78,8 +78,8 @@ def test_the_gpu_is_the_first_that_cuda_visible_devices_lets_through(install, mo
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("", "hides every GPU"),
-        ("-1", "hides every GPU"),
+        ("", "hides all GPUs"),
+        ("-1", "hides all GPUs"),
         ("5", "no GPU '5'"),
         ("GPU-zz", "no GPU 'GPU-zz'"),
         ("²", "no GPU"),
@@ -161,12 +161,12 @@ def test_peaks_come_from_the_table_or_from_the_clocks(install):
     unknown = peaks(gpu, {})
     assert unknown.fp32_tflops_peak == pytest.approx(66.908, abs=0.001)  # 132 x 128 x 2 x 1.98 GHz
     assert unknown.dram_gbytes_per_s_peak == pytest.approx(4916.7, abs=0.1)
-    assert "read off the device" in unknown.source
+    assert "that the device reports" in unknown.source
     half_known = peaks(
         gpu, {"h200": {"arch": "sm_90", "sms": 132, "dram_gbytes_per_s_peak": 1, "source": "me"}}
     )
     assert (half_known.fp32_tflops_peak, half_known.dram_gbytes_per_s_peak) == (unknown.fp32_tflops_peak, 1)
-    assert half_known.source == "me; clocks and widths read off the device"
+    assert half_known.source == "me; computed from clocks and widths that the device reports"
     silent = peaks(replace(gpu, sms=0, max_memory_mhz=0), {})
     assert (silent.fp32_tflops_peak, silent.dram_gbytes_per_s_peak) == (None, None)
 

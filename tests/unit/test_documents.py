@@ -1,4 +1,4 @@
-"""What README.md and workflow/docs/ show can be done as it stands there, and what they link to is there."""
+"""The examples of README.md and workflow/docs/ work as shown, their links resolve, their numbers are the campaign's."""
 
 import importlib.util
 import re
@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sass_builds import compilers
@@ -22,7 +23,10 @@ RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 TABLES = RECORDED / "tables"
 DOCUMENTS = [
     PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "CHANGELOG.md",
     PROJECT / "config" / "README.md",
+    PROJECT / "results" / "recorded" / "README.md",
     *sorted((PROJECT / "workflow" / "docs").glob("*.md")),
 ]
 
@@ -52,18 +56,65 @@ def test_the_pictures_of_the_readme_are_those_of_the_default_campaign():
     assert all((PROJECT / path).is_relative_to(RECORDED / "figures") for path in shown)
 
 
+def counter(family: str, variant: str, name: str) -> float:
+    """A metric of a variant in its family's headline case."""
+    tables = view.load(TABLES, family)
+    metrics = tables.metrics
+    rows = (metrics["variant"] == variant) & (metrics["metric"] == name) & (metrics["case"] == tables.case)
+    return float(metrics.loc[rows, "value"].iloc[0])
+
+
+def readme() -> str:
+    """The README with its lines joined, so that a sentence is found wherever it is wrapped."""
+    return " ".join((PROJECT / "README.md").read_text().split())
+
+
+def test_what_the_readme_says_of_speed_is_what_the_campaign_found():
+    measured = view.read_table(TABLES, "measurements")
+    speed = measured.set_index(["family", "variant", "case"])["ratio_to_baseline"]
+    naive, best = (100 * speed["sgemm", name, "4096"] for name in ("naive", "register_reuse"))
+    assert f"from `naive` ({naive:.1f} % of cuBLAS) to `register_reuse` ({best:.1f} %)" in readme()
+    own = measured[~measured["variant"].str.startswith("cublas")]
+    large = own[own["case"].isin(["4096", "8192", "16384"])].groupby(["family", "case"])["ratio_to_baseline"]
+    ahead = 100 * (large.max() - 1)
+    assert f"{ahead['sgemm'].min():.1f} to {ahead['sgemm'].max():.1f} % ahead of cuBLAS" in readme()
+    assert "within 4 % of it" in readme()
+    assert ahead["bf16_gemm"].abs().max() < 4
+
+
 def test_what_the_readme_says_of_its_pictures_is_what_the_campaign_found():
-    verdicts = view.read_table(TABLES, "claims").set_index(["family", "id"])["verdict"]
-    said = {"overlap": ["D18a", "D18b"], "power": ["G14a", "G15a", "G15b"]}
-    assert {verdicts[family, name] for family, names in said.items() for name in names} == {"confirmed"}
-    sgemm = view.load(TABLES, "sgemm")
-    ahead = sgemm.ladder(sgemm.case).set_index("variant")["ratio_to_baseline"]
-    assert min(ahead["tma_pipelined"], ahead["register_reuse"], ahead["best_of"]) > 1
-    waves = view.load(TABLES, "quantization")
-    rates = [waves.ladder(case).set_index("variant").loc["tile_128", "gflops"] for case in ("16896", "16897")]
-    assert rates[1] < 0.75 * rates[0]
-    bf16 = view.load(TABLES, "bf16_gemm").ladder("4096").set_index("variant")["gflops"]
-    assert bf16["wmma_naive"] < bf16["mma_sync"] < bf16["wgmma_tma_store"]
+    stall = [
+        counter("sgemm", name, "stall_lg_throttle_pct") for name in ("naive", "gmem_coalesced", "smem_tiled")
+    ]
+    assert f"spends {stall[0]:.0f} % of its warp cycles" in readme()
+    assert f"`gmem_coalesced` {stall[1]:.0f} %" in readme()
+    assert stall[2] < 0.1
+    wall = [counter("overlap", name, "wall_us") / 1000 for name in ("sequential", "three_streams")]
+    hidden = counter("overlap", "three_streams", "copy_hidden_pct")
+    assert f"takes {wall[0]:.1f} ms one after the other and {wall[1]:.1f} ms in three streams" in readme()
+    assert f"hide {hidden:.0f} % of the copies" in readme()
+    power = view.read_table(TABLES, "measurements").set_index(["variant", "case"])
+    random, zeros = (power.loc["tensor_cores", f"8192-{data}"] for data in ("random", "zeros"))
+    assert (
+        f"{random['pj_per_flop']:.2f} pJ per FLOP on random matrices and {zeros['pj_per_flop']:.2f}"
+        in readme()
+    )
+    assert f"from {zeros['hot_sm_mhz'] / 1000:.2f} to {random['hot_sm_mhz'] / 1000:.2f} GHz" in readme()
+    assert f"takes {random['hot_us'] / zeros['hot_us']:.2f} times as long" in readme()
+
+
+def test_what_the_readme_counts_is_what_the_campaign_holds():
+    measured, claims = view.read_table(TABLES, "measurements"), view.read_table(TABLES, "claims")
+    ladders = measured[["family", "variant"]].drop_duplicates()
+    assert f"{ladders['family'].nunique()} families with {len(ladders)} variants" in readme()
+    found = claims["verdict"].value_counts()
+    assert f"{found['confirmed']} are confirmed, {found['refuted']} refuted, and" in readme()
+    assert f"{found['not_measurable']} cannot be measured" in readme()
+    captured = measured["ncu_us"].notna() | measured["nsys_us"].notna()
+    differ = measured["agreement"].str.startswith("disagree").sum()
+    assert f"{differ} of the {captured.sum()} captured rows differ" in readme()
+    oracle = pd.read_parquet(TABLES / "oracle.parquet")["verdict"]
+    assert f"{(oracle == 'right').sum()} of {len(oracle)} quantities were right" in readme()
 
 
 @pytest.mark.nvcc

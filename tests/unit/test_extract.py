@@ -217,13 +217,19 @@ def test_one_case_may_fail_while_the_others_count(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (lambda found: found[:2], "case 128: nothing ran"),
+        (lambda found: found[:2], "case 128: its range contains no events"),
         (
             lambda found: [*found, Launch("x", {}, ("case:7", "launch:0"))],
-            "case 7: was captured but not asked",
+            "case 7: was captured but not requested",
         ),
-        (lambda found: [*found, Launch("stranger", {})], "kernel stranger: lies in no range"),
-        (lambda found: [*found, Launch("x", {}, ("case:64",))], "lies in no range launch"),
+        (
+            lambda found: [*found, Launch("stranger", {})],
+            "kernel stranger: was launched outside all ranges case",
+        ),
+        (
+            lambda found: [*found, Launch("x", {}, ("case:64",))],
+            "a kernel was launched outside all ranges launch",
+        ),
         (lambda found: [*found, Launch("x", {}, ("case:64", "launch:1"))], "2 of 1 launches"),
     ],
 )

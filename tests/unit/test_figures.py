@@ -152,7 +152,7 @@ def test_unknown_figure_or_family_names_what_there_is(tmp_path):
         WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
     ):
         PLOT.main("../secrets", tmp_path, vectors)
-    with pytest.raises(WarplogError, match="sgemm: no such family; the table holds vector_add"):
+    with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):
         PLOT.main("ladder", tmp_path, sgemm)
     with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
         PLOT.main("ladder", tmp_path / "elsewhere", vectors)

@@ -1,4 +1,4 @@
-"""What the same code differs by from process to process: how it is estimated, and what the verdicts make of it."""
+"""Drift of the same code between processes: its estimation, and its effect on the verdicts."""
 
 import math
 from dataclasses import replace
@@ -17,7 +17,7 @@ CLAIMS = ("FASTER", "SLOWER")
 
 
 def words(random, factor, floors, rounds=(), times=12):
-    """The verdicts of `times` comparisons of a campaign `factor` times as slow with one that has `rounds`."""
+    """Returns the verdicts of `times` comparisons: times multiplied by `factor`, against a campaign with `rounds`."""
     found = []
     for _ in range(times):
         a, b = campaign(random, rounds=rounds), campaign(random, factor)
@@ -30,14 +30,14 @@ def share(found, *wanted):
 
 
 def simple(*medians):
-    """Runs of one case with these medians."""
+    """Returns runs of one case with these medians."""
     key = ("f", "v", "c")
     good = [Measured("ok", "", CONDITIONS, {}, Samples((m,) * 20), {}, "same") for m in medians]
     return [Campaign("made up", {key: one}) for one in good]
 
 
 def test_drift_between_processes_deceives_verdicts_that_do_not_know_it():
-    """The reason for the floor: half a percent alone lets a drift of 0.25 % through, one time in six."""
+    """The reason for the floor: with 0.5 % only, a drift of 0.25 % passes in one comparison out of six."""
     random = np.random.default_rng(1)
     pairs = [
         (process(random, us).samples, process(random, us).samples) for us in CASES.values() for _ in range(8)

@@ -1,4 +1,4 @@
-"""What MLflow is told of the tables: names and steps that never collide, one kernel a launch, one status a run."""
+"""Metric points from the tables: names and steps never collide; one kernel per launch, one status per run."""
 
 from warplog import metrics
 from warplog.track import points, runs

@@ -1,4 +1,4 @@
-"""The saved view: valid, deterministic, and never about something that the runs do not have."""
+"""The saved view: valid, deterministic, and limited to metrics and parameters that the runs have."""
 
 import base64
 import json
@@ -18,14 +18,14 @@ from warplog.track.view import View
 
 
 def decode(tag):
-    """The state that a view's tag holds, as the UI unpacks it."""
+    """Returns the state in a view's tag, unpacked as the UI does it."""
     mark, packed = json.loads(tag)["state"].split(";", 1)
     assert mark == "deflate"
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def load(folder: Path, family: str) -> FigureTables:
-    """A family's rows of tables that are written there."""
+    """Writes made-up tables to `folder` and returns one family's rows."""
     tables = write_tables(folder)
     return mlflow_runs.load(figure_data.read_all(tables), tables, family, CAMPAIGN)
 
@@ -34,12 +34,12 @@ def load(folder: Path, family: str) -> FigureTables:
 def view(tmp_path_factory: pytest.TempPathFactory) -> View:
     data = load(tmp_path_factory.mktemp("tables"), "sgemm")
     runs = mlflow_runs.runs(data, CAMPAIGN)
-    return View("Speed and why", "tags.campaign = 'x'", "gflops", "4096", "matrix size n", runs)
+    return View("Speed and counters", "tags.campaign = 'x'", "gflops", "4096", "matrix size n", runs)
 
 
 def test_the_tag_is_what_the_ui_reads(view):
     tag = json.loads(view.tag())
-    assert tag["name"] == "Speed and why"
+    assert tag["name"] == "Speed and counters"
     assert isinstance(tag["createdAt"], int)
     assert decode(view.tag())["runsHiddenMode"] == "SHOW_ALL"
 
@@ -122,12 +122,12 @@ def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Pat
 
 
 def test_a_view_too_long_for_mlflow_is_an_error(view):
-    with pytest.raises(WarplogError, match="MLflow takes 20000"):
+    with pytest.raises(WarplogError, match="MLflow accepts 20000"):
         replace(view, name="x" * 20_000).tag()
 
 
 def test_a_large_family_fits(view):
-    """200 variants, each with every metric: the tag holds names, not values."""
+    """200 variants with every metric: the tag holds names, not values."""
     assert len(replace(view, runs=list(view.runs) * 20).tag()) < mlflow_view.MOST_TAG_CHARACTERS / 2
 
 

@@ -187,7 +187,7 @@ def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
 
 def test_a_last_launch_that_stops_short_is_a_cut_page(tmp_path):
     text = details_page(timed("1", "2"), rule=False)
-    with pytest.raises(WarplogError, match="its last launch stops before the one before it does"):
+    with pytest.raises(WarplogError, match="its last launch has fewer labels than the one before"):
         read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
 
 
@@ -195,7 +195,7 @@ def test_a_page_of_one_launch_that_stops_inside_a_section_is_cut(tmp_path):
     text = details_page(timed("1"), rule=False)
     assert is_refused(text) is False
     with pytest.raises(
-        WarplogError, match=r"is cut: it stops inside the section GPU Speed Of Light Throughput"
+        WarplogError, match=r"is truncated: it stops inside the section GPU Speed Of Light Throughput"
     ):
         read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
 

@@ -50,10 +50,10 @@ def test_absent_values_and_named_entries_are_kept_apart(tmp_path):
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"garbage that is no report", "no ncu report"),
-        (b"NVR", "no ncu report"),
-        (b"NVR\0", "cut or damaged"),
-        (b"NVR\0" + b"\xff" * 40, "cut or damaged"),
+        (b"garbage that is no report", "not an ncu report"),
+        (b"NVR", "not an ncu report"),
+        (b"NVR\0", "truncated or damaged"),
+        (b"NVR\0" + b"\xff" * 40, "truncated or damaged"),
         (b"NVR\0" + struct.pack("<I", 2) + b"\x08\x07", "missing"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_program_without_its_launch_at_the_end_is_a_cut(tmp_path):
 def test_bytes_behind_the_last_block_are_not_ignored(tmp_path):
     path = write_ncu(tmp_path / "a.ncu-rep", LAUNCHES)
     path.write_bytes(path.read_bytes() + b"\0\0\0")
-    with pytest.raises(WarplogError, match="cut or damaged"):
+    with pytest.raises(WarplogError, match="truncated or damaged"):
         ncu_rep.read(path)
 
 

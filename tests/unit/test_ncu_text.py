@@ -54,7 +54,7 @@ def test_a_line_of_ncu_inside_a_table_is_passed_over_and_any_other_is_not(tmp_pa
     start = text.index("    DRAM Throughput")
     warned = text[:start] + "==WARNING== Failed to detect compute capability, assuming 50\n" + text[start:]
     assert known(read(tmp_path, warned)) == known(read(tmp_path, text))
-    with pytest.raises(WarplogError, match=r"page\.txt: is cut or damaged: other output stands inside"):
+    with pytest.raises(WarplogError, match=r"page\.txt: is truncated or damaged: a table contains"):
         read(tmp_path, text[:start] + "epoch 3 of 10, loss 0.25\n" + text[start:])
 
 
@@ -62,10 +62,10 @@ def test_a_line_of_ncu_inside_a_table_is_passed_over_and_any_other_is_not(tmp_pa
     ("end", "said"),
     [
         ("    DRAM Throughput", "ends inside a table"),
-        ("    Section: Occupancy", "its last launch stops before"),
+        ("    Section: Occupancy", "its last launch has fewer labels"),
         ("    Section: GPU", "a launch has no table"),
         ("  j (8", "1 of 2 profiled launches"),
-        ("roughput", "last line has no end"),
+        ("roughput", "last line has no line end"),
     ],
 )
 def test_a_text_that_stops_short_is_refused(tmp_path, end, said):

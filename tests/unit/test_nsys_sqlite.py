@@ -76,7 +76,7 @@ def test_no_kernel_is_an_error_that_repeats_what_nsys_said(tmp_path):
         tmp_path / "a.sqlite", diagnostics=[(1, "Profiling has started."), (3, "CUDA\ninjection failed.")]
     )
     nsys.copy(called=1, start=2, duration=3, kind=2, moved=8)
-    with pytest.raises(WarplogError, match=r"no CUDA kernel \(nsys said: CUDA injection failed\.\)"):
+    with pytest.raises(WarplogError, match=r"no CUDA kernel \(nsys reported: CUDA injection failed\.\)"):
         sqlite.read(nsys.write())
     with pytest.raises(WarplogError, match="injection failed"):
         sqlite.read(nsys.path, needs_kernels=False)
@@ -86,7 +86,7 @@ def test_copies_alone_are_enough_where_no_kernel_is_needed(tmp_path):
     nsys = Nsys(tmp_path / "a.sqlite")
     nsys.copy(called=1, start=2, duration=3, kind=2, moved=8)
     assert len(sqlite.read(nsys.write(), needs_kernels=False).memcpys) == 1
-    with pytest.raises(WarplogError, match="holds no CUDA kernel"):
+    with pytest.raises(WarplogError, match="contains no CUDA kernel"):
         sqlite.read(nsys.path)
 
 
@@ -95,7 +95,7 @@ def test_a_warning_of_nsys_is_passed_on_where_there_is_no_kernel(tmp_path):
         tmp_path / "a.sqlite", diagnostics=[(1, "fine"), (2, "Not all CUDA events were collected.")]
     )
     with pytest.raises(
-        WarplogError, match=r"no CUDA kernel \(nsys said: Not all CUDA events were collected\.\)"
+        WarplogError, match=r"no CUDA kernel \(nsys reported: Not all CUDA events were collected\.\)"
     ):
         sqlite.read(warned.write())
 
@@ -105,7 +105,7 @@ def test_an_empty_kernel_table_is_an_error_too(tmp_path):
     with sqlite3.connect(path) as database:
         database.execute("create table CUPTI_ACTIVITY_KIND_KERNEL (start, end)")
     database.close()
-    with pytest.raises(WarplogError, match="holds no CUDA kernel"):
+    with pytest.raises(WarplogError, match="contains no CUDA kernel"):
         sqlite.read(path)
 
 
@@ -140,7 +140,7 @@ def test_a_view_in_place_of_a_table_is_not_read(tmp_path):
     with sqlite3.connect(path) as database:
         database.execute("create view CUPTI_ACTIVITY_KIND_KERNEL as select 1 as start, 2 as end")
     database.close()
-    with pytest.raises(WarplogError, match="holds no CUDA kernel"):
+    with pytest.raises(WarplogError, match="contains no CUDA kernel"):
         sqlite.read(path)
 
 

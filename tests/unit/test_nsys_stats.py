@@ -65,7 +65,7 @@ def test_a_kernel_summary_gives_medians_and_launches(tmp_path):
     assert {r["tool"] for r in rows} == {"nsys"}
     unknown = [r for r in rows if r["metric"] == "registers_per_thread"]
     assert {(r["value"], r["status"], r["reason"]) for r in unknown} == {
-        (None, "missing", "this summary does not say")
+        (None, "missing", "not in this summary")
     }
 
 
@@ -119,15 +119,15 @@ def test_the_table_as_text_is_read_to_its_end_past_others(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (KERNELS[:-1], "last line has no end"),
-        (KERNELS[: KERNELS.index("25.0")], "shares of the time do not fit"),
+        (KERNELS[:-1], "last line has no line end"),
+        (KERNELS[: KERNELS.index("25.0")], "shares of the time do not match"),
         (KERNELS.replace("4000,10.0,", ""), "a row has 7 of 9 fields"),
         (KERNELS.replace(",2,3000.0", ",many,3000.0"), "instances is 'many'"),
         (KERNELS.replace("(ns)", "(eon)"), "unknown unit 'eon'"),
         (KERNELS + "\n" + OLD.replace("Name", "N" * 200_000), "field larger than field limit"),
-        (CALLS, "holds no summary of kernels.*nsys stats -r cuda_gpu_kern_sum"),
-        (TEXT[: TEXT.index("     25.0")], "shares of the time do not fit"),
-        (TEXT[: TEXT.index("Name")] + "\n", "holds no summary"),
+        (CALLS, "contains no summary of kernels.*nsys stats -r cuda_gpu_kern_sum"),
+        (TEXT[: TEXT.index("     25.0")], "shares of the time do not match"),
+        (TEXT[: TEXT.index("Name")] + "\n", "contains no summary"),
     ],
 )
 def test_a_cut_or_damaged_summary_is_refused(tmp_path, text, said):

@@ -49,10 +49,10 @@ def test_more_of_a_resource_never_gives_more_blocks():
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        ((128, 256, 0), "16 warps an SM; 80 registers would allow 24"),
-        ((16, 128, 40960), "20 warps an SM; 37888 bytes would allow 24"),
-        ((16, 768, 0), "48 warps an SM; 800 threads would allow 50"),
-        ((16, 32, 0), "32 warps an SM; 64 threads would allow 64"),
+        ((128, 256, 0), "16 warps per SM; 80 registers would allow 24"),
+        ((16, 128, 40960), "20 warps per SM; 37888 bytes would allow 24"),
+        ((16, 768, 0), "48 warps per SM; 800 threads would allow 50"),
+        ((16, 32, 0), "32 warps per SM; 64 threads would allow 64"),
         ((16, 256, 0), ""),
     ],
 )

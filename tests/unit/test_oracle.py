@@ -1,4 +1,4 @@
-"""The oracle's verdicts: exact, within a tolerance, by name; what is missing or denied is never a verdict."""
+"""Verdicts of the oracle: exact, within a tolerance, by name; missing or denied numbers give no verdict."""
 
 import dataclasses
 from pathlib import Path
@@ -37,7 +37,7 @@ def counted(case, kernel="k(float *)", status="ok", reason="", tool="ncu", **met
 
 
 def judge(probe, measurements=(), metrics=()):
-    """The row of the only case of a probe on an H200."""
+    """Returns the row of a probe with one case, judged for an H200."""
     numbers = Quantities(
         files.as_frame(list(measurements), MEASUREMENTS, "m"), files.as_frame(list(metrics), METRICS, "m")
     )
@@ -114,7 +114,7 @@ def test_limiter_is_right_where_it_is_among_those_that_limit_alike_and_says_what
     probe = Probe("limit", ("by_registers",), "occupancy_limiter", "registers")
     row = judge(probe, metrics=counted("by_registers", **rows))
     assert (row["verdict"], row["measured"]) == ("right", "registers")
-    assert row["reason"] == "16 warps an SM; 80 registers would allow 24"
+    assert row["reason"] == "16 warps per SM; 80 registers would allow 24"
     tied = counted("by_registers", **(rows | {"occupancy_limit_warps_blocks": 2.0}))
     assert judge(probe, metrics=tied)["measured"] == "warps, registers"
     assert judge(probe, metrics=tied)["verdict"] == "right"
@@ -216,7 +216,7 @@ def test_all_probes_of_the_project_can_be_judged():
 
 
 def test_a_jump_resolves_for_longer_than_the_cycle_asked_for_and_shorter_than_it_waits():
-    """In the recorded loops; ptxas gives a jump five cycles or more, all but one of which are `wait`."""
+    """Holds in the recorded loops; ptxas schedules a jump for at least five cycles, all but one of them `wait`."""
     recorded = pd.read_csv(
         PROJECT / "results" / "recorded" / "h200-first" / "tables" / "metrics.csv", dtype={"case": str}
     )
@@ -237,8 +237,8 @@ NUMBERS = [
 ]
 
 
-def told(probe, number):
-    """The row of a probe where its quantity is `number`."""
+def judged(probe, number):
+    """Returns the row of a probe whose quantity is `number`."""
     case = probe.cases[0]
     if probe.quantity in MEASUREMENTS:
         rows = [timed(case, **{probe.quantity: number, "sm_mhz": 1980.0})]
@@ -252,10 +252,10 @@ def told(probe, number):
 def test_each_probe_is_right_at_the_truth_and_wrong_beside_it(probe):
     values = {**FAMILY.case(probe.cases[0]).values, **OF_A_LAUNCH}
     truth = evaluate(probe.expected, values, "test")
-    assert told(probe, truth)["verdict"] == "right"
+    assert judged(probe, truth)["verdict"] == "right"
     beside = 0.9 * truth - 10 * max(probe.absolute, 1)
-    assert told(probe, beside)["verdict"] == "wrong"
-    assert told(probe, truth + (truth - beside))["verdict"] == ("right" if probe.at_least else "wrong")
+    assert judged(probe, beside)["verdict"] == "wrong"
+    assert judged(probe, truth + (truth - beside))["verdict"] == ("right" if probe.at_least else "wrong")
 
 
 @pytest.mark.parametrize("config", [{}, {"families": "sgemm", "variants": "naive", "cases": "4096"}])

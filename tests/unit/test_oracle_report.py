@@ -1,4 +1,4 @@
-"""The oracle's verdicts for people: the summary, the exit status, and what a machine without a GPU is shown."""
+"""The printed report of the oracle: summary, exit status, and the recorded verdicts on a machine without a GPU."""
 
 import io
 from types import SimpleNamespace

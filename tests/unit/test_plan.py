@@ -111,7 +111,7 @@ def test_a_path_that_starts_no_job_is_refused_with_the_remedy(
     place: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path = f"/home/me/{name}/.venv/bin/python"
-    assert "starts no job" in interpreter.unusable(path)
+    assert "cannot start jobs" in interpreter.unusable(path)
     assert not interpreter.unusable("/home/Jürgen/a-b_c.d/e+f@2,5/.venv/bin/python3.11")
     monkeypatch.setattr(interpreter, "unusable", lambda: "no")
     with pytest.raises(WarplogError, match="UV_PROJECT_ENVIRONMENT"):
@@ -128,10 +128,10 @@ def test_a_path_that_starts_no_job_is_refused_with_the_remedy(
         ({"mode": "live", "gpu": "h20"}, "did you mean 'h200'?"),
         ({**LIVE, "kernel_folders": ["nowhere"]}, "nowhere: no such folder"),
         ({}, "no recorded campaign"),
-        ({"check": 3}, "config: check: 3 where keys with values is wanted"),
-        ({"time": {"max_seconds": "long"}}, "config: time.max_seconds: 'long' where a number is wanted"),
-        ({"kernel_folders": "mine"}, "config: kernel_folders: 'mine' where a list is wanted"),
-        ({"variants": None}, "config: variants: nothing where text or a whole number or a list is wanted"),
+        ({"check": 3}, "config: check: expected a mapping of keys to values, got 3"),
+        ({"time": {"max_seconds": "long"}}, "config: time.max_seconds: expected a number, got 'long'"),
+        ({"kernel_folders": "mine"}, "config: kernel_folders: expected a list, got 'mine'"),
+        ({"variants": None}, "config: variants: expected a whole number or text or a list, got no value"),
     ],
 )
 def test_wrong_names_are_refused(place: Path, config: dict[str, object], words: str) -> None:

@@ -1,14 +1,18 @@
 """Guarded arrays hold what was stored, tell what was written around them, and round bfloat16 as hardware does."""
 
 import ctypes
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from host_family import make_family
+from warplog.catalog.contract import Argument
 from warplog.measure.worker import problem
-from warplog.measure.worker.problem import GUARD_BYTES, GuardedArray
+from warplog.measure.worker.case_data import CaseData
+from warplog.measure.worker.problem import GUARD_BYTES, GuardedArray, Problem
 
 
 def bfloat16(values: list[float]) -> GuardedArray:
@@ -140,3 +144,44 @@ def test_reductions_by_rows_see_every_element(size: int) -> None:
         assert problem.over_all(np, "sum", values != 0) == 1
         assert not problem.over_all(np, "all", values == 0)
     assert problem.over_all(np, "all", np.zeros(size) == 0)
+
+
+def problem_of(tmp_path, dtype="float32", length="1", factor=1, arguments=()):
+    """The case of 64 elements of the host family, with another tolerance and further arguments."""
+    family = make_family(tmp_path)
+    rule = {"dtype": dtype, "reduction_length": length, "factor": factor}
+    changed = replace(family, tolerance=rule, arguments=(*family.arguments, *arguments))
+    return Problem(np, changed, changed.case("64"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length", "factor", "tolerance"),
+    [
+        ("float64", "1", 1, 2.0**-53),
+        ("float32", "1", 1, 2.0**-24),
+        ("float16", "1", 1, 2.0**-11),
+        ("bfloat16", "1", 3, 3 / 256),
+        ("float32", "N", 1, 2.0**-21),
+        ("float32", "N*N", 1, 2.0**-18),
+        ("float32", "N/128", 1, 2.0**-24),
+    ],
+)
+def test_the_tolerance_is_half_a_step_of_the_type_times_the_root_of_the_sums_length(
+    tmp_path, dtype, length, factor, tolerance
+):
+    assert problem_of(tmp_path, dtype, length, factor).tolerance() == tolerance
+
+
+def test_the_verdict_tells_the_worst_element_of_the_worst_output(tmp_path, monkeypatch):
+    """The tolerance is 2^-24 of each answer: an error of 2^-26 is a quarter of it where the answer is 1."""
+    judged = problem_of(tmp_path, arguments=[Argument("z", "output", "float64", ("N",))])
+    steps = {"y": np.zeros(64), "z": np.zeros(64)}
+    steps["y"][7] = 2.0**-26
+    steps["z"][[3, 40]] = 2.0**-25, 2.0**-27
+    right = {name: (np.ones(64) - step, np.ones(64)) for name, step in steps.items()}
+    monkeypatch.setattr(CaseData, "answers", lambda *_: right)
+    judged.fill(1)
+    for name in right:
+        judged.arrays[name].store(np.ones(64))
+    verdict = judged.verdict()
+    assert (verdict.reason, verdict.max_abs_error, verdict.max_error_over_tolerance) == ("", 2.0**-25, 0.5)

@@ -75,10 +75,10 @@ def test_a_failed_variant_keeps_its_status(measured):
     assert table.rows[0][:2] == ("naive", "wrong")
 
 
-def test_the_readme_shows_what_the_command_prints_of_the_recorded_campaign(capsys):
-    """`warplog published <its tables> --into README.md` makes it so again after another campaign."""
+def test_the_page_shows_what_the_command_prints_for_the_recorded_campaign(capsys):
+    """After another campaign: `warplog published <its tables> --into workflow/docs/published.md`."""
     assert main.main(["published", str(TABLES)]) == 0
-    assert capsys.readouterr().out in (PROJECT / "README.md").read_text()
+    assert capsys.readouterr().out in (PROJECT / "workflow" / "docs" / "published.md").read_text()
 
 
 def test_a_document_gets_the_tables_between_its_marks(tmp_path, capsys):

@@ -45,7 +45,7 @@ def test_a_compiler_log_gives_resources_per_kernel_and_architecture():
     assert spilled == {("8.0", 744), ("9.0", 1116)}
     unknown = [r for r in rows if r["metric"] == "constant_bytes" and r["cc"] == "9.0"]
     assert {(r["value"], r["status"], r["reason"]) for r in unknown} == {
-        (None, "missing", "ptxas does not say")
+        (None, "missing", "ptxas does not report it")
     }
 
 
@@ -123,7 +123,7 @@ def test_an_nsys_report_is_exported_by_the_nsys_that_is_there(tmp_path, only_nsy
     [
         ("echo Please update; exit 1", r"nsys 2025\.5\.1 cannot export it \(exit status 1\): Please update"),
         ("exit 0", "it wrote nothing"),
-        ('echo garbage > "$7"', "is no SQLite file"),
+        ('echo garbage > "$7"', "is not an SQLite file"),
     ],
 )
 def test_an_nsys_report_that_cannot_be_exported_is_refused(only_nsys, nsys_report, script, said):
@@ -136,7 +136,7 @@ def test_an_nsys_report_that_cannot_be_exported_is_refused(only_nsys, nsys_repor
 
 @pytest.mark.usefixtures("only_nsys")
 def test_without_nsys_the_remedy_is_said(nsys_report):
-    with pytest.raises(WarplogError, match="install NVIDIA Nsight Systems, or, where nsys is, `nsys export"):
+    with pytest.raises(WarplogError, match="install NVIDIA Nsight Systems, or run `nsys export"):
         read_any(nsys_report)
 
 

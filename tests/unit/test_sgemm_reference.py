@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from warplog.catalog import family
+from warplog.measure.worker.case_data import CaseData
+from warplog.measure.worker.problem import Problem
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 WRONG = Path(__file__).parents[1] / "data" / "wrong_kernels"
@@ -23,12 +25,21 @@ def case_of(m, n, k, alpha=1.0, beta=0.0):
     return {"M": m, "N": n, "K": k, "alpha": alpha, "beta": beta}
 
 
-def over_tolerance(got, inputs, case):
-    """Largest error as a share of what family.yaml allows."""
-    (expected, scale) = SGEMM.reference().reference(np, inputs, case)["C"]
-    rule = SGEMM.tolerance
-    bound = rule["factor"] * np.finfo(rule["dtype"]).eps / 2 * np.sqrt(case["K"]) * scale
-    return float(np.max(np.abs(got - expected) / bound))
+def over_tolerance(answer, case, seed):
+    """What the check says of `answer`'s answer: the largest error as a share of what it allows."""
+    data = CaseData(np, SGEMM)
+    problem = Problem(np, SGEMM, family.Case("", case), data=data)
+    problem.fill(seed)
+    problem.arrays["C"].store(answer(data.inputs(problem.case, seed)))
+    share = problem.verdict().max_error_over_tolerance
+    return np.inf if share is None else share  # an answer of zeros is refused without a look at its error
+
+
+# Eight times 2^-24, half the distance of 1 to the next float32, times the square root of K.
+@pytest.mark.parametrize(("k", "tolerance"), [(1, 2.0**-21), (1024, 2.0**-16), (4096, 2.0**-15)])
+def test_the_tolerance_grows_with_the_square_root_of_k(k, tolerance):
+    problem = Problem(np, SGEMM, family.Case("", case_of(2, 2, k)))
+    assert problem.tolerance() == tolerance
 
 
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
@@ -77,29 +88,34 @@ def test_c_is_nan_and_does_not_enter_where_beta_is_zero(reference):
 @pytest.mark.parametrize("name", list(SGEMM.check_cases))
 def test_tolerance_accepts_fp32_and_refuses_a_dropped_product(name):
     case = SGEMM.check_cases[name].values
-    inputs = SGEMM.reference().make_inputs(np, np.random.default_rng(11), case)
-    old = inputs["C"] if case["beta"] else np.float32(0)
-    alpha, beta = np.float32(case["alpha"]), np.float32(case["beta"])
-    right = alpha * (inputs["A"] @ inputs["B"]) + beta * old
-    dropped = alpha * (inputs["A"][:, :-1] @ inputs["B"][:-1]) + beta * old
-    assert over_tolerance(right, inputs, case) < 1
-    assert over_tolerance(dropped, inputs, case) > 100
+
+    def product(inputs, used):
+        old = inputs["C"] if case["beta"] else np.float32(0)
+        sums = inputs["A"][:, :used] @ inputs["B"][:used]
+        return np.float32(case["alpha"]) * sums + np.float32(case["beta"]) * old
+
+    assert over_tolerance(lambda inputs: product(inputs, case["K"]), case, seed=11) < 1
+    assert over_tolerance(lambda inputs: product(inputs, case["K"] - 1), case, seed=11) > 100
 
 
 @pytest.mark.parametrize("k", [128, 1024, 4096])
 def test_tolerance_accepts_the_slowest_growing_sum(k):
     """One accumulator that runs over all of K, as in the naive kernel, rounds the most."""
-    case = case_of(16, 16, k)
-    inputs = SGEMM.reference().make_inputs(np, np.random.default_rng(13), case)
-    total = np.zeros((16, 16), dtype=np.float32)
-    for i in range(k):
-        total += np.outer(inputs["A"][:, i], inputs["B"][i])
-    assert over_tolerance(total, inputs, case) < 1
+
+    def one_by_one(inputs):
+        total = np.zeros((16, 16), dtype=np.float32)
+        for i in range(k):
+            total += np.outer(inputs["A"][:, i], inputs["B"][i])
+        return total
+
+    assert over_tolerance(one_by_one, case_of(16, 16, k), seed=13) < 1
 
 
 def test_tolerance_refuses_tf32():
     case = FAMILIES["wrong_sgemm"].check_cases["65x70x97"].values
-    inputs = SGEMM.reference().make_inputs(np, np.random.default_rng(17), case)
-    rounded = {n: ((inputs[n].view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32) for n in "AB"}
-    got = np.float32(case["alpha"]) * (rounded["A"] @ rounded["B"]) + np.float32(case["beta"]) * inputs["C"]
-    assert over_tolerance(got, inputs, case) > 3
+
+    def in_tf32(inputs):
+        a, b = (((inputs[n].view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32) for n in "AB")
+        return np.float32(case["alpha"]) * (a @ b) + np.float32(case["beta"]) * inputs["C"]
+
+    assert over_tolerance(in_tf32, case, seed=17) > 3

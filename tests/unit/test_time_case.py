@@ -1,6 +1,6 @@
 """How a case is timed: how long the hot run lasts, what is kept of it, and what the row says of its way."""
 
-import time
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from fake_driver import H200
 from host_family import make_job
 from warplog.catalog.contract import Measuring
 from warplog.core.defaults import DEFAULTS
+from warplog.machine import clocks
+from warplog.measure.worker import time_case as timing
+from warplog.measure.worker import timer as sampling
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import time_case
@@ -21,13 +24,35 @@ LAUNCH_US = 1000.0
 IDLE, POWER_CAP, HEAT = 0x1, 0x4, 0x40  # bits of nvmlClocksEventReasons
 
 
+class Clock:
+    """Stands in for the module `time`; only launches move it on."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+class Energy(fake_driver.Queue):
+    """The answer that ends each look of the sampler; counts the looks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = threading.Semaphore(0)
+
+    def pop(self, _index: int = 0) -> int:
+        self.looks.release()
+        return 5_000_000
+
+
 class FakeTimer:
-    """A kernel of one millisecond; the hot run sleeps a little, so that the sampler sees something."""
+    """A kernel of one millisecond; in the hot run, the sampler looks three times before it is over."""
 
-    empty_us = 1.0
-
-    def __init__(self, blocking: bool) -> None:
+    def __init__(self, blocking: bool, empty_us: float, clock: Clock, energy: Energy) -> None:
         self.blocking = blocking
+        self.empty_us = empty_us
+        self._clock, self._energy = clock, energy
         self.hot_plan = (0, 0)
         self.warmed: list[tuple[int, float]] = []
         self.launched = 0
@@ -38,10 +63,13 @@ class FakeTimer:
 
     def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
         self.launched += count
-        return [ColdSample(LAUNCH_US + 1, 1900.0, self.blocking)] * count
+        self._clock.now_s += count * LAUNCH_US * 1e-6
+        return [ColdSample(LAUNCH_US + self.empty_us, 1900.0, self.blocking)] * count
 
     def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
-        time.sleep(0.1)
+        for _ in range(3):
+            assert self._energy.looks.acquire(timeout=30)
+            self._clock.now_s += launches * replays * LAUNCH_US * 1e-6 / 4
         self.hot_plan = (launches, replays)
         return [LAUNCH_US] * replays
 
@@ -49,7 +77,9 @@ class FakeTimer:
 @pytest.fixture
 def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Times the host family with its contract changed; returns the result and the timer."""
-    driver = H200 | {"GetTotalEnergyConsumption": 5_000_000}
+    clock = Clock()
+    for module in (clocks, timing, sampling):
+        monkeypatch.setattr(module, "time", clock)
 
     def run(
         measuring: Measuring,
@@ -57,11 +87,14 @@ def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         case: str = "64",
         default_mhz: float = 1950,
         reasons: int = 0,
+        empty_us: float = 1.0,
         **settings: object,
     ) -> tuple[dict[str, object], FakeTimer]:
-        fake_driver.install(monkeypatch, driver | {"GetCurrentClocksEventReasons": reasons})
+        energy = Energy()
+        board = H200 | {"GetTotalEnergyConsumption": energy, "GetCurrentClocksEventReasons": reasons}
+        fake_driver.install(monkeypatch, board)
         job = make_job(tmp_path, RIGHT)
-        backend, timer = NumpyBackend(), FakeTimer(blocking)
+        backend, timer = NumpyBackend(), FakeTimer(blocking, empty_us, clock, energy)
         family = replace(job.family, measuring=measuring)
         problem = Problem(backend.xp, family, family.case(case))
         launcher = Launcher(job.build_folder / "kernel.so", backend)
@@ -78,6 +111,13 @@ def test_a_usual_case_keeps_no_trace_and_the_campaign_sets_the_length(timed) -> 
     assert 0.2 <= launches * replays * LAUNCH_US * 1e-6 < 0.3
     assert "trace" not in result
     assert result["reason"] == ""
+
+
+def test_the_empty_interval_counts_neither_in_a_cold_time_nor_in_the_length_of_the_hot_run(timed) -> None:
+    """Twenty launches of a millisecond make a graph of 20 ms; ten replays of it last 0.2 s, and one is added."""
+    result, timer = timed(Measuring(), empty_us=9000.0)
+    assert (result["cold"]["median_us"], result["cold"]["empty_us"]) == (1000.0, 9000.0)
+    assert timer.hot_plan == (20, 11)
 
 
 def test_cases_that_no_profiler_captures_have_a_hot_time_where_the_policy_says_so(timed) -> None:
@@ -104,10 +144,10 @@ def test_a_clock_that_is_held_back_gets_time_to_settle(timed) -> None:
 
 @pytest.mark.parametrize("reasons", [POWER_CAP, HEAT])
 def test_a_clock_that_a_limit_goes_on_moving_is_sampled_for_all_the_time(timed, reasons: int) -> None:
-    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.05, reasons=reasons)
+    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.5, reasons=reasons)
     assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "alike for now, while the clock moves"
     assert timer.launched > 2 * DEFAULTS["time"]["max_samples"]
-    below, timer = timed(Measuring(), max_seconds=0.05, reasons=reasons)
+    below, timer = timed(Measuring(), max_seconds=0.5, reasons=reasons)
     assert timer.launched == below["cold"]["samples"] < 50, "where the clock is what it should be"
 
 

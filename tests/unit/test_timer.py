@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,6 +36,17 @@ def test_steady_times_stop_at_the_least_number() -> None:
 
 def test_spread_that_settles_stops_before_the_limit() -> None:
     assert 30 <= len(sample_until(source(lambda i: 100.0 + 10 * (i % 5)), RULE, batch=10)) < 100
+
+
+def test_a_steady_drift_counts_as_settled_once_three_batches_widen_the_spread_by_five_percent() -> None:
+    """Of samples that rise evenly, the quartiles lie n / 2 steps apart: over three batches of ten n grows by 20."""
+    rule = replace(RULE, max_samples=1000, rel_spread=0.0)
+    assert len(sample_until(source(lambda i: 1e6 + i), rule, batch=10)) == 410, "20 of 400 are not yet below 5 %"
+
+
+def test_a_drift_that_widens_the_spread_by_a_fifth_never_settles() -> None:
+    rule = replace(RULE, rel_spread=0.0)
+    assert len(sample_until(source(lambda i: 1e6 + i), rule, batch=10)) == 100
 
 
 def test_growing_spread_goes_on_to_the_limit() -> None:

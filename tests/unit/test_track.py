@@ -1,4 +1,4 @@
-"""What MLflow is told: runs equal the tables, with notes, tags and files that say where the numbers come from."""
+"""What is logged to MLflow: runs equal the tables, and notes, tags and files state where the numbers come from."""
 
 from pathlib import Path
 from typing import Any
@@ -143,10 +143,10 @@ def test_the_experiments_note_leads_with_the_message(template):
 
 
 def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
-    told = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
+    texts = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
     mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
     verdicts = {"B1": "confirmed", "B2": "refuted", "B3": "confirmed"}
-    pd.DataFrame([{"id": i, "verdict": v, **told, **mark} for i, v in verdicts.items()]).to_parquet(
+    pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
         project.tables / "claims.parquet"
     )
     assert project.changes(project.log()) == {"cublas": "replaced"}
@@ -162,9 +162,9 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
 
 
 def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
-    told = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
+    texts = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
     mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"], "reason": ""}
-    pd.DataFrame([{"id": f"X{i}", **told, **mark} for i in range(200)]).to_parquet(
+    pd.DataFrame([{"id": f"X{i}", **texts, **mark} for i in range(200)]).to_parquet(
         project.tables / "claims.parquet"
     )
     project.log()

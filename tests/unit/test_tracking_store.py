@@ -1,4 +1,4 @@
-"""A store over time: what is logged again is there once, what changed is replaced alone, what is foreign stays."""
+"""A store over time: logging again adds nothing, only changed runs are replaced, unrelated runs are left alone."""
 
 import json
 import os
@@ -112,11 +112,11 @@ def test_a_run_that_never_ended_is_written_again(project):
     assert project.changes(project.log()) == {"naive": "replaced"}
 
 
-def test_foreign_runs_experiments_and_campaigns_stay(project):
+def test_unrelated_runs_experiments_and_campaigns_stay(project):
     client = project.client
     ours = project.experiment().experiment_id
-    foreign = client.create_experiment("my own")
-    mine = [client.create_run(foreign), client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"]})]
+    other = client.create_experiment("my own")
+    mine = [client.create_run(other), client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"]})]
     mine += [client.create_run(ours, tags={"campaign": CAMPAIGN["campaign"], "gpu": "h200"})]
     assert project.changes(project.log()) == {}
     write_tables(project.tables, campaign="h200-later")
@@ -124,11 +124,11 @@ def test_foreign_runs_experiments_and_campaigns_stay(project):
     assert set(changes.values()) == {"created"}
     assert {client.get_run(r.info.run_id).info.lifecycle_stage for r in mine} == {"active"}
     assert len(project.stored()) == 2 * len(LADDER) + 2
-    assert client.get_experiment(foreign).tags == {}
+    assert client.get_experiment(other).tags == {}
 
 
 def test_a_project_that_moved_takes_its_files_along(project, template):
-    """The fixture is a copy: the store still names the place of the original."""
+    """The fixture is a copy, whose store still holds the paths of the original."""
     assert project.changes(project.log()) == {}
     assert str(project.root) in project.run("naive").info.artifact_uri
     assert "source/kernel.cu.txt" in project.files("naive")
@@ -168,9 +168,9 @@ def test_a_dead_server_fails_with_one_line_and_no_password(template):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
         uri = f"http://me:secret@127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(WarplogError) as told:
+        with pytest.raises(WarplogError) as raised:
             log.log_campaign(template.tables, CAMPAIGN, {}, uri)
-    text = str(told.value)
+    text = str(raised.value)
     assert "does not answer" in text
     assert "MLFLOW_TRACKING_URI" in text
     assert "secret" not in text

@@ -1,4 +1,4 @@
-"""Verdicts between two measurements: what is claimed, what is not, and what is refused."""
+"""Verdicts on two measurements: which differences are claimed, which are not, and which comparisons are refused."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def one(a, b, least=0.005):
 
 @pytest.mark.parametrize("spread", [0.002, 0.02])
 def test_the_same_code_is_hardly_ever_called_faster_or_slower(spread):
-    """Without a least gap and without a clock to confirm it: p < 0.002 alone must hold what it promises."""
+    """p < 0.002 alone, without a least gap and without confirmation in cycles, must keep its error rate."""
     random = np.random.default_rng(1)
     pairs = [(samples(random, 100.0, 20, spread), samples(random, 100.0, 20, spread)) for _ in range(400)]
     together = judge(pairs, [0.0] * len(pairs))
@@ -39,7 +39,7 @@ def test_the_same_code_is_hardly_ever_called_faster_or_slower(spread):
 
 
 def test_quantised_times_of_the_same_code_give_no_verdict_either():
-    """Event clocks tick in 32 ns: most samples of a short kernel are equal."""
+    """Event clocks have a resolution of 32 ns, so most samples of a short kernel are equal."""
     random = np.random.default_rng(2)
 
     def ticks():
@@ -101,6 +101,20 @@ def test_wide_samples_are_ambiguous_and_equal_ones_the_same():
     assert one(b, b).word == "SAME"
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_nothing_is_claimed_where_the_interval_of_the_ratio_holds_1(reverse):
+    """Two modes, one sample more in the lower one of A and in the upper one of B: the ranks differ beyond doubt,
+    but a median falls into either mode, so that 100 may stand against 121 or 120 against 101."""
+    a = Samples((100.0,) * 11 + (120.0,) * 9)
+    b = Samples((101.0,) * 9 + (121.0,) * 11)
+    verdict = one(b, a) if reverse else one(a, b)
+    assert verdict.p < 0.002
+    assert sorted([1.0, verdict.time.low, verdict.time.high])[1] == 1.0
+    assert abs(verdict.time.ratio - 1) > 0.1
+    assert verdict.word == "AMBIGUOUS"
+    assert "a difference is there" in verdict.reason
+
+
 def test_the_same_samples_give_the_same_verdict():
     random = np.random.default_rng(10)
     a, b = samples(random, 100.0), samples(random, 101.0)
@@ -148,7 +162,7 @@ def test_counters_are_judged_apart():
 
 @pytest.fixture
 def campaigns(tmp_path):
-    """Two folders with the same records of two variants, and a function that edits one of B's."""
+    """Returns a folder with campaigns A and B (same records of two variants), and a function that edits B."""
     source = next(RECORDED.glob("h200-first/time/*/sgemm/warptile.json"))
     gpu = source.parents[1].name
     for side, variant in product("AB", ("warptile", "vectorized")):
@@ -192,7 +206,7 @@ def test_a_campaign_against_itself_shows_nothing(campaigns, capsys):
 
 
 @pytest.mark.parametrize(("factor", "word", "status"), [(1.05, "SLOWER", 1), (0.95, "FASTER", 0)])
-def test_a_planted_change_is_found_and_told_by_the_exit_status(campaigns, capsys, factor, word, status):
+def test_a_planted_change_is_found_and_sets_the_exit_status(campaigns, capsys, factor, word, status):
     folder, edit = campaigns
     edit(scaled(factor))
     found, rows = compared(folder, capsys)
@@ -250,6 +264,20 @@ def test_a_failed_case_and_one_of_one_side_only_are_refused(campaigns, capsys):
     assert rows["warptile", "other"]["reason"] == "not measured in A"
 
 
+def test_times_without_a_passed_check_are_refused(campaigns, capsys):
+    """The check's verdict is part of the record; a record that has times and a failed check is no record at all."""
+    folder, edit = campaigns
+    edit(lambda record: record.pop("check"))
+    _, rows = compared(folder, capsys)
+    reason = "B: missing: its answer was not shown to be right"
+    told = {(row["word"], row["reason"]) for (variant, _), row in rows.items() if variant == "warptile"}
+    assert told == {("REFUSED", reason)}
+    assert rows["vectorized", "4096"]["word"] == "SAME"
+    edit(lambda record: record.update(check="wrong"))
+    assert main.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
+    assert "cases.0.status" in capsys.readouterr().err
+
+
 def test_nothing_comparable_is_a_failure(campaigns, capsys):
     folder, edit = campaigns
     edit(lambda record: record["provenance"].update(driver="590.1"))
@@ -258,7 +286,7 @@ def test_nothing_comparable_is_a_failure(campaigns, capsys):
     assert compared(folder, capsys)[0] == 1
 
 
-def test_more_instructions_are_told_beside_the_time(campaigns, capsys):
+def test_more_instructions_are_reported_beside_the_time(campaigns, capsys):
     folder, edit = campaigns
 
     def change(record):
@@ -277,9 +305,9 @@ def test_the_table_for_people_and_a_name_that_is_no_campaign(campaigns, capsys):
     folder, edit = campaigns
     edit(scaled(1.05))
     assert main.main(["compare", str(folder / "A"), str(folder / "B")]) == 1
-    told = capsys.readouterr().out
-    assert "confirmed SLOWER" in told
-    assert "+5.00 %" in told
+    printed = capsys.readouterr().out
+    assert "confirmed SLOWER" in printed
+    assert "+5.00 %" in printed
     assert main.main(["compare", str(folder / "A"), "../no such"]) == 1
     assert "no such folder or recorded campaign" in capsys.readouterr().err
 

@@ -64,7 +64,7 @@ def test_limits_name_the_counters_behind_them(page):
     text = " ".join(rung(page, "vectorized").limits)
     assert "Bank conflicts cause 40 % of its 721 M passes through shared memory." in text
     assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
-    assert "That is 16 warps an SM; 80 registers would allow 24." in text
+    assert "That is 16 warps per SM; 80 registers would allow 24." in text
     assert "can fill all of an SM's warp slots; 98.7 % were filled" in " ".join(rung(page, "naive").limits)
 
 

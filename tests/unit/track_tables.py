@@ -1,4 +1,4 @@
-"""Small tables of a made-up campaign, in the columns of the real ones."""
+"""Small tables of a made-up campaign, with the columns of the real ones."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A project whose tables are logged to a store of its own: what the tests of tracking look at and change."""
+"""A project whose tables are logged to its own store; tests of tracking inspect and change it."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from warplog.track import log as track
 
 
 class Project:
-    """A folder with tables, files of some variants, and a store; what a user has."""
+    """A folder with tables, files of some variants and a store, as a user has."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,13 +43,13 @@ class Project:
         return result
 
     def changes(self, result: track.TrackingResult) -> dict[str, str]:
-        """What happened to the runs that are not as they were, by variant."""
+        """Returns created and replaced runs as variant -> change."""
         runs = {v: run for family in result.experiments for v, run in family.runs.items()}
         return {variant: run.change for variant, run in runs.items() if run.change != "unchanged"}
 
     @property
     def client(self) -> Any:
-        import mlflow  # here, and not while tests are collected: then its telemetry would be on
+        import mlflow  # not while tests are collected: its telemetry would be on
 
         return mlflow.MlflowClient(self.uri)
 
@@ -84,7 +84,7 @@ class Project:
 
 
 def logged(root: Path) -> Project:
-    """A project whose tables have been logged once."""
+    """Returns a project whose tables have been logged once."""
     project = Project(root).make()
     result = project.log()
     assert {run.change for family in result.experiments for run in family.runs.values()} == {"created"}
@@ -92,10 +92,10 @@ def logged(root: Path) -> Project:
 
 
 def moved(project: Project, root: Path) -> Project:
-    """A copy of a logged project in another place."""
+    """Returns a copy of a logged project in another folder."""
     from mlflow.tracking._tracking_service import utils
 
-    # Runs of the copy have the same ids, and MLflow remembers within a process where a run's files lie.
+    # Runs of the copy have the same ids, and MLflow caches the artifact location of a run within a process.
     utils._artifact_repos_cache.clear()
     shutil.copytree(project.root, root)
     return Project(root)

@@ -1,8 +1,41 @@
-# nvcc: one shared object a variant, and the timing core.
+# The plan, the campaign's identity, and nvcc: one shared object per variant, and the timing core.
+
+
+localrules:
+    write_plan,
+
+
+# Decided on the machine that runs Snakemake; jobs read it, wherever they run.
+rule write_plan:
+    output:
+        "results/plan.json",
+    log:
+        "results/logs/plan.log",
+    params:
+        plan=plan.as_json(),
+    script:
+        "../scripts/build/write_plan.py"
+
+
+rule start_campaign:
+    input:
+        plan=ancient("results/plan.json"),
+    output:
+        "results/campaign/{gpu}.json",
+    log:
+        "results/logs/campaign/{gpu}.log",
+    resources:
+        measuring=1,
+    params:
+        name=plan.settings["campaign"],
+        commit=plan.settings["commit"],
+    script:
+        "../scripts/build/start_campaign.py"
 
 
 rule build_variant:
     input:
+        plan=ancient("results/plan.json"),
         source=plan.sources,
         code=plan.code("build"),
     output:
@@ -12,23 +45,21 @@ rule build_variant:
     log:
         "results/logs/build/{arch}/{family}/{variant}.log",
     params:
-        family_file=plan.family_file,
-        contract=plan.contract,
-        parameters=plan.parameters,
-        recorded=plan.recorded_build,
+        job=plan.build_job,
     script:
-        "../scripts/build_variant.py"
+        "../scripts/build/build_variant.py"
 
 
 rule build_timer:
     input:
-        "workflow/warplog/gpu/timer.cu",
+        plan=ancient("results/plan.json"),
+        source=plan.timer_source(),
     output:
         "results/build/{arch}/timer.so",
     log:
         "results/logs/build/{arch}/timer.log",
     script:
-        "../scripts/build_timer.py"
+        "../scripts/build/build_timer.py"
 
 
 rule build:

@@ -1,36 +1,34 @@
-# Verdicts: the same code against itself (A/A), a campaign against another, and all of them over time.
+# Verdicts: the same code against itself (A/A), one campaign against another, all of them over time, and kernels whose
+# true answers are known (oracle).
 
 
-# A process for each variant and round: what one process shares, such as where its memory lies, is part of the noise.
 rule time_round:
     input:
-        build=plan.build_record,
-        library=plan.library,
-        check="results/check/{gpu}/{family}/{variant}.json",
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
         timer=plan.timer(),
         campaign="results/campaign/{gpu}.json",
         code=plan.code("time"),
         before=judging.before,
     output:
-        "results/aa/round{round}/time/{gpu}/{family}/{variant}.json",
+        "results/aa/round{round}/time/{gpu}/{family}.json",
     log:
-        "results/logs/aa/round{round}/{gpu}/{family}/{variant}.log",
+        "results/logs/aa/round{round}/{gpu}/{family}.log",
     wildcard_constraints:
         round=r"[1-9]\d*",
     threads: workflow.cores
     resources:
-        gpu=1,
+        measuring=1,
     params:
-        family_file=plan.family_file,
-        contract=judging.time_contract,
-        cases=judging.timed_cases,
-        settings=plan.settings["time"],
+        job=judging.round_job,
     script:
-        "../scripts/time_round.py"
+        "../scripts/judge/time_round.py"
 
 
 rule judge_rounds:
     input:
+        plan=ancient("results/plan.json"),
         rounds=judging.rounds,
         code=plan.code("judge"),
     output:
@@ -40,7 +38,7 @@ rule judge_rounds:
     log:
         "results/logs/aa/judge.log",
     script:
-        "../scripts/judge_rounds.py"
+        "../scripts/judge/judge_rounds.py"
 
 
 rule aa:
@@ -50,6 +48,7 @@ rule aa:
 
 rule compare_campaigns:
     input:
+        plan=ancient("results/plan.json"),
         live=judging.measured_first,
         code=plan.code("judge"),
     output:
@@ -69,21 +68,22 @@ rule compare_campaigns:
         state=judging.state,
         uri=plan.tracking_uri(),
     script:
-        "../scripts/compare_campaigns.py"
+        "../scripts/judge/compare_campaigns.py"
 
 
-# Apart, so that a regression fails the run and keeps what shows it.
+# A rule of its own, so that a regression fails the run and keeps the files that show it.
 rule compare:
     input:
         rules.compare_campaigns.output.json,
     log:
         "results/logs/compare.log",
     script:
-        "../scripts/compare.py"
+        "../scripts/judge/report_comparison.py"
 
 
 rule plot_history:
     input:
+        plan=ancient("results/plan.json"),
         code=plan.code("judge"),
     output:
         png=report(
@@ -99,9 +99,39 @@ rule plot_history:
         campaigns=judging.history(),
         state=judging.history_state,
     script:
-        "../scripts/plot_history.py"
+        "../scripts/judge/plot_history.py"
 
 
 rule history:
     input:
         judging.history_figures(),
+
+
+rule judge_oracle:
+    input:
+        plan=ancient("results/plan.json"),
+        build=plan.oracle().files("build"),
+        check=plan.oracle().files("check"),
+        time=plan.oracle().files("time"),
+        extract=plan.oracle().files("extract"),
+        campaign=plan.campaign(),
+        gpus=plan.gpu_files(),
+        code=plan.code("oracle"),
+    output:
+        csv="results/tables/oracle.csv",
+        parquet="results/tables/oracle.parquet",
+    log:
+        "results/logs/judge_oracle.log",
+    params:
+        contract=plan.oracle().table_contract(),
+    script:
+        "../scripts/judge/judge_oracle.py"
+
+
+rule oracle:
+    input:
+        csv=rules.judge_oracle.output.csv,
+    log:
+        "results/logs/oracle.log",
+    script:
+        "../scripts/judge/report_oracle.py"

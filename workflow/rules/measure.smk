@@ -1,67 +1,104 @@
-# On the GPU, one job at a time (gpu_lock.py): the campaign's identity, correctness, time. A job has all variants of a
-# family, since starting a process costs more than measuring one; it leaves alone what is of the same inputs.
+# On the GPU: correctness, time, counters (ncu) and timeline (nsys). A job works on all variants of a family, since
+# starting a process costs more than measuring a kernel; it keeps the records of variants whose inputs are unchanged.
 
 
-rule start_campaign:
+rule check_family:
+    input:
+        builds=plan.builds,
+        libraries=plan.libraries,
+        campaign="results/campaign/{gpu}.json",
+        reference=plan.reference,
+        code=plan.code("check"),
     output:
-        "results/campaign/{gpu}.json",
+        update("results/check/{gpu}/{family}.json"),
     log:
-        "results/logs/campaign/{gpu}.log",
+        "results/logs/check/{gpu}/{family}.log",
     resources:
-        gpu=1,
+        measuring=1,
     params:
-        name=plan.settings["campaign"],
-        commit=plan.settings["commit"],
+        job=plan.check_job,
     script:
-        "../scripts/start_campaign.py"
+        "../scripts/measure/check_family.py"
 
 
-for family in plan.measured():
+rule time_family:
+    input:
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        timer=plan.timer(),
+        campaign="results/campaign/{gpu}.json",
+        code=plan.code("time"),
+    output:
+        update("results/time/{gpu}/{family}.json"),
+    log:
+        "results/logs/time/{gpu}/{family}.log",
+    # All cores but one, on which the next job may start: nothing else computes while kernels are timed.
+    threads: max(1, workflow.cores - 1)
+    resources:
+        measuring=1,
+    params:
+        job=plan.time_job,
+    script:
+        "../scripts/measure/time_family.py"
 
-    rule:
-        name:
-            f"check_{family.name}"
-        input:
-            builds=family.builds(),
-            libraries=family.libraries(),
-            campaign=family.campaign(),
-            reference=family.reference(),
-            code=plan.code("check"),
-        output:
-            update(family.records("check")),
-        log:
-            family.log("check"),
-        resources:
-            gpu=1,
-        params:
-            **family.job(),
-            contract=family.check_contract(),
-            settings=plan.settings["check"],
-        script:
-            "../scripts/check_family.py"
 
-    rule:
-        name:
-            f"time_{family.name}"
-        input:
-            builds=family.builds(),
-            libraries=family.libraries(),
-            checks=family.records("check"),
-            timer=plan.timer(),
-            campaign=family.campaign(),
-            code=plan.code("time"),
-        output:
-            update(family.records("time")),
-        log:
-            family.log("time"),
-        # All cores but one, on which the next job may start: nothing that computes runs beside the clock.
-        threads: max(1, workflow.cores - 1)
-        resources:
-            gpu=1,
-        params:
-            **family.job(),
-            contract=family.time_contract(),
-            cases=list(family.cases),
-            settings=plan.settings["time"],
-        script:
-            "../scripts/time_family.py"
+rule profile_ncu:
+    input:
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        campaign="results/campaign/{gpu}.json",
+        code=plan.code("profile"),
+    output:
+        update("results/profile/{gpu}/{family}.ncu.json"),
+    log:
+        "results/logs/profile/{gpu}/{family}.ncu.log",
+    resources:
+        measuring=1,
+    params:
+        job=plan.ncu_job,
+    script:
+        "../scripts/measure/profile_ncu.py"
+
+
+rule profile_nsys:
+    input:
+        builds=plan.builds,
+        libraries=plan.libraries,
+        check="results/check/{gpu}/{family}.json",
+        campaign="results/campaign/{gpu}.json",
+        code=plan.code("profile"),
+    output:
+        update("results/profile/{gpu}/{family}.nsys.json"),
+    log:
+        "results/logs/profile/{gpu}/{family}.nsys.log",
+    resources:
+        measuring=1,
+    params:
+        job=plan.nsys_job,
+    script:
+        "../scripts/measure/profile_nsys.py"
+
+
+# The flags let `--until check` stop the default run there.
+rule check:
+    input:
+        plan.files("check"),
+    output:
+        touch("results/check/.complete"),
+
+
+rule time:
+    input:
+        plan.files("time"),
+    output:
+        touch("results/time/.complete"),
+
+
+rule profile:
+    input:
+        plan.files("profile", ".ncu.json"),
+        plan.files("profile", ".nsys.json"),
+    output:
+        touch("results/profile/.complete"),

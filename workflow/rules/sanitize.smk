@@ -1,34 +1,29 @@
 # compute-sanitizer over every variant, on request: `snakemake sanitize`.
 
 
-for family in plan.measured():
-
-    rule:
-        name:
-            f"sanitize_{family.name}"
-        input:
-            builds=family.builds(),
-            libraries=family.libraries(),
-            campaign=family.campaign(),
-            reference=family.reference(),
-            code=plan.code("sanitize"),
-        output:
-            update(family.records("sanitize")),
-        log:
-            family.log("sanitize"),
-        # All of it: two sanitizers side by side, one of which waits for the GPU, have been seen to hang.
-        resources:
-            gpu=2,
-        params:
-            **family.job(),
-            contract=family.check_contract(),
-            settings=plan.settings["sanitize"],
-        script:
-            "../scripts/sanitize_family.py"
+rule sanitize_family:
+    input:
+        builds=plan.builds,
+        libraries=plan.libraries,
+        campaign="results/campaign/{gpu}.json",
+        reference=plan.reference,
+        code=plan.code("sanitize"),
+    output:
+        update("results/sanitize/{gpu}/{family}.json"),
+    log:
+        "results/logs/sanitize/{gpu}/{family}.log",
+    # All of it: two sanitizers side by side, one of which waits for the GPU, have been seen to hang.
+    resources:
+        measuring=2,
+    params:
+        job=plan.sanitize_job,
+    script:
+        "../scripts/sanitize/sanitize_family.py"
 
 
 rule list_findings:
     input:
+        plan=ancient("results/plan.json"),
         records=plan.sanitized(),
         campaign=plan.campaign(),
         code=plan.code("sanitize"),
@@ -37,8 +32,10 @@ rule list_findings:
         csv="results/tables/sanitize.csv",
     log:
         "results/logs/findings.log",
+    params:
+        contract=plan.table_contract(),
     script:
-        "../scripts/list_findings.py"
+        "../scripts/sanitize/list_findings.py"
 
 
 rule sanitize:

@@ -1,8 +1,9 @@
-# The best setting of each variant with `tune` on this GPU: not part of the campaign, `snakemake tune` asks for it.
+# The best parameters of each variant with `tune` on this GPU, on request: `snakemake tune`.
 
 
 rule tune_variant:
     input:
+        plan=ancient("results/plan.json"),
         sources=plan.sources,
         reference=plan.reference,
         timer=plan.timer(),
@@ -14,18 +15,14 @@ rule tune_variant:
         parquet="results/tune/{gpu}/{family}/{variant}.parquet",
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.log",
-    # All cores: they compile in turn with the measuring, and nothing runs beside the clock.
+    # All cores: they compile in turn with the measuring, and nothing else runs while kernels are timed.
     threads: workflow.cores
     resources:
-        gpu=1,
+        measuring=1,
     params:
-        family_file=plan.family_file,
-        contract=plan.tune_contract,
-        arch=plan.arch,
-        settings=plan.settings["tune"],
-        time=plan.settings["time"],
+        job=plan.tune_job,
     script:
-        "../scripts/tune_variant.py"
+        "../scripts/tune/tune_variant.py"
 
 
 rule plot_tuning:
@@ -38,7 +35,7 @@ rule plot_tuning:
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.png.log",
     script:
-        "../scripts/plot_tuning.py"
+        "../scripts/tune/plot_tuning.py"
 
 
 rule tune:

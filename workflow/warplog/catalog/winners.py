@@ -8,7 +8,8 @@ from typing import Any
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
 from warplog.core import text
-from warplog.core.records import sha256_file, sha256_of, write_text
+from warplog.core.files import write_text
+from warplog.core.records import sha256_file, sha256_of
 from warplog.core.schema import check, read_yaml
 
 

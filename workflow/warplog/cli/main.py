@@ -225,7 +225,7 @@ def _compare(options: argparse.Namespace) -> int:
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu),
+        Sources(project, store, options.gpu, project / "results"),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, read_json
+from warplog.core.records import FamilyRecord, Record, read_json
 
 _KEPT = (
     "campaign/*.json",
     "build/*/*/*/record.json",
-    "check/*/*/*.json",
-    "sanitize/*/*/*.json",
-    "time/*/*/*.json",
-    "profile/*/*/*.json",
-    "extract/*/*/*.json",
+    "check/*/*.json",
+    "sanitize/*/*.json",
+    "time/*/*.json",
+    "profile/*/*.json",
+    "extract/*/*.json",
     "tune/*/*/*.json",
     "tune/*/*/*.csv",
     "tune/*/*/*.png",
-    "aa/round*/time/*/*/*.json",
+    "aa/round*/time/*/*.json",
     "aa/*.csv",
     "aa/*.md",
     "tables/*",
@@ -72,9 +72,13 @@ def _is_long_csv(path: Path) -> bool:
 
 def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
     """The ncu reports that hold the named variants."""
-    records = [path for variant in variants for path in results.glob(f"profile/*/*/{variant}.ncu.json")]
-    named = {path.parent / name for path in records if (name := read_json(path, "record").get("report"))}
-    return {path for path in named if path.is_file()}
+    found = set()
+    for path in results.glob("profile/*/*.ncu.json"):
+        records = FamilyRecord.read(path).variants
+        found |= {
+            paths.captures(path) / (records.get(variant, {}).get("report") or "-") for variant in variants
+        }
+    return {path for path in found if path.is_file()}
 
 
 def _campaign(results: Path) -> Record:

@@ -1,1 +1,1 @@
-"""The ground floor: records, schemas, numbers, text, processes. Knows nothing of kernels."""
+"""Lowest layer: records, schemas, paths, numbers, text and processes; independent of kernels and GPUs."""

@@ -1,4 +1,4 @@
-"""The columns of all tables: type, unit and meaning."""
+"""Column dictionary of every table: type, unit and meaning; written to columns.csv beside the tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """One column; `kind` is str, int, float or bool; `unit` is '' for names and ratios."""
+    """One column of a table.
+
+    Attributes:
+        kind: str, int, float or bool.
+        unit: '' for names, counts and ratios.
+    """
 
     kind: str
     unit: str
@@ -14,85 +19,96 @@ class Column:
 
 
 KEY: Mapping[str, Column] = {
-    "family": Column("str", "", "family of kernels"),
+    "family": Column("str", "", "kernel family"),
     "variant": Column("str", "", "variant of the family"),
-    "case": Column("str", "", "problem; empty where the value holds for all of them"),
+    "case": Column("str", "", "problem case; empty if the value applies to all cases"),
 }
 ORIGIN: Mapping[str, Column] = {
-    "gpu": Column("str", "", "slug of the GPU"),
-    "gpu_name": Column("str", "", "the GPU's name as the driver gives it"),
-    "origin": Column(
-        "str", "", "live: measured by this installation; recorded: taken from a recorded campaign"
-    ),
+    "gpu": Column("str", "", "slug of the GPU, such as rtx-4090"),
+    "gpu_name": Column("str", "", "GPU name as reported by the driver"),
+    "origin": Column("str", "", "live: measured on this machine; recorded: read from a recorded campaign"),
     "campaign": Column("str", "", "name of the campaign"),
 }
 STATUS: Mapping[str, Column] = {
-    "status": Column("str", "", "ok, or what went wrong (compile_error, wrong, crashed, timeout, …)"),
-    "reason": Column("str", "", "why the status is not ok; a remark where it is"),
+    "status": Column("str", "", "ok, or the kind of failure (compile_error, wrong, crashed, timeout, …)"),
+    "reason": Column("str", "", "why the status is not ok; notes on the row if it is ok"),
 }
 
 
 MEASUREMENTS: Mapping[str, Column] = {
     **KEY,
-    "size": Column("int", "", "the family's size formula for this case: the x axis"),
+    "size": Column("int", "", "problem size by the family's size formula, used as the x axis"),
     **STATUS,
-    "median_us": Column("float", "us", "median cold time: clean L2, empty interval subtracted"),
+    "median_us": Column(
+        "float",
+        "us",
+        "median cold time per launch: L2 holds unrelated, unmodified lines; empty interval subtracted",
+    ),
     "q1_us": Column("float", "us", "first quartile of the cold time"),
     "q3_us": Column("float", "us", "third quartile of the cold time"),
-    "min_us": Column("float", "us", "smallest cold time"),
-    "max_us": Column("float", "us", "largest cold time"),
+    "min_us": Column("float", "us", "minimum cold time"),
+    "max_us": Column("float", "us", "maximum cold time"),
     "mean_us": Column("float", "us", "mean cold time"),
     "samples": Column("int", "", "number of cold samples"),
-    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the cold time"),
+    "rel_spread": Column("float", "", "robust relative spread of the cold time: (q3 - q1) / (1.349 median)"),
     "hot_us": Column(
         "float",
         "us",
-        "median time of a launch in a CUDA graph of back-to-back launches; config: time.hot_cases",
+        "median hot time: time per launch in a CUDA graph of back-to-back launches; empty for cases that"
+        " time.hot_cases excludes",
     ),
-    "hot_rel_spread": Column("float", "", "relative spread of the hot time"),
-    "first_launch_us": Column("float", "us", "host time of the case's first launch, until it has ended"),
-    "empty_us": Column("float", "us", "the empty interval that was subtracted"),
+    "hot_rel_spread": Column("float", "", "robust relative spread of the hot time"),
+    "first_launch_us": Column("float", "us", "host time from the case's first launch until it has completed"),
+    "empty_us": Column("float", "us", "duration of an empty interval, subtracted from every cold sample"),
     "sm_mhz": Column("float", "MHz", "median SM clock during the cold samples"),
     "power_w": Column("float", "W", "median board power while the case was timed"),
     "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed"),
-    "throttle_reasons": Column("str", "", "throttle reasons seen while the case was timed"),
+    "throttle_reasons": Column(
+        "str", "", "throttle reasons that the driver reported while the case was timed"
+    ),
     "hot_power_w": Column(
-        "float", "W", "mean board power over a long hot run, from its energy counter if any"
+        "float", "W", "mean board power over a long hot run, from the energy counter if there is one"
     ),
     "hot_sm_mhz": Column("float", "MHz", "mean SM clock over a long hot run"),
-    "energy_j": Column("float", "J", "board energy of one launch of a long hot run"),
-    "gflop_per_j": Column("float", "GFLOP/J", "the algorithm's FLOPs over energy_j"),
-    "pj_per_flop": Column("float", "pJ/FLOP", "energy_j over the algorithm's FLOPs"),
-    "tflops_per_ghz": Column("float", "TFLOP/s/GHz", "FLOP rate of a long hot run over its mean SM clock"),
-    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the median cold time"),
-    "gbytes_per_s": Column("float", "GB/s", "compulsory traffic over the median cold time"),
-    "ratio_to_baseline": Column(
-        "float", "", "baseline's median over this median: 1 is as fast as the baseline"
+    "energy_j": Column("float", "J", "board energy per launch in a long hot run"),
+    "gflop_per_j": Column("float", "GFLOP/J", "the algorithm's FLOPs divided by energy_j"),
+    "pj_per_flop": Column("float", "pJ/FLOP", "energy_j divided by the algorithm's FLOPs"),
+    "tflops_per_ghz": Column(
+        "float", "TFLOP/s/GHz", "FLOP rate of a long hot run divided by its mean SM clock"
     ),
-    "ratio_q1": Column("float", "", "baseline's median over this third quartile (slower end)"),
-    "ratio_q3": Column("float", "", "baseline's median over this first quartile (faster end)"),
-    "baseline": Column("str", "", "the variant that ratios refer to"),
-    "max_error_over_tolerance": Column("float", "", "largest error seen by the check, over the tolerance"),
-    "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold, summed over the launch's kernels"),
-    "nsys_us": Column("float", "us", "nsys' median duration of back-to-back launches, kernels summed"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the median cold time"),
+    "gbytes_per_s": Column("float", "GB/s", "compulsory traffic divided by the median cold time"),
+    "ratio_to_baseline": Column(
+        "float", "", "baseline's median cold time divided by this one: above 1 is faster"
+    ),
+    "ratio_q1": Column("float", "", "baseline's median divided by this third quartile (slower end)"),
+    "ratio_q3": Column("float", "", "baseline's median divided by this first quartile (faster end)"),
+    "baseline": Column("str", "", "variant that the ratios refer to"),
+    "max_error_over_tolerance": Column("float", "", "largest error in the check divided by the tolerance"),
+    "ncu_us": Column(
+        "float", "us", "ncu's gpu__time_duration with flushed caches, summed over the launch's kernels"
+    ),
+    "nsys_us": Column(
+        "float", "us", "median nsys duration in back-to-back launches, summed over the launch's kernels"
+    ),
     "agreement": Column(
         "str",
         "",
-        "ok where cold agrees with ncu and hot with nsys within 3 % + 1 us; else both numbers; empty"
-        " where neither profiler measured the like: no capture, or times with the host's part",
+        "ok if the cold time matches ncu and the hot time matches nsys within 3 % + 1 us, else the times that"
+        " differ; empty if there is nothing to compare: no capture, or times that include host work",
     ),
     **ORIGIN,
-    "measured_at": Column("str", "", "when the timing job ended, ISO 8601 UTC"),
-    "commit": Column("str", "", "commit of the code that measured, if it was a checkout"),
-    "clocks": Column("str", "", "unlocked, or the frequency they were locked to"),
-    "source_sha256": Column("str", "", "fingerprint of the measured source, its headers and parameters"),
+    "measured_at": Column("str", "", "end of the timing job, ISO 8601 UTC"),
+    "commit": Column("str", "", "Git commit of the code that measured; empty if unknown"),
+    "clocks": Column("str", "", "unlocked, or the frequency that the clocks were locked to"),
+    "source_sha256": Column("str", "", "SHA-256 fingerprint of the source, its headers and its parameters"),
 }
 METRICS: Mapping[str, Column] = {
     **KEY,
-    "kernel": Column("str", "", "kernel name; empty where the value is of the whole launch"),
-    "launch": Column("int", "", "number of the kernel within the case, from 0"),
-    "metric": Column("str", "", "name in the metric registry"),
-    "value": Column("float", "", "value in `unit`; missing where status is not ok"),
+    "kernel": Column("str", "", "kernel name; empty if the value applies to the whole launch"),
+    "launch": Column("int", "", "index of the kernel within the case, from 0"),
+    "metric": Column("str", "", "metric name in the registry"),
+    "value": Column("float", "", "value in `unit`; empty if status is not ok"),
     "unit": Column("str", "", "unit of the value"),
     **STATUS,
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
@@ -101,12 +117,12 @@ METRICS: Mapping[str, Column] = {
 }
 TIMELINE: Mapping[str, Column] = {
     **KEY,
-    "name": Column("str", "", "what ran: kernel, copy or API call"),
+    "name": Column("str", "", "name of the kernel, copy or API call"),
     "kind": Column("str", "", "kernel, memcpy, memset or api"),
     "stream": Column("int", "", "CUDA stream"),
-    "start_us": Column("float", "us", "start, from the first event of the capture"),
+    "start_us": Column("float", "us", "start time since the first event of the capture"),
     "duration_us": Column("float", "us", "duration"),
-    "launch": Column("int", "", "number of the launch within the case, from 0; missing where not recorded"),
+    "launch": Column("int", "", "index of the launch within the case, from 0; empty if unknown"),
     **ORIGIN,
 }
 POWER_TRACE: Mapping[str, Column] = {
@@ -115,146 +131,163 @@ POWER_TRACE: Mapping[str, Column] = {
     "sm_mhz": Column("float", "MHz", "SM clock at that time"),
     "power_w": Column("float", "W", "board power at that time"),
     "temperature_c": Column("float", "degC", "GPU temperature at that time"),
-    "energy_j": Column("float", "J", "the board's energy counter at that time"),
+    "energy_j": Column("float", "J", "reading of the board's energy counter at that time"),
     "throttle_reasons": Column("str", "", "throttle reasons at that time"),
-    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs over the time of a launch at that time"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the time per launch at that time"),
     **ORIGIN,
 }
 LINES: Mapping[str, Column] = {
     **KEY,
     "kernel": Column("str", "", "kernel name"),
-    "launch": Column("int", "", "number of the kernel within the case, from 0"),
+    "launch": Column("int", "", "index of the kernel within the case, from 0"),
     "file": Column("str", "", "source file"),
-    "line": Column("int", "", "line in the source file"),
-    "text": Column("str", "", "the line itself, where the file is the variant's own"),
-    "samples": Column("float", "", "looks at a warp that was at this line; 0 where nothing was sampled"),
-    "sample_share": Column("float", "", "of the launch's samples"),
-    "instructions": Column("float", "inst", "executed here, counted per warp"),
-    "instruction_share": Column("float", "", "of the launch's instructions"),
-    "shared_wavefronts_excess": Column("float", "", "shared-memory wavefronts beyond the least number"),
-    "stall": Column("str", "", "what warps waited for here most often"),
-    "stall_samples": Column("float", "", "samples in that state"),
+    "line": Column("int", "", "line number in the source file"),
+    "text": Column("str", "", "source text of the line; empty for files that do not belong to the variant"),
+    "samples": Column("float", "", "warp samples at this line; 0 if ncu took no samples"),
+    "sample_share": Column("float", "", "share of the launch's warp samples"),
+    "instructions": Column("float", "inst", "warp-level instructions executed at this line"),
+    "instruction_share": Column("float", "", "share of the launch's instructions"),
+    "shared_wavefronts_excess": Column("float", "", "shared-memory wavefronts beyond the ideal number"),
+    "stall": Column("str", "", "most frequent stall reason at this line"),
+    "stall_samples": Column("float", "", "warp samples with that stall reason"),
     **ORIGIN,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
-    "order": Column("int", "", "place in a launch of the variant, from 0"),
-    "kind": Column("str", "", "kernel, or memcpy or memset where the library copies"),
+    "order": Column("int", "", "position within a launch of the variant, from 0"),
+    "kind": Column("str", "", "kernel, memcpy or memset"),
     "kernel": METRICS["kernel"],
-    "short_name": Column("str", "", "the name without namespaces, types and what all of them share"),
-    "is_split_k": Column("bool", "", "its name says that it splits K or adds up the parts"),
-    "grid": Column("str", "", "blocks as XxYxZ (nsys); empty where no capture told it"),
-    "grid_blocks": Column("int", "", "blocks in the grid (nsys, else ncu)"),
-    "block": Column("str", "", "threads of a block as XxYxZ (nsys); empty where no capture told it"),
-    "block_threads": Column("int", "", "threads of a block (nsys, else ncu)"),
-    "registers_per_thread": Column("int", "", "registers that a thread holds (nsys, else ncu)"),
-    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block (nsys)"),
-    "ncu_shared_bytes": Column("int", "B", "the same with the driver's part (ncu)"),
-    "nsys_us": Column("float", "us", "median over back-to-back launches; the same kernel twice counts twice"),
-    "ncu_us": Column("float", "us", "ncu's gpu__time_duration, cold"),
-    "share_pct": Column("float", "%", "of the launch's time in nsys"),
+    "short_name": Column("str", "", "kernel name without namespaces, types and common parts"),
+    "is_split_k": Column(
+        "bool", "", "whether the name marks a split-K kernel or the reduction of its partial sums"
+    ),
+    "grid": Column("str", "", "grid dimensions in blocks as XxYxZ (nsys); empty without a capture"),
+    "grid_blocks": Column("int", "", "number of blocks in the grid (nsys, else ncu)"),
+    "block": Column("str", "", "block dimensions in threads as XxYxZ (nsys); empty without a capture"),
+    "block_threads": Column("int", "", "threads per block (nsys, else ncu)"),
+    "registers_per_thread": Column("int", "", "registers per thread (nsys, else ncu)"),
+    "shared_bytes": Column("int", "B", "static and dynamic shared memory per block (nsys)"),
+    "ncu_shared_bytes": Column("int", "B", "shared memory per block including the driver's share (ncu)"),
+    "nsys_us": Column(
+        "float", "us", "median time in back-to-back launches; a kernel that runs twice counts twice"
+    ),
+    "ncu_us": Column("float", "us", "ncu's gpu__time_duration with flushed caches"),
+    "share_pct": Column("float", "%", "share of the launch's time (nsys)"),
     **ORIGIN,
 }
 VARIANTS: Mapping[str, Column] = {
     "family": KEY["family"],
     "variant": KEY["variant"],
-    "order": Column("int", "", "place in the ladder, from 0"),
-    "rungs": Column(
-        "int", "", "number of variants in the ladder, drafts only where one is among those shown"
-    ),
-    "parent": Column("str", "", "the variant that this one improves on"),
-    "idea": Column("str", "", "the idea in one sentence"),
-    "credit": Column("str", "", "where the idea was published"),
-    "is_baseline": Column("bool", "", "whether ratios refer to it"),
-    "headline_case": Column("str", "", "the case that single numbers quote"),
-    "profile_cases": Column("str", "", "captured cases, comma separated"),
+    "order": Column("int", "", "position in the ladder, from 0"),
+    "rungs": Column("int", "", "number of variants in the ladder; drafts count only if one of them is shown"),
+    "parent": Column("str", "", "variant that this one is based on"),
+    "idea": Column("str", "", "idea of the variant in one sentence"),
+    "credit": Column("str", "", "publication of the idea"),
+    "is_baseline": Column("bool", "", "whether ratios refer to this variant"),
+    "headline_case": Column("str", "", "case that single-number summaries quote"),
+    "profile_cases": Column("str", "", "profiled cases, comma-separated"),
     "size_label": Column("str", "", "label of the x axis"),
     "title": Column("str", "", "title of the family"),
-    "limit": Column("str", "", "what bounds its bytes: dram, or pcie where they cross the bus"),
+    "limit": Column("str", "", "link that limits the traffic: dram, or pcie for host-device transfers"),
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
-    "parameters": Column("str", "", "tile sizes and the like, as JSON"),
+    "parameters": Column("str", "", "compile-time parameters such as tile sizes, as JSON"),
     **STATUS,
-    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
-    "static_shared_bytes": Column("int", "B", "most static shared memory of its kernels (ptxas)"),
-    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
-    "build_origin": Column("str", "", "live: compiled here; recorded: in the campaign"),
+    "registers_per_thread": Column(
+        "int", "", "largest number of registers per thread among its kernels (ptxas)"
+    ),
+    "static_shared_bytes": Column(
+        "int", "B", "largest static shared memory per block among its kernels (ptxas)"
+    ),
+    "spill_bytes": Column("int", "B", "spill stores and loads, summed over its kernels (ptxas)"),
+    "build_origin": Column(
+        "str", "", "live: compiled on this machine; recorded: build record of the campaign"
+    ),
     "source_sha256": MEASUREMENTS["source_sha256"],
     **ORIGIN,
 }
 GPUS: Mapping[str, Column] = {
     "gpu": ORIGIN["gpu"],
     "gpu_name": ORIGIN["gpu_name"],
-    "arch": Column("str", "", "architecture compiled for"),
+    "arch": Column("str", "", "architecture that nvcc compiles for, such as sm_90"),
     "sms": Column("int", "", "streaming multiprocessors"),
-    "fp32_tflops_peak": Column("float", "TFLOP/s", "FP32 peak without tensor cores"),
-    "bf16_tflops_peak": Column("float", "TFLOP/s", "bfloat16 peak of the tensor cores, without sparsity"),
-    "dram_gbytes_per_s_peak": Column("float", "GB/s", "device-memory peak"),
-    "pcie_gbytes_per_s_peak": Column("float", "GB/s", "one direction of the link between host and GPU"),
-    "l2_mib": Column("float", "MiB", "L2 cache"),
-    "max_sm_mhz": Column("float", "MHz", "highest SM clock"),
-    "source": Column("str", "", "where the peaks come from"),
+    "fp32_tflops_peak": Column("float", "TFLOP/s", "peak FP32 rate without tensor cores"),
+    "bf16_tflops_peak": Column("float", "TFLOP/s", "peak dense bfloat16 rate of the tensor cores"),
+    "dram_gbytes_per_s_peak": Column("float", "GB/s", "peak device-memory bandwidth"),
+    "pcie_gbytes_per_s_peak": Column("float", "GB/s", "peak host-device bandwidth in one direction"),
+    "l2_mib": Column("float", "MiB", "L2 cache size"),
+    "max_sm_mhz": Column("float", "MHz", "maximum SM clock"),
+    "source": Column("str", "", "source of the peaks"),
 }
 SANITIZE: Mapping[str, Column] = {
     "family": KEY["family"],
     "variant": KEY["variant"],
     "tool": Column("str", "", "memcheck, racecheck, initcheck or synccheck"),
-    "status": Column("str", "", "ok, finding, or why the tool could say nothing"),
-    "reason": Column("str", "", "the first finding, or why there is none"),
+    "status": Column("str", "", "ok, finding, or the kind of failure if the tool has no result"),
+    "reason": Column("str", "", "first finding, or why the tool has no result"),
     "kind": Column("str", "", "invalid_read, invalid_write, race, uninitialized_read, barrier, ..."),
-    "message": Column("str", "", "the tool's words, without addresses"),
-    "kernel": Column("str", "", "kernel, without its arguments"),
+    "message": Column("str", "", "message of the tool, without addresses"),
+    "kernel": Column("str", "", "kernel name without its arguments"),
     "file": Column("str", "", "source file"),
-    "line": Column("int", "", "line in the source file"),
-    "count": Column("int", "", "how often it was reported"),
-    "cases": Column("int", "", "check cases that the tool saw"),
+    "line": Column("int", "", "line number in the source file"),
+    "count": Column("int", "", "number of times that the tool reported it"),
+    "cases": Column("int", "", "number of check cases that ran under the tool"),
     "seconds": Column("float", "s", "wall time of the tool"),
     **ORIGIN,
     "source_sha256": MEASUREMENTS["source_sha256"],
 }
-# Of results/tune/<gpu>/<family>/<variant>.csv, where the searched parameters follow as columns.
+# Columns of results/tune/<gpu>/<family>/<variant>.csv; one column per searched parameter follows them.
+# A search times every setting in a short first pass (`look` in its record), then the best ones in the final.
 TUNE: Mapping[str, Column] = {
-    "family": Column("str", "", "family of kernels"),
-    "variant": Column("str", "", "the variant that was tuned"),
-    "gpu": Column("str", "", "slug of the GPU"),
-    "setting": Column("str", "", "name of the setting; its parameters follow as columns of their own"),
-    "rank": Column(
-        "int", "", "place among the settings with a time, from 1; the first went through the final"
+    "family": Column("str", "", "kernel family"),
+    "variant": Column("str", "", "tuned variant"),
+    "gpu": Column("str", "", "slug of the GPU, such as rtx-4090"),
+    "setting": Column("str", "", "name of the setting; its parameters are the columns after these"),
+    "rank": Column("int", "", "rank among the settings with a time, from 1; rank 1 took part in the final"),
+    "is_default": Column("bool", "", "whether it is the setting in family.yaml"),
+    "status": Column("str", "", "ok, or the kind of failure; skipped if the time limit was reached first"),
+    "reason": Column("str", "", "why the status is not ok"),
+    "case": Column("str", "", "timed case; one row per case that enters the score"),
+    "score_us": Column(
+        "float",
+        "us",
+        "geometric mean of the median cold times over the cases; from the final if it took part",
     ),
-    "is_default": Column("bool", "", "the setting of family.yaml"),
-    "status": Column("str", "", "ok, or why there is no time; skipped where the minutes were over"),
-    "reason": Column("str", "", "the words to the status"),
-    "case": Column("str", "", "the timed case; the row repeats for each case that decides"),
-    "score_us": Column("float", "us", "geometric mean over the cases; of the final where it took part"),
-    "median_us": Column("float", "us", "median cold time of the look"),
-    "q1_us": Column("float", "us", "first quartile of the look"),
-    "q3_us": Column("float", "us", "third quartile of the look"),
-    "rel_spread": Column("float", "", "(q3 - q1) / (1.349 median) of the look"),
-    "samples": Column("int", "", "cold samples of the look"),
-    "hot_us": Column("float", "us", "median time of a launch in a CUDA graph, of the look"),
-    "final_us": Column("float", "us", "median over the final's rounds of the median cold time"),
+    "median_us": Column("float", "us", "median cold time in the first pass"),
+    "q1_us": Column("float", "us", "first quartile of the cold time in the first pass"),
+    "q3_us": Column("float", "us", "third quartile of the cold time in the first pass"),
+    "rel_spread": Column("float", "", "robust relative spread in the first pass: (q3 - q1) / (1.349 median)"),
+    "samples": Column("int", "", "number of cold samples in the first pass"),
+    "hot_us": Column(
+        "float", "us", "median hot time (CUDA graph of back-to-back launches) in the first pass"
+    ),
+    "final_us": Column("float", "us", "median over the rounds of the final of the median cold time"),
     "gflops": Column(
-        "float", "GFLOP/s", "the algorithm's FLOPs over final_us, or over median_us without one"
+        "float", "GFLOP/s", "the algorithm's FLOPs divided by final_us, or by median_us without a final"
     ),
-    "registers_per_thread": Column("int", "", "most registers of its kernels (ptxas)"),
-    "spill_bytes": Column("int", "B", "spill stores and loads of all its kernels (ptxas)"),
-    "block_threads": Column("int", "", "threads of a block"),
-    "shared_bytes": Column("int", "B", "static and dynamic shared memory of a block"),
+    "registers_per_thread": Column(
+        "int", "", "largest number of registers per thread among its kernels (ptxas)"
+    ),
+    "spill_bytes": Column("int", "B", "spill stores and loads, summed over its kernels (ptxas)"),
+    "block_threads": Column("int", "", "threads per block"),
+    "shared_bytes": Column("int", "B", "static and dynamic shared memory per block"),
     "theoretical_occupancy_pct": Column(
-        "float", "%", "warps that an SM can hold, of the kernel with most registers"
+        "float", "%", "theoretical occupancy of the kernel with the most registers per thread"
     ),
 }
 PUBLISHED: Mapping[str, Column] = {
     **{name: MEASUREMENTS[name] for name in ("family", "variant", "case", "size", "status", "reason")},
-    "value": Column("float", "", "our rate in `unit`, from the median cold time"),
+    "value": Column("float", "", "measured rate in `unit`, from the median cold time"),
     "unit": Column("str", "", "unit of `value` and `published`"),
     "ratio_to_baseline": MEASUREMENTS["ratio_to_baseline"],
-    "published": Column("float", "", "what someone else printed for this variant, in `unit`"),
-    "published_case": Column("str", "", "the case it is for; empty where unknown: then at the headline case"),
-    "published_gpu": Column("str", "", "the GPU that it was measured on"),
-    "published_source": Column("str", "", "who printed it, and where"),
+    "published": Column("float", "", "published rate for this variant in `unit`"),
+    "published_case": Column(
+        "str", "", "case of the published rate; empty if the source names none (listed at the headline case)"
+    ),
+    "published_gpu": Column("str", "", "GPU of the published rate"),
+    "published_source": Column("str", "", "author and title of the publication"),
     "published_ratio": Column(
-        "float", "", "it over the same source's figure for the baseline, same GPU, case"
+        "float", "", "published rate divided by the same source's rate for the baseline (same GPU and case)"
     ),
     **ORIGIN,
 }
@@ -262,15 +295,14 @@ STAGES: Mapping[str, Column] = {
     "family": KEY["family"],
     "variant": KEY["variant"],
     "stage": Column("str", "", "build, check, time, ncu or nsys"),
-    "status": Column("str", "", "of the stage's record"),
-    "cases": Column("int", "", "cases that ran; none of a build"),
-    "seconds": Column(
-        "float", "s", "wall time of the compiler, or of the cases, in which nobody else has the GPU"
-    ),
+    "status": Column("str", "", "status of the stage's record"),
+    "cases": Column("int", "", "number of cases that ran; empty for a build"),
+    "seconds": Column("float", "s", "wall time of the compiler, or of the cases while the GPU is locked"),
     "start_seconds": Column(
         "float",
         "s",
-        "share of starting and ending the process that serves all variants, GPU held; or unknown",
+        "the variant's share of starting and ending the worker process that serves all variants, while the"
+        " GPU is locked; empty if unknown",
     ),
     **ORIGIN,
 }
@@ -292,32 +324,32 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
 
 CLAIMS: Mapping[str, Column] = {
     "family": KEY["family"],
-    "id": Column("str", "", "the claim's name, in this family"),
-    "claim": Column("str", "", "what is asserted"),
-    "source": Column("str", "", "who asserts it"),
-    "published": Column("str", "", "the figure that was published"),
+    "id": Column("str", "", "identifier of the claim within the family"),
+    "claim": Column("str", "", "assertion in one sentence"),
+    "source": Column("str", "", "publication that makes the claim"),
+    "published": Column("str", "", "published number"),
     "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
-    "measured": Column("float", "", "value of `measure` in `unit`; missing where there is none"),
-    "unit": Column("str", "", "unit of the value; empty for ratios and counts"),
-    "condition": Column("str", "", "what `measured` must be for the claim to be confirmed"),
-    "measure": Column("str", "", "the formula, of measurements and metrics of variants"),
-    "case": Column("str", "", "the problem that is meant where the formula names none"),
-    "evidence": Column("str", "", "the numbers that went into the formula"),
-    "reason": Column(
-        "str", "", "why the claim is not measurable; beside a verdict, remarks on the rows behind it"
-    ),
+    "measured": Column("float", "", "value of `measure` in `unit`; empty if not measurable"),
+    "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
+    "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),
+    "measure": Column("str", "", "formula over measurements and metrics of variants"),
+    "case": Column("str", "", "case that the formula refers to unless it names another"),
+    "evidence": Column("str", "", "values of the terms in the formula"),
+    "reason": Column("str", "", "why the claim is not measurable; else notes on the rows behind the verdict"),
     **ORIGIN,
 }
 ORACLE: Mapping[str, Column] = {
-    "probe": Column("str", "", "what is known of the kernel"),
+    "probe": Column("str", "", "known property of the kernel"),
     **KEY,
-    "quantity": Column("str", "", "what was measured; less that of another case where ` - case` follows"),
-    "expected": Column("str", "", "the true value in `unit`, or a name"),
-    "measured": Column("str", "", "the measured value in `unit`, or a name"),
-    "deviation": Column("float", "", "measured less expected, in `unit`; none between names"),
-    "tolerance": Column("str", "", "the largest deviation that is right; `exact`: none"),
+    "quantity": Column(
+        "str", "", "measured quantity; ` - case` means that the value of that case is subtracted"
+    ),
+    "expected": Column("str", "", "true value in `unit`, or a name"),
+    "measured": Column("str", "", "measured value in `unit`, or a name"),
+    "deviation": Column("float", "", "measured minus expected in `unit`; empty for names"),
+    "tolerance": Column("str", "", "largest accepted deviation; `exact` if none is accepted"),
     "unit": Column("str", "", "unit of the values"),
     "verdict": Column("str", "", "right, wrong or not_measured"),
-    "reason": Column("str", "", "why there is no value; a remark where there is one"),
+    "reason": Column("str", "", "why there is no value; else a note on the value"),
     **ORIGIN,
 }

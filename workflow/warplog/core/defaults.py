@@ -1,4 +1,4 @@
-"""What the configuration says where it says nothing; config/config.yaml ships the same values."""
+"""Default configuration; config/config.yaml holds the same values."""
 
 from collections.abc import Mapping
 from typing import Any

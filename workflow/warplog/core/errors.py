@@ -1,4 +1,4 @@
-"""The one exception that a user may see: a sentence naming the file, the value and the remedy."""
+"""The only exception that users see: one line with the file, the value and the remedy."""
 
 import sys
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 
 class WarplogError(Exception):
-    """Something outside the kernels is wrong (configuration, tool, file); its text is one readable line."""
+    """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
 
 
 @contextmanager
 def as_one_line() -> Iterator[None]:
-    """A WarplogError within becomes one line on standard error, and exit status 1."""
+    """Prints a WarplogError raised in the block as one line on stderr and exits with status 1."""
     try:
         yield
     except WarplogError as error:

@@ -1,4 +1,4 @@
-"""Formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`), evaluated without Python's eval."""
+"""Evaluates formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`) without Python's eval."""
 
 import ast
 from collections.abc import Mapping
@@ -10,19 +10,19 @@ from warplog.core.errors import WarplogError
 _FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
 _LONGEST = 500
 _MOST_POWER = 64
-_REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # numbers have no use for them
+_REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # not needed for arithmetic
 
 
 def evaluate(text: str | float, values: Mapping[str, float], where: str) -> float:
-    """The value of `text` with the names in `values`.
+    """Evaluates `text` with the names in `values`.
 
     Args:
-        text: a number, or an expression of names, numbers, `+ - * / // % **` and min, max, ceil, abs.
+        text: a number, or an expression of names, numbers, `+ - * / // % **`, min, max, ceil and abs.
         values: the case's parameters by name.
-        where: file and key, for the error.
+        where: prefix of errors, usually file and key.
 
     Raises:
-        WarplogError: an unknown name, a syntax error, or a result that is no number.
+        WarplogError: A name is unknown, the syntax is invalid or the result is not a number.
     """
     if isinstance(text, int | float):
         return text
@@ -33,27 +33,29 @@ def evaluate(text: str | float, values: Mapping[str, float], where: str) -> floa
 
 
 def holds(text: str, values: Mapping[str, float], where: str) -> bool:
-    """Whether a condition (`BM % TM == 0 and THREADS <= 1024`) is met; names and functions as in `evaluate`.
+    """Evaluates a condition such as `BM % TM == 0 and THREADS <= 1024`; otherwise like `evaluate`.
 
     Raises:
-        WarplogError: as `evaluate`, or the formula is no comparison.
+        WarplogError: As for `evaluate`, or the result is not true or false.
     """
     result = _compute(text, values, where)
     if not isinstance(result, bool):
-        raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not true or false; compare it")
+        raise WarplogError(
+            f"{where}: {text!r} gives {type(result).__name__}, not true or false; write a comparison"
+        )
     return result
 
 
 def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
-        raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
+        raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
     try:
         evaluator = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS)
         evaluator.operators[ast.Pow] = _power
         for kind in _REFUSED:
             evaluator.nodes.pop(kind, None)
         result: object = evaluator.eval(text)
-    except Exception as error:  # simpleeval raises many kinds, among them SyntaxError and ZeroDivisionError
+    except Exception as error:  # simpleeval raises many types, including SyntaxError and ZeroDivisionError
         raise WarplogError(
             f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
         ) from None
@@ -62,6 +64,6 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
 
 def _power(base: float, exponent: float) -> float:
     if abs(exponent) > _MOST_POWER:
-        raise ValueError(f"an exponent is {_MOST_POWER} at most")
+        raise ValueError(f"exponents are limited to {_MOST_POWER}")
     result: float = base**exponent
     return result

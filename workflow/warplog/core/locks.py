@@ -1,4 +1,4 @@
-"""One measurer a GPU, one run a results folder: locks that the kernel holds, so freed even after `kill -9`."""
+"""File locks: one measuring process per GPU, one run per results folder; the OS frees them even after `kill -9`."""
 
 import hashlib
 import sys
@@ -15,14 +15,14 @@ _FOR_ALL_USERS = 0o666
 
 @contextmanager
 def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -> Iterator[Path]:
-    """Holds the lock of one GPU while the block runs; yields the lock file.
+    """Holds the lock of one GPU while the block runs; yields the path of the lock file.
 
-    Waits where another process has it, and says so on stderr. The file lies in `folder` (the machine's
-    temporary folder), can be locked by every user, is never deleted, and is no link: a link planted under its
-    name is refused. Not reentrant: a second hold in the same process waits for the first.
+    If another process holds the lock, prints a message on stderr and waits. The file is in `folder` (see
+    `lock_path` for the default), can be locked by every user and is never deleted; a symbolic link in its place
+    is refused. Not reentrant: a second hold in the same process waits for the first.
 
     Raises:
-        WarplogError: not free within `timeout_s` seconds, or the file cannot be opened.
+        WarplogError: The lock was not free within `timeout_s` seconds, or the file cannot be opened.
     """
     import filelock
 
@@ -36,11 +36,11 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
             lock.acquire(timeout=timeout_s)
     except filelock.Timeout:
         raise WarplogError(
-            f"{path}: {uuid} was not free within {timeout_s:.0f} s; see `warplog doctor` for who uses it"
+            f"{path}: {uuid} was not free within {timeout_s:.0f} s; `warplog doctor` lists the processes that use it"
         ) from None
     except OSError as error:
         raise WarplogError(
-            f"{path}: cannot be locked ({error.strerror or error}); a link, or another user's? remove it"
+            f"{path}: cannot be locked ({error.strerror or error}); remove it if it is a link or another user's file"
         ) from None
     try:
         yield path
@@ -49,22 +49,22 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:
-    """The lock file of a GPU: its name is a hash, since a UUID from outside is no safe file name.
+    """Returns the lock file of a GPU, named by a hash: a UUID from the environment is not a safe file name.
 
-    It lies in /tmp where there is one, whatever TMPDIR says: processes with their own TMPDIR must meet there.
+    By default it is in /tmp if that exists, regardless of TMPDIR: processes with different TMPDIRs share the lock.
     """
-    shared = Path("/tmp")  # noqa: S108 - the name is only opened without following links
+    shared = Path("/tmp")  # noqa: S108 - opened without following links
     place = folder or (shared if shared.is_dir() else Path(tempfile.gettempdir()))
     return place / f"warplog-gpu-{hashlib.sha256(uuid.encode()).hexdigest()[:16]}.lock"
 
 
 def hold_folder(folder: str) -> None:
-    """Keeps the results folder for this process until it ends, so that two runs do not write into it.
+    """Locks the results folder until this process ends, so that no other run writes into it.
 
-    The lock is the kernel's: it is gone with the process, even after `kill -9`.
+    The operating system releases the lock with the process, even after `kill -9`.
 
     Raises:
-        WarplogError: another run holds it.
+        WarplogError: Another run holds the lock.
     """
     import filelock
 
@@ -78,4 +78,4 @@ def hold_folder(folder: str) -> None:
     _HELD.append(lock)
 
 
-_HELD: list[object] = []  # a lock is released when its object is collected
+_HELD: list[object] = []  # garbage collection of a lock would release it

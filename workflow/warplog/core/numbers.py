@@ -1,4 +1,4 @@
-"""Numbers as they are printed: three digits, a unit, and the scale that suits them."""
+"""Formats numbers for people: three significant digits, a unit and a suitable scale."""
 
 import math
 from collections.abc import Iterable
@@ -7,16 +7,16 @@ LARGE_GFLOPS = 1e4
 
 
 def rate_unit(unit: str, rates: Iterable[float]) -> tuple[str, float]:
-    """The unit for all `rates`, which are in `unit`, and the factor that brings them into it.
+    """Returns the unit to print `rates` in (given in `unit`) and the factor that converts to it.
 
-    GFLOP/s become TFLOP/s where the largest rate reaches 10,000; other units stay. NaN does not count.
+    GFLOP/s becomes TFLOP/s if the largest rate is at least 10,000; other units are kept. NaN is ignored.
     """
     largest = max((rate for rate in rates if not math.isnan(rate)), default=0.0)
     return ("TFLOP/s", 1e-3) if unit == "GFLOP/s" and largest >= LARGE_GFLOPS else (unit, 1.0)
 
 
 def short_number(value: float) -> str:
-    """Three digits, with k, M, G or T: "285 M"; "n/a" for NaN."""
+    """Formats three significant digits with the suffix k, M, G or T: "285 M"; "n/a" for NaN and infinity."""
     if not math.isfinite(value):
         return "n/a"
     for size, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")):
@@ -25,7 +25,7 @@ def short_number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}"
 
 
-# Units that are things which are counted: they have a plural.
+# Countable units, which have a plural.
 _COUNTED = frozenset(
     (
         "barrier",
@@ -44,15 +44,15 @@ _COUNTED = frozenset(
 
 
 def with_unit(value: float, unit: str) -> str:
-    """The value with three digits and its unit: "32 registers", "285 M wavefronts", "1.00 x"; "" for NaN."""
+    """Formats a value with three digits and its unit: "32 registers", "285 M wavefronts", "1.00 x"; "" for NaN."""
     if math.isnan(value):
         return ""
     digits = f"{value:.0f}" if value == round(value) else f"{value:#.3g}".rstrip(".")
-    told = digits if abs(value) < 1e4 and "e" not in digits else short_number(value)
-    return f"{told} {_plural(unit, value)}".strip().replace("-", "\u2212", 1 if value < 0 else 0)
+    number = digits if abs(value) < 1e4 and "e" not in digits else short_number(value)
+    return f"{number} {_plural(unit, value)}".strip().replace("-", "\u2212", 1 if value < 0 else 0)
 
 
 def _plural(unit: str, value: float) -> str:
-    """A counted thing as it is read: 32 registers, 4 sectors/request, 1 block; 3 us, 5 % and 2 x stay."""
+    """Puts a countable unit into the plural: 32 registers, 4 sectors/request, 1 block; keeps us, % and x."""
     counted, slash, rest = unit.partition("/")
     return f"{counted}s{slash}{rest}" if value != 1 and counted in _COUNTED else unit

@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-_INSTALLED = PACKAGE / "workflow"  # a wheel carries the workflow inside the package; a checkout has it around it
+# A wheel carries the workflow inside the package; a checkout has it around it.
+_INSTALLED = PACKAGE / "workflow"
 WORKFLOW = _INSTALLED if _INSTALLED.is_dir() else PACKAGE.parent
 RESULTS = Path("results")
 RECORDED = RESULTS / "recorded"

@@ -1,4 +1,4 @@
-"""Running other programs: bounded output, time limits, signals, and a minimal environment."""
+"""Runs other programs with bounded output, time limits, signal handling and a minimal environment."""
 
 import ctypes
 import os
@@ -20,13 +20,13 @@ TAIL_BYTES = 64 << 10
 
 
 class Transcript:
-    """A context manager that takes in output in pieces; the log file is created with its folder."""
+    """Collects output piece by piece: keeps the last 64 KiB, logs up to 64 MiB to a file; a context manager."""
 
     def __init__(self, log: Path | None = None) -> None:
-        """log: where the output goes as well.
+        """Opens the log, if any, and creates its folder.
 
         Raises:
-            OSError: the log cannot be written.
+            OSError: The log cannot be written.
         """
         self._log: BinaryIO | None = None
         if log is not None:
@@ -36,7 +36,7 @@ class Transcript:
         self._kept = bytearray()
 
     def __enter__(self) -> Self:
-        """Nothing is to be done."""
+        """Returns the transcript."""
         return self
 
     def __exit__(
@@ -47,7 +47,7 @@ class Transcript:
             self._log.close()
 
     def write(self, data: bytes) -> None:
-        """Takes in a piece; past 64 MiB the log takes no more and says so."""
+        """Adds a piece of output; after 64 MiB the log ends with a line that says so."""
         self._kept += data
         if len(self._kept) > 4 * TAIL_BYTES:
             del self._kept[:-TAIL_BYTES]
@@ -56,10 +56,10 @@ class Transcript:
         self._log.write(data[: self._room])
         self._room -= len(data)
         if self._room <= 0:
-            self._log.write(f"\n[the log ends here: {LOG_BYTES} bytes are enough]\n".encode())
+            self._log.write(f"\n[log truncated after {LOG_BYTES} bytes]\n".encode())
 
     def tail(self) -> str:
-        """The last 64 KiB; bytes that are no text are replaced."""
+        """Returns the last 64 KiB as text; undecodable bytes are replaced."""
         return self._kept[-TAIL_BYTES:].decode("utf-8", errors="replace")
 
 
@@ -67,43 +67,46 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Deferred:
-    """A context in which signals wait until `release`, or its end: a program that is being started gets an owner."""
+    """A context that defers signals until `release` or its end.
+
+    While a program is being started, a signal would otherwise arrive before the code that has to kill the program.
+    """
 
     def __init__(self) -> None:
-        self._noted: list[int] = []
+        self._deferred: list[int] = []
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        """Signals with a handler of Python's are noted from here on; only the main thread gets any."""
+        """Starts to defer the signals that have a Python handler; does nothing outside the main thread."""
         if threading.current_thread() is threading.main_thread():
             held = {number: signal.getsignal(number) for number in _SIGNALS}
             self._handlers = {n: h for n, h in held.items() if callable(h)}
             for number in self._handlers:
-                signal.signal(number, self._note)
+                signal.signal(number, self._defer)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Releases."""
+        """Calls `release`."""
         self.release()
 
     def release(self) -> None:
-        """Puts the handlers back and lets those that were noted happen."""
+        """Restores the handlers and raises the deferred signals again."""
         handlers, self._handlers = self._handlers, {}
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        noted, self._noted = self._noted, []
-        for number in noted:
+        deferred, self._deferred = self._deferred, []
+        for number in deferred:
             os.kill(os.getpid(), number)
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
-        self._noted.append(number)
+    def _defer(self, number: int, _frame: FrameType | None) -> None:
+        self._deferred.append(number)
 
 
 @contextmanager
 def termination_raises() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, so that the program is not left running."""
+    """Lets SIGTERM and SIGHUP raise SystemExit in the block, so that cleanup code kills a running program."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -111,13 +114,13 @@ def termination_raises() -> Iterator[None]:
     def leave(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
-    mine = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in mine:
+    default = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in default:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in mine:
+        for number in default:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -148,11 +151,15 @@ _SECRET_VALUE = re.compile(r"://[^/\s]*@")
 
 @dataclass(frozen=True)
 class Completed:
-    """How a program ended.
+    """Result of a program.
 
-    returncode: as a shell gives it, or minus the signal's number; 127 where the program does not exist,
-    126 where it cannot be executed. signal_name: "SIGSEGV", or "". seconds: wall time.
-    output_tail: the last 64 KiB of stdout and stderr together, undecodable bytes replaced.
+    Attributes:
+        returncode: exit status, or the negative signal number; 127 if the program does not exist and 126 if it
+            cannot be executed, as in a shell.
+        signal_name: such as "SIGSEGV"; "" if no signal ended the program.
+        timed_out: whether the time limit, or `stop`, ended the program.
+        seconds: wall time.
+        output_tail: the last 64 KiB of stdout and stderr combined, undecodable bytes replaced.
     """
 
     returncode: int
@@ -163,12 +170,12 @@ class Completed:
 
     @property
     def ok(self) -> bool:
-        """True where the program ended by itself with status 0."""
+        """Whether the program ended by itself with status 0."""
         return self.returncode == 0 and not self.timed_out
 
 
 def explain_exit(completed: Completed) -> str:
-    """One phrase: 'exit status 3', 'killed by SIGSEGV', 'timed out after 30 s'."""
+    """Describes the result: 'exit status 3', 'killed by SIGSEGV' or 'timed out after 30 s'."""
     if completed.timed_out:
         return f"timed out after {completed.seconds:.3g} s"
     if completed.signal_name:
@@ -183,25 +190,28 @@ def explain_exit(completed: Completed) -> str:
 
 
 def die_with_parent(number: signal.Signals) -> None:
-    """Asks the kernel to send this process a signal when its parent ends: nobody outlives a killed workflow."""
+    """Requests a signal for this process when its parent ends, so that it does not outlive a killed workflow."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def end_process(pid: int | None, argument: str) -> None:
-    """Kills the process if it still runs with that argument: a profiler's target may have left our group."""
+    """Kills the process if its command line still has `argument`, since the id may have been reused.
+
+    For the target of a profiler, which may have left the process group.
+    """
     with suppress(OSError):
         if pid and argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
             os.kill(pid, signal.SIGKILL)
 
 
 def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for measured and profiled programs: what CUDA and Python need, and nothing else.
+    """Returns the environment for measured and profiled programs: only what CUDA and Python require.
 
     Nsight Systems writes every environment variable of the profiled process into its report, so tokens and
-    passwords must never get that far. Passed are PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
-    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, VIRTUAL_ENV and CUDA_*; of these none whose name smells of a
-    secret or whose value is an address with a password. `extra` is added as it is.
-    GPUs are numbered by PCI bus as nvidia-smi does, unless CUDA_DEVICE_ORDER is set.
+    passwords must not reach it. Kept are PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
+    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, VIRTUAL_ENV and CUDA_*, except variables whose name suggests a
+    secret or whose value is a URL with credentials. `extra` is added unchanged.
+    GPUs are numbered by PCI bus, as in nvidia-smi, unless CUDA_DEVICE_ORDER is set.
     """
     env = {
         name: value
@@ -224,15 +234,18 @@ def run(
     log: Path | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Completed:
-    """Runs a program to its end, at most `timeout_s` seconds; it never raises because the program failed.
+    """Runs a program for at most `timeout_s` seconds; a program that fails does not raise.
 
-    The program gets a process group of its own, no standard input, and `env` as its whole environment (None:
-    ours). The group is killed when the time is over, when it leaves children behind, and when we are
-    interrupted (Ctrl-C, SIGTERM, SIGHUP). `log` receives stdout and stderr, at most 64 MiB of them.
-    `stop` is asked several times a second; where it says True, the time is over.
+    The program runs in its own process group without standard input. The group is killed after the time limit,
+    if the program leaves children behind, and if this process is interrupted (Ctrl-C, SIGTERM, SIGHUP).
+
+    Args:
+        env: the whole environment; None inherits this process's environment.
+        log: file for stdout and stderr, up to 64 MiB.
+        stop: called about five times per second; True ends the program as the time limit does.
 
     Raises:
-        OSError: the log cannot be written.
+        OSError: The log cannot be written.
     """
     start = time.monotonic()
     with Transcript(log) as output, termination_raises(), Deferred() as deferred:
@@ -272,27 +285,27 @@ def _follow(
     deadline: float,
     stop: Callable[[], bool] | None = None,
 ) -> bool:
-    """Reads until the program has ended (True) or the time is over (False)."""
-    asked = now = time.monotonic()
+    """Reads output until the program has ended (True), or until the deadline or `stop` (False)."""
+    last_asked = now = time.monotonic()
     while now < deadline:
         _read(child, output, _POLL_S)
         if _has_ended(child):
             return True
         now = time.monotonic()
-        if stop and now - asked > _ASK_S:
+        if stop and now - last_asked > _ASK_S:
             if stop():
                 return False
-            asked = now
+            last_asked = now
     return False
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    # WNOWAIT leaves the process a zombie, so its group's number cannot pass to somebody else before the kill.
+    # WNOWAIT keeps the process as a zombie, so that its group id cannot be reused before the kill.
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _read(child: subprocess.Popen[bytes], output: Transcript, wait_s: float) -> bool:
-    """One chunk of output; False where none came within `wait_s`."""
+    """Reads one chunk of output; False if none arrived within `wait_s`."""
     pipe = child.stdout
     if pipe is None or pipe.closed:
         time.sleep(min(wait_s, _QUIET_POLL_S))
@@ -319,9 +332,7 @@ def _end(child: subprocess.Popen[bytes], output: Transcript, *, gently: bool) ->
         pass
     if child.stdout is not None:
         child.stdout.close()
-    with suppress(
-        subprocess.TimeoutExpired
-    ):  # a process may be stuck inside the driver, and cannot be killed
+    with suppress(subprocess.TimeoutExpired):  # a process that hangs in the driver cannot be killed
         child.wait(_REAP_S)
 
 

@@ -1,15 +1,14 @@
-"""Reading and writing the JSON records between the stages: atomic, bounded, checked against their schema."""
+"""Reads and writes the JSON records of the stages: atomic writes, bounded reads, validated against schemas."""
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from warplog.core import schema as schemas
 from warplog.core.errors import WarplogError
+from warplog.core.files import read_bytes, write_text
 
 Status = Literal[
     "ok",
@@ -31,10 +30,10 @@ _MOST_BYTES = 64 << 20
 
 
 def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:
-    """Writes `data` so that `path` holds the old content or the new one, never half of it.
+    """Writes `data` as JSON atomically: `path` holds either the old or the complete new content.
 
     Raises:
-        WarplogError: the data does not fit the schema, or the disk is full or not writable.
+        WarplogError: The data does not fit the schema, the disk is full or the folder is not writable.
     """
     if schema is not None:
         schemas.check(data, schema, str(path))
@@ -42,43 +41,14 @@ def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -
     write_text(path, text)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file as UTF-8, and raises, as `write_bytes` does."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Atomic write of a file; creates the folder.
-
-    Raises:
-        WarplogError: the disk is full or the folder is not writable.
-    """
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise WarplogError(
-            f"{path}: cannot be written ({error.strerror or error}); free space or rights?"
-        ) from None
-
-
 def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTES) -> Any:
-    """The JSON content of `path`.
+    """Returns the JSON content of `path`.
 
     Raises:
-        WarplogError: missing, larger than `max_bytes`, not JSON, or not of the schema.
+        WarplogError: The file is missing, larger than `max_bytes`, not JSON, or does not fit the schema.
     """
     try:
-        data = json.loads(read_bytes(path, max_bytes, "is it a record?"))
+        data = json.loads(read_bytes(path, max_bytes, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
     if schema is not None:
@@ -87,10 +57,10 @@ def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTE
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex.
+    """Returns the SHA-256 of a file's content as hexadecimal text.
 
     Raises:
-        WarplogError: the file cannot be read.
+        WarplogError: The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -100,29 +70,14 @@ def sha256_file(path: Path) -> str:
 
 
 def sha256_of(*parts: object) -> str:
-    """SHA-256 over a JSON rendering of values: a fingerprint of settings."""
+    """Returns the SHA-256 of values rendered as JSON: a fingerprint of settings."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def worst(statuses: Iterable[str]) -> str:
-    """'ok' where all are; else the first other one that is not 'skipped', else 'skipped'."""
+    """Returns the first status that is neither 'ok' nor 'skipped', else 'skipped' if there is one, else 'ok'."""
     others = [s for s in statuses if s != "ok"]
     return next((s for s in others if s != "skipped"), others[0] if others else "ok")
-
-
-def read_bytes(path: Path, most: int, remedy: str) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        WarplogError: it cannot be read, or has more than `most` bytes; `remedy` then says what to do.
-    """
-    try:
-        size = path.stat().st_size
-        if size > most:
-            raise WarplogError(f"{path}: {size} bytes, over the limit of {most}; {remedy}")
-        return path.read_bytes()
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 class FamilyRecord:

@@ -1,57 +1,51 @@
-"""Closed schemas at every door: what is wrong is named by file, key, value and remedy."""
+"""Validates files and records against JSON Schema; an error names the file, the key, the value and the remedy."""
 
 import difflib
-from collections.abc import Iterable
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_bytes
+from warplog.core.files import read_bytes
 
 FOLDER = Path(__file__).with_name("schemas")
 _MOST_YAML_BYTES = 1 << 20
 _TYPES = {
-    "object": "keys with values",
+    "object": "a mapping of keys to values",
     "array": "a list",
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
-    "null": "nothing",
+    "null": "no value",
 }
 
 
+@cache
 def _read(name: str) -> Any:
     return yaml.safe_load((FOLDER / f"{name}.schema.yaml").read_text())
 
 
 @cache
-def _says_whether(name: str) -> Any:
-    """A hundred times as fast as the one that says what is wrong."""
+def _validator(name: str) -> Any:
     import jsonschema_rs
 
     return jsonschema_rs.Draft202012Validator(_read(name))
 
 
-@cache
-def _says_what(name: str) -> Any:
-    import jsonschema
-
-    return jsonschema.Draft202012Validator(_read(name))
-
-
 def read_yaml(path: Path, schema: str) -> Any:
-    """The content of a YAML file that fits the schema.
+    """Returns the content of a YAML file after validating it against `<schema>.schema.yaml`.
 
     Raises:
-        WarplogError: unreadable, over 1 MiB, not YAML, or not of the schema; the text names the key.
+        WarplogError: The file cannot be read, is larger than 1 MiB, is not YAML or does not fit the schema;
+            the text names the key.
     """
     try:
-        data = yaml.safe_load(read_bytes(path, _MOST_YAML_BYTES, "is it a YAML file of ours?").decode())
+        data = yaml.safe_load(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
     check(data, schema, str(path))
@@ -59,52 +53,99 @@ def read_yaml(path: Path, schema: str) -> Any:
 
 
 def check(data: Any, schema: str, where: str) -> None:
-    """Raises WarplogError with the first misfit between `data` and `<schema>.schema.yaml`."""
-    with suppress(ValueError):  # of what JSON has no word for, such as a key that is a number
-        if _says_whether(schema).is_valid(data):
-            return
-    misfits = _says_what(schema).iter_errors(data)
-    misfit = min(misfits, key=lambda e: (-len(e.path), str(e.path)), default=None)
-    if misfit is not None:
-        raise WarplogError(f"{where}: {_explain(misfit)}")
+    """Validates `data` against `<schema>.schema.yaml`.
+
+    Args:
+        where: prefix of the error, usually the file.
+
+    Raises:
+        WarplogError: The data does not fit; the text describes the most deeply nested error.
+    """
+    try:
+        misfits = list(_validator(schema).iter_errors(data))
+    except ValueError as error:  # jsonschema_rs rejects values that JSON cannot hold before it validates
+        raise WarplogError(f"{where}: {_not_json(data) or error}") from None
+    if misfits:
+        raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, _read(schema))}")
 
 
-def _explain(misfit: Any) -> str:
-    key = ".".join(str(part) for part in misfit.absolute_path) or "(top level)"
-    if misfit.validator == "additionalProperties":
-        known = list(misfit.schema.get("properties", {}))
-        unknown = [k for k in misfit.instance if k not in known]
-        return f"{key}: unknown key {unknown[0]!r}; {suggest(str(unknown[0]), known)}"
-    if misfit.validator in ("anyOf", "oneOf") and misfit.context:
-        if all(e.validator == "type" and e.instance is misfit.instance for e in misfit.context):
-            return f"{key}: {_mistyped(misfit.instance, [t for e in misfit.context for t in _listed(e)])}"
-        return f"{key}: {_shorten(misfit.instance)} fits none of the forms: " + "; ".join(
-            sorted({_shorten(e.message, 120) for e in misfit.context})
-        )
-    if misfit.validator == "type":
-        return f"{key}: {_mistyped(misfit.instance, _listed(misfit))}"
-    return f"{key}: {_shorten(misfit.message, 300)}"
+def _deepest(misfits: Iterable[Any]) -> Any:
+    """Returns the most deeply nested error; of several, an unknown key: its misspelling explains a missing one."""
+
+    def order(misfit: Any) -> tuple[int, str, bool]:
+        path = misfit.instance_path
+        return -len(path), str(path), misfit.kind.name != "additionalProperties"
+
+    return min(misfits, key=order)
 
 
-def _listed(misfit: Any) -> list[str]:
-    """The types that would fit."""
-    types = misfit.validator_value
-    return [types] if isinstance(types, str) else list(types)
+def _explain(misfit: Any, data: Any, schema: Any) -> str:
+    path, kind = misfit.instance_path, misfit.kind
+    key, value = _dotted(path), _shorten(repr(_at(data, path)))
+    match kind.name:
+        case "additionalProperties":
+            known = _at(schema, misfit.schema_path[:-1]).get("properties", {})
+            return f"{key}: unknown key {kind.unexpected[0]!r}; {suggest(kind.unexpected[0], known)}"
+        case "anyOf":
+            return _explain_alternatives(misfit, data, schema)
+        case "type":
+            return f"{key}: {_mistyped(value, kind.types)}"
+        case "enum":
+            return f"{key}: {value} is not one of {', '.join(map(str, kind.options))}"
+        case "required":
+            return f"{key}: the required key {kind.property!r} is missing"
+        case "pattern":
+            return f"{key}: {value} does not match {kind.pattern}"
+        case _:
+            return f"{key}: {_shorten(misfit.message, 300)}"
 
 
-def _mistyped(value: object, wanted: Iterable[str]) -> str:
-    """ "'long' where a number is wanted"."""
-    what = " or ".join(dict.fromkeys(_TYPES.get(name, name) for name in wanted))
-    return f"{'nothing' if value is None else _shorten(repr(value))} where {what} is wanted"
+def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
+    """Explains the alternative that comes closest; if all have another type, names the types."""
+    path = misfit.instance_path
+    found = [inner for alternative in misfit.kind.context for inner in alternative]
+    close = [inner for inner in found if inner.kind.name != "type" or inner.instance_path != path]
+    if close:
+        return _explain(_deepest(close), data, schema)
+    types = [name for inner in found for name in inner.kind.types]
+    return f"{_dotted(path)}: {_mistyped(_shorten(repr(_at(data, path))), types)}"
+
+
+def _mistyped(value: str, types: Iterable[str]) -> str:
+    """Returns a phrase such as "expected a number, got 'long'"."""
+    expected = " or ".join(dict.fromkeys(_TYPES[name] for name in types))
+    return f"expected {expected}, got {'no value' if value == 'None' else value}"
+
+
+def _not_json(data: object, path: Sequence[str | int] = ()) -> str:
+    """Names the first key or value that YAML can hold and JSON cannot, such as a date; "" if there is none."""
+    if data is None or isinstance(data, str | float | int):
+        return ""
+    if not isinstance(data, dict | list | tuple):
+        return f"{_dotted(path)}: {_shorten(repr(data))} is a {type(data).__name__}; quote it to make it text"
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    for key, value in items:
+        if isinstance(data, dict) and not isinstance(key, str):
+            return f"{_dotted(path)}: the key {key!r} is not text; quote it"
+        if problem := _not_json(value, (*path, key)):
+            return problem
+    return ""
+
+
+def _at(data: Any, path: Sequence[str | int]) -> Any:
+    return reduce(getitem, path, data)
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    return ".".join(map(str, path)) or "(top level)"
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """'did you mean …?' or the list of what is known."""
+    """Returns "did you mean '…'?", or lists the known names if none is similar."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or '(none)'}"
 
 
-def _shorten(value: object, most: int = 80) -> str:
-    text = value if isinstance(value, str) else repr(value)
+def _shorten(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

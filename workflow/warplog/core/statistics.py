@@ -1,4 +1,4 @@
-"""Robust statistics of samples: what a time is reported with."""
+"""Robust summary statistics of time samples."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-# The quartile distance of a normal distribution is 1.349 standard deviations.
+# The interquartile range of a normal distribution is 1.349 standard deviations.
 _IQR_OF_NORMAL = 1.349
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Location and spread of samples; times in microseconds, rel_spread without unit.
+    """Location and spread of samples: times in microseconds, rel_spread dimensionless.
 
-    rel_spread is the robust relative standard deviation, (q3 - q1) / (1.349 median).
+    rel_spread is a robust relative standard deviation, (q3 - q1) / (1.349 median).
     """
 
     median_us: float
@@ -27,19 +27,19 @@ class Summary:
     samples: int
 
     def as_record(self, samples_us: Sequence[float]) -> dict[str, Any]:
-        """The summary and every sample, for a JSON record."""
+        """Returns the summary and all samples as a mapping for a JSON record."""
         return {**asdict(self), "samples_us": [float(s) for s in samples_us]}
 
 
 def summarise(samples_us: Sequence[float]) -> Summary:
-    """The summary of at least one sample.
+    """Summarises one or more samples.
 
     Raises:
-        ValueError: there are no samples, or one of them is not finite.
+        ValueError: There are no samples, or one of them is not finite.
     """
     values = np.asarray(samples_us, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
-        raise ValueError("a summary needs at least one sample, all of them finite")
+        raise ValueError("a summary requires at least one sample, and all samples finite")
     q1, median, q3 = (float(q) for q in np.percentile(values, (25, 50, 75)))
     return Summary(
         median_us=median,

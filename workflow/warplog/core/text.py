@@ -1,22 +1,22 @@
-"""Text for people: tables in Markdown, characters that must be escaped, notes in one cell."""
+"""Text output: Markdown tables, escaping, and several notes in one cell."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-# What makes a heading, a quotation or a list of a line that begins with it.
+# At the start of a line these make a heading, a quotation or a list.
 _BLOCK = re.compile(r"^([0-9]*)([#>]|[-+](?=\s|$)|(?<=[0-9])[.)](?=\s|$))")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are plain text: each form of output escapes them.
+    """A table with plain-text cells; each output format escapes them.
 
     Attributes:
-        numeric: the columns, from 0, that hold numbers and are set to the right.
-        notes: what must be said of the table, one sentence each.
-        bars: for each row a share from -1 to 1 to draw in its first cell with a number; empty for none.
+        numeric: indices, from 0, of the columns with numbers, which are right-aligned.
+        notes: notes on the table, one sentence each.
+        bars: for each row a share from -1 to 1, drawn as a bar in its first numeric cell; empty for no bars.
     """
 
     titles: tuple[str, ...]
@@ -27,7 +27,7 @@ class Table:
 
 
 def markdown_table(table: Table) -> list[str]:
-    """The lines of the table, without its notes; columns as wide as their widest cell."""
+    """Returns the lines of a Markdown table, without its notes; columns are padded to their widest cell."""
     cells = [[escape_markdown(cell) for cell in line] for line in (table.titles, *table.rows)]
     widths = [max(3, *(len(line[column]) for line in cells)) for column in range(len(table.titles))]
     rule = ["-" * (width - 1) + ":" if c in table.numeric else "-" * width for c, width in enumerate(widths)]
@@ -44,33 +44,33 @@ def _markdown_row(cells: Sequence[str], widths: Sequence[int], numeric: Iterable
 
 
 def printable(text: str) -> str:
-    """The text with a blank for each character that does not print."""
+    """Replaces each non-printable character by a space."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that do not print."""
+    """Returns the text on one line, without non-printable characters and repeated spaces."""
     return " ".join(printable(text).split())
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line that Markdown shows as it is: no table, list, emphasis, link or HTML comes of it.
+    """Escapes text so that Markdown shows it verbatim on one line, without tables, lists, emphasis, links or HTML.
 
-    An underscore within a word means nothing in Markdown and stays.
+    An underscore within a word has no meaning in Markdown and is kept.
     """
     escaped = _SPECIAL.sub(r"\\\1", one_line(text).replace("&", "&amp;").replace("<", "&lt;"))
     escaped = _BLOCK.sub(r"\1\\\2", escaped)
     return re.sub(r"(?<=\w)\\_(?=\w)", "_", escaped)
 
 
-_BETWEEN = "; "
+_SEPARATOR = "; "
 
 
-def join_notes(*remarks: str) -> str:
-    """One text of those that are not empty."""
-    return _BETWEEN.join(filter(None, remarks))
+def join_notes(*notes: str) -> str:
+    """Joins the notes that are not empty into one text."""
+    return _SEPARATOR.join(filter(None, notes))
 
 
 def split_notes(reason: object) -> list[str]:
-    """The remarks that such a text is made of."""
-    return [part for part in str(reason).split(_BETWEEN) if part]
+    """Returns the notes of a text that `join_notes` made."""
+    return [part for part in str(reason).split(_SEPARATOR) if part]

@@ -1,1 +1,1 @@
-"""Reports of both profilers reduced to metrics, hot lines and a timeline."""
+"""Reduces the reports of both profilers to metrics, hot source lines and a timeline."""

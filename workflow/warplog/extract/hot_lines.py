@@ -1,4 +1,4 @@
-"""The source lines that a launch spends itself on: rows of the extract record and of the table `lines`."""
+"""The hot source lines of a launch: rows of the extract record and of the table `lines`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -14,19 +14,20 @@ _MOST_SOURCE_BYTES = 4 << 20
 
 
 def rows(lines: Sequence[SourceLine], sources: Sequence[Path]) -> list[Row]:
-    """A row for each line with at least 0.5 % of the launch's samples, instructions or excess wavefronts.
+    """Returns one row per line with at least 0.5 % of the launch's samples, instructions or excess wavefronts.
 
-    The hottest come first: by samples, or by instructions where the launch was not sampled. `sources` are the
-    compiled files; a line's text is taken from the one of its name.
+    The rows are sorted by samples, or by instructions if the launch was not sampled, in descending order; at most
+    MOST_LINES are returned. `sources` are the compiled files; the text of a line comes from the file with the
+    same name.
     """
     totals = {name: sum(_numbers(line)[name] for line in lines) for name in _NUMBERS}
-    told = []
+    hot = []
     for line in lines:
         numbers = _numbers(line)
         share = {name: numbers[name] / totals[name] if totals[name] else 0.0 for name in _NUMBERS}
         if max(share.values()) >= _LEAST_SHARE:
-            told.append((share["samples"] if totals["samples"] else share["instructions"], line, numbers))
-    told.sort(key=lambda item: -item[0])
+            hot.append((share["samples"] if totals["samples"] else share["instructions"], line, numbers))
+    hot.sort(key=lambda item: -item[0])
     texts = {path.name: _texts(path) for path in sources}
     return [
         {
@@ -40,7 +41,7 @@ def rows(lines: Sequence[SourceLine], sources: Sequence[Path]) -> list[Row]:
             else None,
             **_longest_wait(line.samples),
         }
-        for _, line, numbers in told[:MOST_LINES]
+        for _, line, numbers in hot[:MOST_LINES]
     ]
 
 
@@ -61,7 +62,7 @@ def _longest_wait(samples: Mapping[str, float]) -> Row:
 
 
 def _texts(path: Path) -> dict[int, str]:
-    """The file's lines by number, from 1; none where it cannot be read or is no source."""
+    """Returns the file's lines by number, from 1; none if the file is missing or too large for a source file."""
     if not path.is_file() or path.stat().st_size > _MOST_SOURCE_BYTES:
         return {}
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

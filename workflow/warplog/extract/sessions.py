@@ -1,7 +1,7 @@
-"""A profiler's session over all variants of a family, as each of its variants sees it.
+"""One variant's part of a profiler session that captured all variants of a family.
 
-The capture puts the launches of a case into the range `case:<variant>:<case>`; a variant's view has them in
-`case:<case>` and nothing of the others.
+The capture puts the launches of a case into the NVTX range `case:<variant>:<case>`. The part of a variant contains
+its own launches, in the range `case:<case>`, without those of the other variants.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,32 +20,34 @@ _Ranged = TypeVar("_Ranged", NcuLaunch, NsysEvent, NsysKernel)
 
 
 def ncu(path: Path, variant: str) -> NcuReport:
-    """The launches of a variant, and those that lie in no case's range.
+    """Returns the report with the launches of a variant, and the launches outside all case ranges.
 
     Raises:
-        WarplogError: the report is missing, cut or damaged.
+        WarplogError: if the report is missing, truncated or damaged.
     """
     report = _ncu(path, _state(path))
-    return replace(report, launches=tuple(_own(report.launches, variant)))
+    return replace(report, launches=tuple(_of_variant(report.launches, variant)))
 
 
 def nsys(path: Path, variant: str) -> NsysReport:
-    """The events of a variant, and those that lie in no case's range. A variant may be nothing but copies.
+    """Returns the report with the events of a variant, and the events outside all case ranges.
+
+    A report without kernels is accepted, because a variant may consist of copies only.
 
     Raises:
-        WarplogError: the report is missing, cut or damaged.
+        WarplogError: if the report is missing, truncated or damaged.
     """
     report = _nsys(path, _state(path))
     return replace(
         report,
-        kernels=tuple(_own(report.kernels, variant)),
-        memcpys=tuple(_own(report.memcpys, variant)),
-        memsets=tuple(_own(report.memsets, variant)),
-        calls=tuple(_own(report.calls, variant)),
+        kernels=tuple(_of_variant(report.kernels, variant)),
+        memcpys=tuple(_of_variant(report.memcpys, variant)),
+        memsets=tuple(_of_variant(report.memsets, variant)),
+        calls=tuple(_of_variant(report.calls, variant)),
     )
 
 
-def _own(events: Iterable[_Ranged], variant: str) -> Iterator[_Ranged]:
+def _of_variant(events: Iterable[_Ranged], variant: str) -> Iterator[_Ranged]:
     for event in events:
         case = next((name for name in reversed(event.ranges) if name.startswith(CASE)), "")
         owner, _, name = case.removeprefix(CASE).rpartition(":")
@@ -60,7 +62,7 @@ def _state(path: Path) -> tuple[int, int]:
     return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
 
 
-# The variants of a session are extracted one after the other.
+# One report is enough: the variants of a session are extracted one after the other.
 @lru_cache(maxsize=1)
 def _ncu(path: Path, _state: tuple[int, int]) -> NcuReport:
     return ncu_rep.read(path, with_lines=True)

@@ -1,7 +1,7 @@
-"""Stage extract: the reports of both profilers as metric rows and a timeline, matched to cases by NVTX range.
+"""Stage extract: turns the reports of both profilers into metric rows and a timeline, by case.
 
-The capture puts each case into a range `case:<case>` and each launch of the variant, which may be several
-kernels, into a range `launch:<i>` within it.
+The capture puts each case into an NVTX range `case:<case>`, and each launch of the variant, which may consist of
+several kernels, into a range `launch:<i>` within it.
 """
 
 import sys
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, worst, write_json
+from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, sha256_file, worst
 from warplog.extract import hot_lines, sessions
 from warplog.extract import timeline as launch_times
 from warplog.extract.timeline import CASE, LAUNCH, launched_kernels, named, timeline_rows
@@ -28,7 +29,7 @@ _MOST_REASON = 500
 
 @dataclass(frozen=True)
 class Evidence:
-    """What both captures of a variant hold, as the extract record stores it."""
+    """The contents of both captures of a variant, as the extract record stores them."""
 
     rows: tuple[Row, ...]
     timeline: tuple[Row, ...]
@@ -36,48 +37,67 @@ class Evidence:
     kernels: tuple[Row, ...] = ()
 
 
-def extract_record(
-    ncu_record: Path,
-    nsys_record: Path,
-    cases: Sequence[str],
+def extract_family(
+    ncu: Path,
+    nsys: Path,
+    cases: Mapping[str, Sequence[str]],
+    traced: Mapping[str, Sequence[str]],
     output: Path,
     sources: Sequence[Path] = (),
-    nsys_cases: Sequence[str] | None = None,
-) -> Record:
-    """Writes the extract record of one variant; `sources` are its files, for the text of hot lines.
+) -> None:
+    """Writes the extract record of a family.
 
-    The reports lie beside their records. `nsys_cases` are the cases that nsys captured, where they are not
-    those of ncu.
+    A report that is of no use (missing, cut, of other cases) costs its own rows: they get the status 'error' and the
+    reason, which standard error shows as well. One launch that a profiler lost must not cost a campaign.
 
-    A report that is of no use (missing, cut, not of these cases) costs its own rows: they say why, with the status
-    'error', and so does standard error. One launch that a profiler lost must not cost a campaign.
+    Args:
+        ncu: profile record of Nsight Compute; its reports lie in the folder beside it (paths.captures).
+        nsys: profile record of Nsight Systems, likewise.
+        cases: the cases that ncu captured, by variant: these variants are extracted, other records stay.
+        traced: the cases that nsys captured, by variant.
+        output: the family's record.
+        sources: the family's files, for the text of hot lines.
 
     Raises:
         WarplogError: a profile record is missing or damaged.
     """
-    files = {"ncu": ncu_record, "nsys": nsys_record}
-    told = {tool: read_json(path, "record") for tool, path in files.items()}
-    reports = {tool: _report(files[tool], record) for tool, record in told.items()}
-    traced = cases if nsys_cases is None else nsys_cases
-    told["ncu"], counted = _as_far_as_good(
-        lambda r: _ncu_rows(reports["ncu"], r, cases, sources), told["ncu"]
+    profiles = {"ncu": FamilyRecord.read(ncu).variants, "nsys": FamilyRecord.read(nsys).variants}
+    folders = {"ncu": paths.captures(ncu), "nsys": paths.captures(nsys)}
+    together = FamilyRecord.read_if_there(output)
+    together.keep_only(profiles["ncu"])
+    for variant, captured in cases.items():
+        records = {tool: profiles[tool][variant] for tool in profiles}
+        together.put(_variant_record(records, folders, captured, traced[variant], sources))
+    together.write()
+
+
+def _variant_record(
+    records: dict[str, Record],
+    folders: Mapping[str, Path],
+    cases: Sequence[str],
+    traced: Sequence[str],
+    sources: Sequence[Path],
+) -> Record:
+    reports = {tool: _report(folders[tool], record) for tool, record in records.items()}
+    records["ncu"], counted = _as_far_as_good(
+        lambda r: _ncu_rows(reports["ncu"], r, cases, sources), records["ncu"]
     )
-    told["nsys"], seen = _as_far_as_good(lambda r: _nsys_evidence(reports["nsys"], r, traced), told["nsys"])
-    captures = [_capture(told[tool], report) for tool, report in reports.items()]
-    record = {**_head(told), "captures": captures, **_lists(_together(counted, seen))}
-    write_json(output, record, "record")
-    return record
+    records["nsys"], seen = _as_far_as_good(
+        lambda r: _nsys_evidence(reports["nsys"], r, traced), records["nsys"]
+    )
+    captures = [_capture(records[tool], report) for tool, report in reports.items()]
+    return {**_head(records), "captures": captures, **_lists(_together(counted, seen))}
 
 
-def _head(told: Mapping[str, Record]) -> Record:
-    """Whose evidence it is, and the worse of the captures' states."""
-    status = worst(record["status"] for record in told.values())
+def _head(records: Mapping[str, Record]) -> Record:
+    """Returns the head of the extract record, with the worse of the statuses of both captures."""
+    status = worst(record["status"] for record in records.values())
     return {
         "schema": SCHEMA_VERSION,
         "stage": "extract",
-        **{key: told["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
+        **{key: records["ncu"][key] for key in ("family", "variant", "gpu", "origin")},
         "status": status,
-        "reason": next((r["reason"] for r in told.values() if r["status"] == status != "ok"), ""),
+        "reason": next((r["reason"] for r in records.values() if r["status"] == status != "ok"), ""),
     }
 
 
@@ -86,7 +106,7 @@ def _lists(evidence: Evidence) -> Record:
 
 
 def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[Record, _Taken]:
-    """The record and what `take` makes of it; where the report fails, of the record as an error."""
+    """Returns the record and `take(record)`; if that raises, the record with the status "error" and its `take`."""
     try:
         return record, take(record)
     except WarplogError as error:
@@ -107,15 +127,16 @@ def extract_variant(
     sources: Sequence[Path] = (),
     nsys_cases: Sequence[str] | None = None,
 ) -> Evidence:
-    """Metric rows and hot source lines of all `cases`, and the timeline of nsys.
+    """Returns the metric rows and hot source lines of all `cases`, and the timeline of nsys.
 
-    ncu gives every metric of every kernel launch of a case; `launch` counts them from 0. nsys gives the time
-    of one launch of the variant (kernel "") and of each of its kernels or copies, medians over back-to-back
-    launches, and what hid its copies (see launch_times).
-    Where a capture's record is not "ok", all of its metrics appear without a value, with that status.
+    ncu provides every metric of every kernel launch of a case; `launch` numbers them from 0. nsys provides the
+    time of one launch of the variant (kernel "") and of each of its kernels or copies, medians over back-to-back
+    launches, and the overlap of its copies (see `timeline.overlap_metrics`). `nsys_cases` are the cases that nsys
+    captured, by default `cases`. If the record of a capture is not "ok", its metrics have no value and that status.
 
     Raises:
-        WarplogError: a capture whose record is "ok" is missing, cut, or its launches do not match the cases.
+        WarplogError: if a capture whose record is "ok" is missing or truncated, or its launches do not match the
+            cases.
     """
     traced = cases if nsys_cases is None else nsys_cases
     return _together(
@@ -129,7 +150,7 @@ def _together(counted: tuple[list[Row], list[Row]], seen: Evidence) -> Evidence:
 
 
 def _nsys_evidence(path: Path | None, record: Mapping[str, Any], cases: Sequence[str]) -> Evidence:
-    """All that nsys tells."""
+    """Returns the rows, the timeline and the kernels of the nsys report."""
     refused, captured = _split(cases, record)
     rows: list[Row] = []
     for case, (status, reason) in refused.items():
@@ -151,10 +172,10 @@ def _nsys_evidence(path: Path | None, record: Mapping[str, Any], cases: Sequence
 def _split(
     cases: Sequence[str], record: Mapping[str, Any]
 ) -> tuple[dict[str, tuple[str, str]], tuple[str, ...]]:
-    """The cases without a capture, with status and reason, and the captured ones."""
+    """Returns the cases that were not captured, with status and reason, and the captured ones."""
     whole = (record["status"], record["reason"])
-    told = {c["case"]: (c["status"], c["reason"]) for c in record.get("cases", ()) if isinstance(c, dict)}
-    states = {case: whole if whole[0] != "ok" else told.get(case, whole) for case in cases}
+    own = {c["case"]: (c["status"], c["reason"]) for c in record.get("cases", ()) if isinstance(c, dict)}
+    states = {case: whole if whole[0] != "ok" else own.get(case, whole) for case in cases}
     refused = {case: state for case, state in states.items() if state[0] != "ok"}
     return refused, tuple(case for case in cases if case not in refused)
 
@@ -162,7 +183,7 @@ def _split(
 def _ncu_rows(
     path: Path | None, record: Mapping[str, Any], cases: Sequence[str], sources: Sequence[Path]
 ) -> tuple[list[Row], list[Row]]:
-    """The metrics and the hot lines of every launch."""
+    """Returns the metric rows and the hot lines of every launch in the ncu report."""
     refused, captured = _split(cases, record)
     rows = [_row(case, "", 0, value, record) for case, state in refused.items() for value in absent(*state)]
     lines: list[Row] = []
@@ -170,10 +191,10 @@ def _ncu_rows(
         return rows, lines
     path = _existing(path, "ncu")
     report = sessions.ncu(path, record.get("variant", ""))
-    strangers = [launch for launch in report.launches if named(launch.ranges, CASE) is None]
-    if strangers:
+    outside = [launch for launch in report.launches if named(launch.ranges, CASE) is None]
+    if outside:
         raise WarplogError(
-            f"{path}: kernel {strangers[0].function}: lies in no range {CASE}<case>; profile again"
+            f"{path}: kernel {outside[0].function}: was launched outside all ranges {CASE}<case>; profile again"
         )
     by_case = _by_case(report.launches, captured, path)
     for case in captured:
@@ -204,7 +225,7 @@ def _row(case: str, kernel: str, launch: int, value: Evaluated, source: Mapping[
 
 
 def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dict[str, list[_Ranged]]:
-    """The events of each case in their order; events outside all case ranges (warm-up) are left out."""
+    """Groups the events by case, keeping their order; events outside all case ranges (warm-up) are left out."""
     found: dict[str, list[_Ranged]] = defaultdict(list)
     for event in events:
         case = named(event.ranges, CASE)
@@ -212,22 +233,24 @@ def _by_case(events: Iterable[_Ranged], cases: Sequence[str], path: Path) -> dic
             found[case].append(event)
     unknown = sorted(set(found) - set(cases))
     if unknown:
-        raise WarplogError(f"{path}: case {unknown[0]}: was captured but not asked for; profile again")
+        raise WarplogError(f"{path}: case {unknown[0]}: was captured but not requested; profile again")
     absent_cases = [case for case in cases if case not in found]
     if absent_cases:
-        raise WarplogError(f"{path}: case {absent_cases[0]}: nothing ran in its range; profile again")
+        raise WarplogError(f"{path}: case {absent_cases[0]}: its range contains no events; profile again")
     return found
 
 
 def _check_launches(events: Sequence[_Ranged], case: str, record: Mapping[str, Any], path: Path) -> None:
-    """As many launches as the capture made: fewer mean that the report was cut between two of them."""
+    """Checks that the report contains as many launches as the record: with fewer it is truncated between two."""
     launches = {named(event.ranges, LAUNCH) for event in events}
     if None in launches:
-        raise WarplogError(f"{path}: case {case}: a kernel lies in no range {LAUNCH}<i>; profile again")
-    told = next((c.get("launches") for c in record.get("cases", ()) if _is_case(c, case)), None)
-    if told is not None and len(launches) != told:
         raise WarplogError(
-            f"{path}: case {case}: {len(launches)} of {told} launches are there; profile again"
+            f"{path}: case {case}: a kernel was launched outside all ranges {LAUNCH}<i>; profile again"
+        )
+    expected = next((c.get("launches") for c in record.get("cases", ()) if _is_case(c, case)), None)
+    if expected is not None and len(launches) != expected:
+        raise WarplogError(
+            f"{path}: case {case}: contains {len(launches)} of {expected} launches; profile again"
         )
 
 
@@ -237,13 +260,13 @@ def _is_case(entry: object, case: str) -> bool:
 
 def _existing(path: Path | None, tool: str) -> Path:
     if path is None:
-        raise WarplogError(f"{tool} report: none was given although its record says ok; profile again")
+        raise WarplogError(f"{tool} report: missing although its record has the status ok; profile again")
     return path
 
 
-def _report(record_file: Path, record: Record) -> Path | None:
+def _report(folder: Path, record: Record) -> Path | None:
     name = record.get("report", "")
-    return record_file.parent / name if name else None
+    return folder / name if name else None
 
 
 def _capture(record: Record, report: Path | None) -> Record:

@@ -1,4 +1,4 @@
-"""The timeline that nsys recorded: events, kernels of a launch, their times, and how much of the copies was hidden."""
+"""The timeline recorded by nsys: events, the kernels of a launch, their times, and the overlap of copies."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,16 +9,19 @@ from warplog.parsers.nsys.sqlite import NsysEvent, NsysKernel, NsysReport
 
 Row = dict[str, Any]
 CASE, LAUNCH = "case:", "launch:"
-_MOST_EVENTS = 1000  # of a case that a timeline keeps; a launch may be hundreds of copies and kernels
+_MOST_EVENTS = 1000  # of a case; a launch may have hundreds of copies and kernels
 
 
 def named(ranges: Iterable[str], prefix: str) -> str | None:
-    """What follows `prefix` in the name of the innermost range that starts with it."""
+    """Returns the part after `prefix` of the innermost range name that starts with it; None if there is none."""
     return next((name[len(prefix) :] for name in reversed(tuple(ranges)) if name.startswith(prefix)), None)
 
 
 def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
-    """Kernels, copies and the calls that launched them, in microseconds from the first event of all cases."""
+    """Returns kernels, copies and the calls that launched them, in microseconds since the first event of all cases.
+
+    Only the first launches of a case are kept (at most 1000 events, unless its first launch alone has more).
+    """
     kinds: list[tuple[str, Sequence[NsysEvent]]] = [
         ("kernel", report.kernels),
         ("memcpy", report.memcpys),
@@ -48,7 +51,7 @@ def timeline_rows(report: NsysReport, cases: Sequence[str]) -> list[Row]:
 
 
 def _of_first_launches(rows: Sequence[Row]) -> list[Row]:
-    """Of each case the rows of its first launches: at least one, then up to 1000 events."""
+    """Returns the rows of the first launches of each case: the first launch, and more up to 1000 events in total."""
     sizes = Counter((row["case"], row["launch"]) for row in rows)
     taken: Counter[str] = Counter()
     kept = set()
@@ -64,7 +67,7 @@ def _number(text: str | None) -> int | None:
 
 
 def launched_kernels(case: str, events: Sequence[NsysEvent]) -> list[Row]:
-    """The different kernels of a case in the order of their first launch; `order` counts copies too."""
+    """Returns the distinct kernels of a case in the order of their first launch; `order` also counts copies."""
     first: dict[str, NsysEvent] = {}
     for event in events:
         first.setdefault(event.name, event)
@@ -87,7 +90,7 @@ Interval = tuple[float, float]  # start and end
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same time as disjoint intervals in order; touching ones become one, empty ones vanish."""
+    """Returns the union as sorted, disjoint intervals; adjacent ones are merged, empty ones dropped."""
     joined: list[Interval] = []
     for start, end in sorted(i for i in intervals if i[1] > i[0]):
         if joined and start <= joined[-1][1]:
@@ -98,12 +101,12 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def busy(intervals: Iterable[Interval]) -> float:
-    """Time in which at least one of the intervals runs."""
+    """Returns the total time covered by at least one of the intervals."""
     return sum(end - start for start, end in union(intervals))
 
 
 def common(some: Iterable[Interval], others: Iterable[Interval]) -> float:
-    """Time in which one of `some` and one of `others` run."""
+    """Returns the total time covered by both an interval of `some` and an interval of `others`."""
     left, right = union(some), union(others)
     total, i, j = 0.0, 0, 0
     while i < len(left) and j < len(right):
@@ -118,10 +121,10 @@ def common(some: Iterable[Interval], others: Iterable[Interval]) -> float:
 def overlap_metrics(
     kernels: Sequence[Interval], to_device: Sequence[Interval], to_host: Sequence[Interval]
 ) -> dict[str, float]:
-    """Metrics of a launch that copies, in the unit of the intervals; at least one interval is needed.
+    """Computes the overlap metrics of a launch with copies, in the unit of the intervals; requires one interval.
 
-    A copy is hidden while a kernel or a copy in the other direction runs: each direction has an engine of its
-    own. The longest engine is the least that the launch can take; `longest_engine_pct` of 100 is perfect.
+    A copy is hidden while a kernel or a copy in the other direction runs; each direction has its own copy engine.
+    The busy time of the busiest engine is a lower bound of the launch's time: `longest_engine_pct` of 100 is optimal.
     """
     everything = [*kernels, *to_device, *to_host]
     wall = max(end for _, end in everything) - min(start for start, _ in everything)
@@ -141,33 +144,34 @@ def overlap_metrics(
 
 WHOLE, PART = "nsys_duration_us", "nsys_kernel_duration_us"
 _TO_DEVICE, _TO_HOST = "Host-to-Device", "Device-to-Host"
-_US = 1e-3  # nsys counts nanoseconds
+_US = 1e-3  # nsys reports nanoseconds
 
 
 def launch_metrics(launches: Sequence[Sequence[NsysEvent]]) -> list[tuple[str, int, str, float]]:
-    """(kernel or copy, its number, metric, value): medians over the launches, each with its events.
+    """Returns tuples (kernel or copy, its number, metric, value) with the medians over the launches.
 
-    Of the whole launch (""), the time in which anything ran, and what `intervals.of_launch` tells where it
-    copies. What runs several times in a launch counts with the sum.
+    `launches` holds the events of each launch. The whole launch, named "", has the time during which any event ran
+    and, if it copies, the metrics of `overlap_metrics`. The durations of a kernel or copy that runs several times in
+    a launch are added.
     """
     whole = median(busy(map(_span, events)) for events in launches) * _US
     found = [("", 0, WHOLE, whole)]
-    told = [_copying(events) for events in launches if any(_copies(event) for event in events)]
-    for metric in told[0] if told else ():
+    overlaps = [_overlap(events) for events in launches if any(_is_copy(event) for event in events)]
+    for metric in overlaps[0] if overlaps else ():
         unit = _US if metric.endswith("_us") else 1.0
-        found.append(("", 0, metric, median(values[metric] for values in told) * unit))
+        found.append(("", 0, metric, median(values[metric] for values in overlaps) * unit))
     names = dict.fromkeys(event.name for events in launches for event in events)
     for number, name in enumerate(names):
-        own = [[e.duration_ns for e in events if e.name == name] for events in launches]
-        found.append((name, number, PART, median(sum(times) for times in own if times) * _US))
+        durations = [[e.duration_ns for e in events if e.name == name] for events in launches]
+        found.append((name, number, PART, median(sum(times) for times in durations if times) * _US))
     return found
 
 
-def _copies(event: NsysEvent) -> bool:
+def _is_copy(event: NsysEvent) -> bool:
     return event.name in (_TO_DEVICE, _TO_HOST)
 
 
-def _copying(events: Sequence[NsysEvent]) -> dict[str, float]:
+def _overlap(events: Sequence[NsysEvent]) -> dict[str, float]:
     return overlap_metrics(
         [_span(e) for e in events if isinstance(e, NsysKernel)],
         [_span(e) for e in events if e.name == _TO_DEVICE],

@@ -1,4 +1,4 @@
-"""How many passes through shared memory does each variant lose to bank conflicts?"""
+"""How many shared-memory wavefronts does each variant lose to bank conflicts?"""
 
 from collections.abc import Callable
 
@@ -15,26 +15,27 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ("counters", "shared_memory")
 TITLE = "Shared-memory bank conflicts"
 NOTE = (
-    "wavefronts: passes through shared memory for the addresses that ncu saw (longest kernel of the case); "
-    "ways: wavefronts over ideal ones"
+    "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the case); "
+    "ways: wavefronts per ideal wavefront"
 )
-WIDE_RANGE = 30.0  # totals further apart than this are drawn as shares, else the short bars could not be read
+WIDE_RANGE = 30.0  # largest over smallest total from which shares are drawn: short bars would be unreadable
 COUNTERS = [
     "shared_wavefronts",
     "shared_wavefronts_ideal",
     "shared_wavefronts_excess",
     "shared_conflict_ways",
 ]
-IDEAL, EXCESS = "#a6cee3", "#d55e00"  # far apart in lightness too; the excess is hatched
+IDEAL, EXCESS = "#a6cee3", "#d55e00"  # they also differ in lightness; the excess is hatched
 UNITS = ((1e9, "10⁹ wavefronts"), (1e6, "10⁶ wavefronts"), (1e3, "10³ wavefronts"), (1.0, "count"))
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant: wavefronts, how many are ideal and in excess, ways (wavefronts over ideal ones).
+    """Returns one row per variant: wavefronts, the ideal and excess ones, and ways (wavefronts over ideal ones).
 
-    A kernel that makes no shared-memory access has zero wavefronts, no ways, and says so in `gap`.
+    A kernel without shared-memory accesses has zero wavefronts, NaN ways, and `gap` "no shared-memory access".
     """
     rows = tables.counters(COUNTERS)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
@@ -51,7 +52,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Ideal wavefronts with the excess stacked on them, in counts or, far apart, in percent; ways beside."""
+    """Draws ideal and excess wavefronts as stacked bars, and numbers beside them.
+
+    The bars are counts, or shares in percent if the totals differ too much.
+    """
     first, good = data.iloc[0], data["gap"] == ""
     totals = data.loc[good, "shared_wavefronts"]
     as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
@@ -78,19 +82,19 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         legend_above(
             axes,
             [
-                Patch(fc=IDEAL, ec=INK, lw=0.5, label="ideal: needed without conflicts"),
-                Patch(fc=EXCESS, ec=INK, lw=0.5, hatch="////", label="excess: lost to bank conflicts"),
+                Patch(fc=IDEAL, ec=INK, lw=0.5, label="ideal: required without conflicts"),
+                Patch(fc=EXCESS, ec=INK, lw=0.5, hatch="////", label="excess: caused by bank conflicts"),
             ],
         )
     return figure
 
 
 def _columns(axes: Axes, data: pd.DataFrame) -> None:
-    """Wavefronts, excess and ways as numbers."""
+    """Writes wavefronts, excess and ways in columns."""
     good = data["gap"] == ""
 
-    def cells(column: str, told: Callable[[float], str]) -> list[str]:
-        return [told(value) if ok else "" for value, ok in zip(data[column], good, strict=True)]
+    def cells(column: str, formatted: Callable[[float], str]) -> list[str]:
+        return [formatted(value) if ok else "" for value, ok in zip(data[column], good, strict=True)]
 
     ways = [f"{w:.2f}-way" if ok else "" for w, ok in zip(data["shared_conflict_ways"], good, strict=True)]
     end = text_column(axes, "ways", ways, 0.08, "right")

@@ -1,4 +1,4 @@
-"""What do this campaign's numbers say of what was published about these kernels?"""
+"""Do this campaign's numbers confirm what was published about these kernels?"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -14,10 +14,11 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, words
 
+NEEDS = ("claims",)
 TITLE = "Claims and verdicts"
 NOTE = (
-    "✓ confirmed: the measured number fulfils the condition; ✗ refuted: it does not; – not measurable here, and why; "
-    "under each claim, what was published; formulas and sources: table claims"
+    "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; – not measurable here, with the reason; "
+    "below each claim: what was published; formulas and sources: table claims"
 )
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
@@ -28,11 +29,11 @@ COLUMNS = {"verdict": 0.06, "id": 0.24, "claim": 0.68, "measured": 5.1, "conditi
 WIDTHS_IN = {"id": 0.42, "measured": 1.05, "condition": 0.88}
 CLAIM_IN, PAD_IN, HEADER_IN = 4.3, 0.07, 0.22
 HEADERS = {"verdict": "", "condition": "confirmed if"}
-NOTHING = "no claims are written for this family"
+NOTHING = "this family has no claims"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per claim of the family, as in the table `claims`; one without an id where it has none."""
+    """Returns one row per claim of the family, as in the table `claims`; if there are none, one row without an id."""
     kept = ["family", "id", "claim", "published", "verdict", "measured", "unit", "condition", "reason"]
     if tables.claims.empty:
         origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
@@ -43,7 +44,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """A table: each claim with what was published, its verdict, the measured number and the condition."""
+    """Draws a table of the claims: what was published, the verdict, the measured value and the condition."""
     claims = data[data["id"].notna()]
     found = claims["verdict"].value_counts()
     counts = [f"{mark} {found[v]} {words(v)}" for v, (mark, _, _) in LOOKS.items() if v in found] or [NOTHING]
@@ -63,7 +64,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _lines(row: Mapping[Hashable, Any]) -> list[tuple[str, str]]:
-    """The claim's lines with their colours: the sentence, then what was published, then the reason."""
+    """Returns the lines of a claim with their colours: the claim, what was published, the reason."""
     published = f"published: {row['published']}" if row["published"] else ""
     parts = [(row["claim"], INK), (published, MUTED), (row["reason"], MUTED)]
     return [(line, colour) for text, colour in parts if text for line in wrap(one_line(str(text)), CLAIM_IN)]

@@ -1,4 +1,4 @@
-"""How close does each variant come to the baseline, and how much did each step bring?"""
+"""How fast is each variant relative to the baseline, and how much did each step gain?"""
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,15 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ()
 TITLE = "Speed relative to the baseline"
-NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; ×: time of the parent over own time"
+NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; gain: time of the parent over time of the variant"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant at the headline case: percent of the reference with quartiles, rate, step gain.
+    """Returns one row per variant at the headline case: percent of the reference with quartiles, rate, gain.
 
-    The reference is the baseline; where no ratio to one is known, the fastest variant.
+    The reference is the baseline, or the fastest variant if no ratio to a baseline is known.
     """
     rows = tables.ladder(tables.case)
     good = rows["status"] == "ok"
@@ -63,7 +64,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Horizontal bars in ladder order with quartile whiskers, the rate at the bar's end, the gains beside."""
+    """Draws horizontal bars in ladder order with quartile whiskers and rates, and the gains beside them."""
     first, reference = data.iloc[0], str(data["reference"].iloc[0])
     title = f"{TITLE} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
@@ -86,7 +87,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _columns(axes: Axes, data: pd.DataFrame) -> float:
-    """Percent, gain and parent in columns right of the bars; returns their width in inches."""
+    """Writes percent, gain and parent in columns beside the bars; returns their width in inches."""
     percents = [f"{p:.1f}" if np.isfinite(p) else "" for p in data["percent"]]
     gains = [_times(g) for g in data["gain_over_parent"]]
     parents = [fit(p, 1.25) if g else "" for p, g in zip(data["parent"], gains, strict=True)]
@@ -103,10 +104,10 @@ def _times(gain: float) -> str:
 
 
 def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
-    """Whiskers, and the rate at each bar's end; returns the x limit that leaves room for it."""
+    """Draws whiskers and the rate at each bar's end; returns the x limit that leaves room for the rates."""
     limits = [102.0]
     unit, factor = rate_unit(str(data["rate_unit"].iloc[0]), data["rate"])
-    covering = {**ON_PAPER, "alpha": 1.0}  # the line of the reference would cross out the number
+    covering = {**ON_PAPER, "alpha": 1.0}  # otherwise the reference line would cross the number
     for row, bar in enumerate(data.to_dict("records")):
         if bar["gap"]:
             gap_note(axes, row, bar["gap"])

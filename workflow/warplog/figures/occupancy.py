@@ -1,4 +1,4 @@
-"""How many warps does each variant keep on an SM, and which resource allows no more?"""
+"""How many warps does each variant keep on an SM, and which resource limits them?"""
 
 from collections.abc import Hashable, Mapping
 
@@ -14,12 +14,13 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ("counters",)
 TITLE = "Occupancy and what limits it"
 NOTE = (
-    "outline: what the launch allows; filled: what ncu counted (longest kernel of the case); "
-    "numbers: blocks per SM that each resource allows, the fewest in bold"
+    "outline: theoretical; filled: achieved, counted by ncu (longest kernel of the case); "
+    "numbers: blocks per SM that each resource allows, the smallest in bold"
 )
-LIMITS = {  # resource: what it is called here
+LIMITS = {  # column header of each resource
     "registers": "registers",
     "shared_memory": "shared",
     "warps": "warps",
@@ -29,9 +30,9 @@ LIMITS = {  # resource: what it is called here
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant: occupancies in percent of an SM's warps, blocks per SM by resource, the limiter.
+    """Returns one row per variant: occupancies in percent of an SM's warps, blocks per SM by resource, the limiter.
 
-    limiter names the resource that allows the fewest blocks; several, comma separated, at a tie.
+    `limiter` names the resource that allows the fewest blocks, or several separated by commas if they tie.
     """
     limits = {f"occupancy_limit_{resource}_blocks": resource for resource in LIMITS}
     occupancies = ["theoretical_occupancy_pct", "achieved_occupancy_pct"]
@@ -50,7 +51,7 @@ def _limiter(limits: Mapping[Hashable, float]) -> str:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Achieved occupancy as bars inside the outline of the theoretical one; limits and limiter beside."""
+    """Draws achieved occupancy as bars inside an outline of the theoretical one; limits and limiter beside them."""
     first = data.iloc[0]
     title = f"{TITLE} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)

@@ -1,4 +1,4 @@
-"""Do copies hide behind kernels, or do the GPU's engines take turns?"""
+"""Do copies overlap with kernels, or do the GPU's engines take turns?"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -14,14 +14,15 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-TITLE = "Who works when: copies and kernels of one launch"
+NEEDS = ()
+TITLE = "Overlap of copies and kernels in one launch"
 NOTE = (
-    "nsys, the launch of median wall time; wall: first start to last end; longest: the busiest engine in percent of "
-    "it, 100 % is perfect; hidden: share of the copies' time in which another engine worked too"
+    "nsys, the launch with the median wall time; wall: first start to last end; longest: time of the busiest engine "
+    "in percent of wall, 100 % is ideal; hidden: share of the copy time in which another engine was active"
 )
-JOINED = "; pieces too narrow to be told apart are drawn as one"
+JOINED = "; pieces too narrow to distinguish are drawn as one"
 NARROW = 1 / 150  # of the axis
-ENGINES = {  # by kind and name in the timeline: place in the row, face (None: the variant's), hatch, words
+ENGINES = {  # kind or name in the timeline: position in the row, face (None: the variant's), hatch, legend
     "Host-to-Device": (0, "white", "....", "copy to the device"),
     "kernel": (1, None, "", "kernel, in the variant's colour"),
     "Device-to-Host": (2, "white", "////", "copy to the host"),
@@ -30,10 +31,10 @@ METRICS = ["wall_us", "longest_engine_pct", "copy_hidden_pct"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per kernel and copy of one launch of each variant at the profiled case, or one for a gap.
+    """Returns one row per kernel and copy of one launch of each variant at the profiled case, or one row for a gap.
 
-    The launch is that of median wall time; start_us counts from its first event. METRICS are medians over all
-    captured launches.
+    The launch is the one with the median wall time; start_us counts from its first event. METRICS are medians over
+    all captured launches.
     """
     seen = set(tables.timeline["case"])
     others = (c for c in tables.profile_cases if c in seen)
@@ -41,8 +42,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
     events = tables.timeline[tables.timeline["case"] == case]
     engine = events["name"].where(events["kind"] == "memcpy", events["kind"])
     events = events.assign(engine=engine)[engine.isin(list(ENGINES))]
-    told = tables.metrics[(tables.metrics["case"] == case) & tables.metrics["metric"].isin(METRICS)]
-    values = told.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
+    rows = tables.metrics[(tables.metrics["case"] == case) & tables.metrics["metric"].isin(METRICS)]
+    values = rows.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     pieces = []
     for rung in tables.ladder(case).to_dict("records"):
@@ -58,7 +59,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
-    """The events of the launch whose wall time is the median's neighbour below; all where none is numbered."""
+    """Returns the events of the launch with the (lower) median wall time; all events if launches are not numbered."""
     if "launch" in events and events["launch"].notna().any():
         spans = {
             launch: float((own["start_us"] + own["duration_us"]).max() - own["start_us"].min())
@@ -72,7 +73,7 @@ def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
+    """Draws three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     first, good = rungs.iloc[0], rungs["gap"] == ""
     end_us = float((data["start_us"] + data["duration_us"]).max()) if good.any() else 1e3
@@ -104,7 +105,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
-    """The events of one variant; where pieces of an engine shorter than `least_us` all but touch, one for them."""
+    """Merges events of an engine that are shorter than `least_us` and nearly touch."""
     runs: list[dict[Hashable, Any]] = []
     for event in events.sort_values(["engine", "start_us"], kind="stable").to_dict("records"):
         last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else None

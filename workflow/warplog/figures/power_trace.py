@@ -1,4 +1,4 @@
-"""How do clock, power and speed go over a long run, and what does the data have to do with it?"""
+"""How do clock, power and speed change during a long run, and how do they depend on the data?"""
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,14 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ()
 TITLE = "Clock, power and speed of back-to-back launches"
 NOTE = (
-    "clock and power as the driver tells them (power is averaged by the board), speed from the launches' own times; "
-    "axes do not begin at zero; energy: of the whole run, by the board's energy counter where it has one"
+    "clock and power as reported by the driver (power is averaged by the board), speed from the times of the launches; "
+    "axes do not begin at zero; energy: whole run, from the board's energy counter if it has one"
 )
 PANELS = {"sm_mhz": ("SM clock", "MHz"), "power_w": ("board power", "W"), "gflops": ("speed", "GFLOP/s")}
-# Colour and dashes of the cases, in their order: colours of Okabe and Ito, to be told apart with any eyes.
+# Colour and dashes of the cases, in order: colours of Okabe and Ito, which colour-blind readers can distinguish.
 LOOKS = [
     ("#D55E00", (1, 0)), ("#0072B2", (5, 1.5)), ("#009E73", (1.2, 1.2)), ("#CC79A7", (5, 1.5, 1.2, 1.5)),
     ("#E69F00", (3, 1)), ("#000000", (1, 0)), ("#56B4E9", (8, 1.5)), ("#8C8C8C", (2, 3)),
@@ -27,28 +28,28 @@ MOST_VARIANTS = 4
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant, case and look at the GPU, or one per variant for a gap; energy of the case beside."""
+    """Returns one row per variant, case and sample of the trace, with the case's energy, or one row for a gap."""
     kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
     trace = tables.power_trace
     pieces = []
     for rung in tables.ladder(tables.case).to_dict("records"):
         mine = trace[trace["variant"] == rung["variant"]] if len(trace) else trace
         shared = {k: rung[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
-        gap = rung["gap"] or ("" if len(mine) else "no trace was kept")
+        gap = rung["gap"] or ("" if len(mine) else "no trace recorded")
         if gap:
             pieces.append(pd.DataFrame([shared | {"gap": gap}]))
             continue
         cases = tables.measurements[tables.measurements["variant"] == rung["variant"]].set_index("case")
         energy = cases["pj_per_flop"] if "pj_per_flop" in cases else pd.Series(dtype=float)
-        told = mine[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
-        pieces.append(told.assign(pj_per_flop=told["case"].map(energy), gap="", **shared))
+        samples = mine[["case", "time_s", *PANELS, "temperature_c", "throttle_reasons"]]
+        pieces.append(samples.assign(pj_per_flop=samples["case"].map(energy), gap="", **shared))
     columns = [*kept, "case", "time_s", *PANELS, "temperature_c", "throttle_reasons", "pj_per_flop"]
     return pd.concat(pieces, ignore_index=True).reindex(columns=[*columns, *ORIGIN_COLUMNS])
 
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """A column per variant that has a trace, a line per case; below, the energy of a FLOP."""
+    """Draws one column per variant with a trace and one line per case; below, the energy per FLOP."""
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     title = f"{TITLE} · {rungs.iloc[0]['family']}"
     good = list(rungs.loc[rungs["gap"] == "", "variant"])[:MOST_VARIANTS]
@@ -64,16 +65,16 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     for column, variant in enumerate(good):
         rows = data[(data["variant"] == variant) & (data["gap"] == "")]
         for axes, (name, (label, unit)) in zip(grid[:, column], PANELS.items(), strict=False):
-            told, factor = rate_unit(unit, data[name])
+            shown_unit, factor = rate_unit(unit, data[name])
             _lines(axes, rows, name, factor, looks)
-            axes.set_ylabel(f"{label}\n({told})" if column == 0 else "")
+            axes.set_ylabel(f"{label}\n({shown_unit})" if column == 0 else "")
             axes.tick_params(labelbottom=name == list(PANELS)[-1])
         grid[len(PANELS) - 1, column].set_xlabel("time since the run's first launch (s)")
         _energy(grid[-1, column], rows, looks)
     grid[-1, 0].set_ylabel("energy\n(pJ/FLOP)")
     legend = [Line2D([], [], color=c, dashes=d, label=case) for case, (c, d) in looks.items()]
     legend_above(grid[0, 0], legend, rows=legend_rows)
-    for axes, variant in zip(grid[0], good, strict=True):  # lines above the name leave room for the legend
+    for axes, variant in zip(grid[0], good, strict=True):  # blank lines above the name make room for the legend
         axes.set_title("\n" * legend_rows + " \n" + fit(variant, 3.0), loc="left", pad=4)
     figure.align_ylabels(grid[:, 0])
     return figure

@@ -1,4 +1,4 @@
-"""Where does time go in steps while the work grows evenly, and do tiles and waves explain it?"""
+"""Where does the time grow in steps although the work grows evenly, and do tiles and waves explain the steps?"""
 
 import json
 import re
@@ -14,18 +14,19 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ()
 TITLE = "Tile and wave quantization"
 NOTE = (
-    "medians with a cold L2; thin, in the same colour: predicted from tiles and waves alone, time = waves begun x time "
-    "of the best filled wave, waves = blocks / (SMs x blocks per SM)"
+    "medians with a cold L2; thin lines: predicted from tiles and waves alone, time = started waves x time per wave "
+    "at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
 )
 LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant and timed case, by size: measured and predicted time, blocks, waves, or the gap.
+    """Returns one row per variant and timed case, by size: measured and predicted time, blocks, waves, or the gap.
 
-    Only cases of the headline case's kind count: those whose names differ from it in digits only.
+    Only cases of the same kind as the headline case are used: their names differ from its name only in digits.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
     timed = timed[timed["case"].map(_kind) == _kind(tables.case)]
@@ -58,7 +59,7 @@ def _kind(case: str) -> str:
 
 
 def _waves(own: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
-    """One variant's rows with blocks and waves, and the time that follows from them."""
+    """Returns one variant's rows with blocks, waves and the time predicted from them."""
     variant = str(own["variant"].iloc[0])
     parameters = tables.variants.loc[tables.variants["variant"] == variant, "parameters"].iloc[0]
     rows_of_tile = json.loads(parameters or "{}").get("BM", 0)
@@ -81,7 +82,7 @@ def _waves(own: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
 
 
 def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[float, float]:
-    """Blocks that an SM holds, and columns of tiles, by the counters of a captured case; NaN and 1 without."""
+    """Returns blocks per SM and columns of tiles, from the counters of a captured case; NaN and 1 without counters."""
     rows = tables.metrics[(tables.metrics["variant"] == variant) & tables.metrics["value"].notna()]
     limits = rows.loc[rows["metric"].str.fullmatch(LIMIT), "value"]
     grid = rows[(rows["metric"] == "grid_blocks") & (rows["case"] == tables.case)]
@@ -93,7 +94,7 @@ def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[floa
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Speed above, time below, over the size; the prediction as a thin line, whole waves as vertical lines."""
+    """Draws speed (above) and time (below) over the size, the prediction as a thin line, whole waves as dotted lines."""
     names = list(dict.fromkeys(data["variant"]))
     body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
     figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, NOTE, look)
@@ -114,15 +115,15 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
             labels.append(SideLabel(np.nan, np.nan, f"{name}: {gap}"[:40]))
             continue
         end = last.loc[name]
-        words = f"{name[:32]}{_told(end)}"
+        words = f"{name[:32]}{_blocks_per_sm(end)}"
         labels.append(SideLabel(end["size"], end["median_us"], words, style.edge, style.marker, style.dashes))
     side_labels(grid[1], labels, body / 2 - 0.4, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
     return figure
 
 
-def _told(end: pd.Series) -> str:
+def _blocks_per_sm(end: pd.Series) -> str:
     per_sm = end["blocks_per_sm"]
-    return f", {per_sm:.0f} block{'s' if per_sm > 1 else ''} an SM" if np.isfinite(per_sm) else ""
+    return f", {per_sm:.0f} block{'' if per_sm == 1 else 's'} per SM" if np.isfinite(per_sm) else ""
 
 
 def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Look) -> None:

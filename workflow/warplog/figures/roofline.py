@@ -1,4 +1,4 @@
-"""Is each variant bound by memory or by arithmetic, and how far below its roof does it run?"""
+"""Is each variant bound by memory or by compute, and how far below its roof does it run?"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -29,17 +29,18 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
+NEEDS = ("counters", "flops")
 TITLE = "Roofline"
-NOTE = "rate: timed launches; intensity: DRAM bytes counted by ncu; %: of the roof above the point; peaks: "
+NOTE = "rate: timed launches; intensity: with DRAM bytes counted by ncu; %: share of the roof above the point; peaks: "
 ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "peak_source"]
 COUNTERS = ["duration_us", "arithmetic_intensity_flop_per_byte", "dram_bytes"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per thing drawn, `kind` point (a variant), compute or memory (a roof), or algorithm (a mark).
+    """Returns one row per element of the figure, by `kind`: point (a variant), compute or memory (a roof), algorithm.
 
-    intensity_flop_per_byte is measured for a point (FLOPs per byte of DRAM traffic of its longest kernel) and
-    compulsory for the algorithm's mark; gflops is a point's rate or a compute roof, gbytes_per_s a memory
+    intensity_flop_per_byte is the measured one of a point (FLOPs per byte of DRAM traffic of its longest kernel) or
+    the compulsory one of the algorithm's mark; gflops is the rate of a point or a compute roof, gbytes_per_s a memory
     roof; roof_pct is a point's rate in percent of the lower of the two roofs at its intensity.
     """
     points = tables.counters(COUNTERS)
@@ -55,7 +56,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     points["gap"] = points["gap"].where(~drawn, "")
     roofs = _roofs(tables, timed)
     top = roofs.loc[roofs["kind"] == "compute", "gflops"].max()
-    top = top if top > points["gflops"].max() else np.nan  # tensor cores are used and their peak is not known
+    top = top if top > points["gflops"].max() else np.nan  # tensor cores are used and their peak is unknown
     under_dram = points["intensity_flop_per_byte"] * tables.peak("dram_gbytes_per_s_peak")
     points["roof_pct"] = 100 * points["gflops"] / np.minimum(under_dram, top)
     rows = pd.concat([points.assign(kind="point", label=points["variant"]), roofs])
@@ -87,14 +88,14 @@ def _roofs(tables: FigureTables, timed: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Log-log roofs with one marker per variant, named in the margin in order of height."""
+    """Draws log-log roofs and one marker per variant, with names in the margin in order of height."""
     data = _in_its_unit(data)
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
     sources = sorted({str(s) for s in data["peak_source"].dropna() if s})
     body = max(4.0, 0.75 + LINE_IN * len(points))
     title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, body, NOTE + (", ".join(sources) or "no peaks known for this GPU"), look)
+    figure = new_figure(title, body, NOTE + (", ".join(sources) or "unknown for this GPU"), look)
     axes = figure.add_subplot()
     axes.set(
         xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic, log scale)"
@@ -118,7 +119,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
-    """With `rate`, the points' and roofs' GFLOP/s in `unit`, and `slope`, what a FLOP per byte brings in it."""
+    """Adds `unit`, `rate` (points and compute roofs in that unit) and `slope` (rate per FLOP/byte of a memory roof)."""
     unit, factor = rate_unit("GFLOP/s", data["gflops"])
     return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
@@ -133,7 +134,7 @@ def _label(point: Mapping[Hashable, Any], look: Look) -> SideLabel:
 
 
 def _limits(axes: Axes, data: pd.DataFrame) -> None:
-    """Limits around points, marks and the ridges, a factor of three wider."""
+    """Sets limits around points, marks and ridges, a factor of about three wider."""
     roofs, slope = data.loc[data["kind"] == "compute", "rate"], data["slope"].max()
     ridges = list(roofs / slope) if slope > 0 else []
     across = [x for x in [*data["intensity_flop_per_byte"], *ridges] if x > 0] or [1.0]
@@ -148,7 +149,7 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
 
 
 def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: float) -> None:
-    """Horizontal compute roofs, the slanted memory roof up to the highest of them, the algorithm's mark."""
+    """Draws horizontal compute roofs, the slanted memory roof up to the highest of them, and the algorithm's mark."""
     low, high = axes.get_xlim()
     compute, memory = data[data["kind"] == "compute"], data[data["kind"] == "memory"]
     above = float(data["rate"].max()) > float(compute["rate"].max()) or compute.empty
@@ -178,12 +179,15 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: floa
 
 
 def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float], aspect: float) -> None:
-    """Text along the memory roof, where its visible part begins, or where it ends if more is `taken` there."""
+    """Writes text along the memory roof: at the start of its visible part, or at its end if the start is crowded.
+
+    `taken` holds the intensities of everything drawn.
+    """
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
     start, end = max(x0, y0 / slope) * 1.15, min(x1, top / slope) / 1.15
     middle = np.sqrt(start * end)
     late = sum(x < middle for x in taken) > sum(middle <= x <= end for x in taken)
     angle = np.degrees(np.arctan(aspect * np.log10(x1 / x0) / np.log10(y1 / y0)))
-    at = end / 2 if late else start  # the name of the compute roof is at its end
+    at = end / 2 if late else start  # half of `end` leaves room for the label of the compute roof at the ridge
     axes.annotate(text, (at, at * slope), (-4, 5), textcoords="offset points", rotation=angle,
                   rotation_mode="anchor", ha="right" if late else "left")  # fmt: skip

@@ -1,4 +1,4 @@
-"""From which problem size on does each variant pay, and how far is it from the GPU's peak?"""
+"""From which problem size on does each variant pay off, and how far is it from the GPU's peak?"""
 
 import re
 
@@ -29,14 +29,15 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, words
 
-TITLE = "Throughput against problem size"
-NOTE = "medians of timed launches with a cold L2, every case of the family; bands: quartiles"
+NEEDS = ()
+TITLE = "Throughput by problem size"
+NOTE = "medians of timed launches with a cold L2, all cases of the family; bands: quartiles"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant and timed case, in ladder order and by size: rate with quartiles, or the gap.
+    """Returns one row per variant and timed case, in ladder order and by size: rate with quartiles, or the gap.
 
-    `quantity` names what the rate is (see FigureTables.quantity); `peak` is the GPU's in the same unit.
+    `quantity` names the quantity of the rate (see FigureTables.quantity); `peak` is the GPU's peak in the same unit.
     """
     quantity = tables.quantity()
     timed = _cases(tables)
@@ -71,9 +72,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _cases(tables: FigureTables) -> pd.DataFrame:
-    """The timed cases by size, and whether each is drawn: of several with one size only one can be.
+    """Returns the timed cases by size and whether each is drawn; only one of several with the same size can be.
 
-    Then the line follows the headline case's kind: the cases whose names differ from its name in digits only.
+    If sizes repeat, only cases of the same kind as the headline case are drawn: their names differ from its name only
+    in digits.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
     kinds = timed["case"].str.replace(r"\d+(Ki|Mi|Gi)?", "#", regex=True)
@@ -88,11 +90,12 @@ def _first(table: pd.DataFrame, column: str) -> str:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """One line per variant over log2 size with its name at its end; × marks a size without a time."""
+    """Draws one line per variant over log2 size, labelled at its end; × marks a size without a time."""
     others = data.loc[~data["drawn"], "case"].nunique()
-    note = NOTE + (f"; {others} cases of another kind are in this figure's CSV only" if others else "")
+    cases = "1 case of another kind is" if others == 1 else f"{others} cases of another kind are"
+    note = NOTE + (f"; {cases} only in this figure's CSV" if others else "")
     ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
-    note += "; a line ends where its variant supports no larger size" if ends else ""
+    note += "; a line ends at the largest size that its variant supports" if ends else ""
     data = _in_its_unit(data[data["drawn"]])
     first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
@@ -113,21 +116,21 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their rates, and the peak they are seen against, in the unit that they are told in."""
+    """Converts the rates and the peak to the unit of the figure."""
     unit, factor = rate_unit(str(data["unit"].iloc[0]), [*data["rate"], *data["peak"]])
     rates = ["rate", "rate_q1", "rate_q3", "peak"]
     return data.assign(unit=unit, **{name: data[name] * factor for name in rates})
 
 
 def _between(data: pd.DataFrame) -> pd.Series:
-    """The rate; where it is missing, what the line through the variant's other sizes would pass."""
+    """Returns the rate; if it is missing, the value interpolated from the variant's other sizes."""
     return data.groupby("variant", sort=False)["rate"].transform(
         lambda rates: rates.interpolate(limit_direction="both") if rates.notna().any() else rates
     )
 
 
 def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None:
-    """The lines, broken where a size is missing, with their bands."""
+    """Draws the lines, interrupted at missing sizes, with their bands."""
     drawn = [name for name in names if (good["variant"] == name).any()]
     sns.lineplot(
         good, x="size", y="rate", hue="variant", style="variant", hue_order=drawn, style_order=drawn,
@@ -162,9 +165,9 @@ def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
 
 
 def _apart(sizes: list[float]) -> list[float]:
-    """Those of the ascending sizes that can be written beside each other, a ninth of the axis apart.
+    """Selects from the ascending sizes tick positions that are at least a ninth of the axis apart.
 
-    Of sizes that are closer the one with more factors of two is kept: 8192 rather than 8191.
+    If two sizes are closer, the one with more factors of two is kept: 8192 rather than 8191.
     """
     step = 0.999 * (sizes[-1] / sizes[0]) ** (1 / 9)
     kept: list[float] = []
@@ -175,7 +178,7 @@ def _apart(sizes: list[float]) -> list[float]:
 
 
 def _short(size: float, largest: float) -> str:
-    """A multiple of a binary unit in it: 16Mi for 16777216; sizes that all lie below 64Ki stay as they are."""
+    """Formats a size in binary units, such as 16Mi for 16777216, if the largest size is at least 64Ki."""
     for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
         if largest >= 2**16 and size >= factor and size % factor == 0:
             return f"{size / factor:.0f}{unit}"
@@ -183,13 +186,13 @@ def _short(size: float, largest: float) -> str:
 
 
 def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
-    """The GPU's peak as a line, or as a remark where it lies far above all that was measured."""
+    """Draws the GPU's peak as a line, or writes it above the axes if it is far above all measured rates."""
     first = data.iloc[0]
     if not np.isfinite(first["peak"]) or good.empty:
         return
     text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}, {first['peak_source']}"
     if first["peak"] > 4 * good["rate"].max():
-        axes.set_title(f"{text}: far above this axis", loc="left", color=MUTED)
+        axes.set_title(f"{text}: far above the range of this axis", loc="left", color=MUTED)
         return
     axes.axhline(first["peak"], color=INK, lw=1.0)
     axes.set_ylim(0, max(axes.get_ylim()[1], first["peak"] * 1.1))
@@ -199,7 +202,7 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
 
 
 def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
-    """The variant's name, led to its place at the largest size that it supports; the status where it has no time."""
+    """Returns the variant's label at the largest size that it supports; with its status if it has no times."""
     supported = rows[rows["status"] != "unsupported"]
     last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
@@ -213,14 +216,14 @@ def _status(status: str) -> str:
 
 
 def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
-    """Where a variant has no time for a size: × where its line would pass, with the status."""
+    """Draws × where a variant's line would pass a size without a time, with the status."""
     to_fraction = axes.transData + axes.transAxes.inverted()
     smallest = axes.get_xlim()[0] * 1.2
     for size, here in gaps.groupby(gaps["size"].astype(float)):
         size = float(str(size))
-        wanted = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
-        heights = spread(wanted, LINE_IN / height_in, 0, 1)
-        left = size > smallest  # the text stands left of its mark, except at the left edge
+        marks = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
+        heights = spread(marks, LINE_IN / height_in, 0, 1)
+        left = size > smallest  # the text is left of its mark, except at the left edge
         for gap, height in zip(here.to_dict("records"), heights, strict=True):
             colour = look.style(gap["variant"]).edge
             axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")

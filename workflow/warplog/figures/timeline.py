@@ -1,4 +1,4 @@
-"""How do the launches of each variant follow each other: back to back, or with gaps between?"""
+"""Do the launches of each variant follow each other back to back or with gaps in between?"""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -14,14 +14,15 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-TITLE = "Launches on the GPU's clock"
+NEEDS = ("no_overlap_figure",)
+TITLE = "Timeline of launches"
 NOTE = (
-    "nsys; ▸: goes on beyond the axis; span: first start to last end; median: of the longest kernel; "
-    "idle: median and longest gap"
+    "nsys; ▸: continues beyond the axis; span: first start to last end; median: duration of the longest kernel; "
+    "idle: median and longest gap; busy: share of the span in which the GPU was active"
 )
-MOST_EVENTS = 60  # drawn and listed per variant; the numbers beside are of all
-WINDOW = 2.5  # the axis spans this many times the shortest lane, unless all lanes are shorter
-FILLS = {  # what an event is: face (None: the variant's), hatch, words in the legend
+MOST_EVENTS = 60  # drawn and listed per variant; the columns cover all events
+WINDOW = 2.5  # maximum length of the axis in multiples of the shortest lane
+FILLS = {  # kind of event: face (None: the variant's), hatch, legend
     "kernel": (None, "", "longest kernel, in the variant's colour"),
     "other kernel": ("#d9d9d9", "\\\\\\\\", "other kernels"),
     "Host-to-Device": ("white", "....", "copy to the device"),
@@ -33,10 +34,10 @@ STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "k
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per kernel, copy and memset of the profiled case (60 per variant at most), or one for a gap.
+    """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or one for a gap.
 
-    start_us counts from the variant's first event. The columns from `events` on hold for all its events:
-    their number, the span, the share of it that anything ran, gaps, the longest kernel and its median.
+    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant: their
+    number, the span, the share of it in which anything ran, gaps, the longest kernel and its median.
     """
     case = _captured(tables)
     on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
@@ -58,7 +59,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _captured(tables: FigureTables) -> str:
-    """The headline case, or the last captured one where nsys did not see it."""
+    """Returns the headline case, or the last profiled case in the timeline if nsys did not capture it."""
     seen = set(tables.timeline["case"])
     others = (c for c in reversed(tables.profile_cases) if c in seen)
     return tables.case if tables.case in seen else next(others, tables.case)
@@ -83,12 +84,12 @@ def _statistics(events: pd.DataFrame) -> dict[str, Any]:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """A lane per variant on one time axis, with a row per stream; durations and gaps beside."""
+    """Draws one lane per variant on one time axis, with one row per stream; durations and gaps beside them."""
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     first, good = rungs.iloc[0], rungs["gap"] == ""
     streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
     cut = (rungs["events"] > MOST_EVENTS).any()
-    note = NOTE + (f"; of a lane only the first {MOST_EVENTS} events are drawn" if cut else "")
+    note = NOTE + (f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else "")
     title = f"{TITLE} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.84 + ROW_IN * len(rungs) * max(1.0, 0.5 * streams), note, look)
     axes = figure.add_subplot()
@@ -112,7 +113,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: float) -> set[str]:
-    """The events of one variant, a row per stream; returns the fills that it needed."""
+    """Draws the events of one variant, one row per stream; returns the fills that it used."""
     style, factor = look.style(str(events["variant"].iloc[0])), _unit(window_us)[0]
     streams = sorted(events["stream"].unique())
     height = 0.76 / len(streams)
@@ -148,7 +149,7 @@ def _fill(event: Mapping[Hashable, Any]) -> str:
 
 
 def _unit(us: float) -> tuple[float, str]:
-    """The unit in which a person would tell this time: its length in microseconds, its name."""
+    """Returns a suitable unit for this time: its length in microseconds and its name."""
     return (1e6, "s") if us >= 1e6 else (1e3, "ms") if us >= 1e3 else (1.0, "µs")
 
 
@@ -158,8 +159,8 @@ def _time(us: float) -> str:
 
 
 def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
-    def cells(tell: Callable[[Mapping[Hashable, Any]], str]) -> list[str]:
-        return [tell(r) if ok else "" for r, ok in zip(rungs.to_dict("records"), good, strict=True)]
+    def cells(formatted: Callable[[Mapping[Hashable, Any]], str]) -> list[str]:
+        return [formatted(r) if ok else "" for r, ok in zip(rungs.to_dict("records"), good, strict=True)]
 
     end = text_column(axes, "events", cells(lambda r: f"{r['events']:.0f}"), 0.08, "right")
     end = text_column(axes, "span", cells(lambda r: _time(r["span_us"])), end, "right")
@@ -170,7 +171,7 @@ def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
 
 
 def _legend(axes: Axes, found: set[str]) -> None:
-    """What the fills mean, where a lane holds more than the one kernel."""
+    """Draws a legend of the fills if a lane contains more than its longest kernel."""
     if found <= {"kernel"}:
         return
     fills = [fill for name, fill in FILLS.items() if name in found]

@@ -1,4 +1,4 @@
-"""What do the warps of each variant wait for between two issued instructions?"""
+"""What do the warps of each variant wait for between two instructions?"""
 
 from collections.abc import Hashable, Mapping
 
@@ -27,14 +27,15 @@ from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
-TITLE = "What warps wait for"
+NEEDS = ("counters",)
+TITLE = "Warp states and stalls"
 NOTE = (
     "cycles a warp spends in each state per instruction it issues (ncu, longest kernel of the case); "
-    "selected = issuing, not a stall"
+    "selected: the warp issues, not a stall"
 )
-SHOWN = 8  # reasons with a colour of their own in one figure; the rest is "other"
-WIDE_RANGE = 6.0  # totals further apart than this are drawn as shares, else the short bars could not be read
-REASONS = {  # colour and hatch of a reason in every figure: hue by cause; never told apart by hue alone
+SHOWN = 8  # maximum number of reasons with their own colour in one figure; the rest is "other"
+WIDE_RANGE = 6.0  # largest over smallest total from which shares are drawn: short bars would be unreadable
+REASONS = {  # colour and hatch of each reason in every figure: hue by cause; hue is never the only difference
     "selected": ("#ffffff", ""),
     "not_selected": ("#d0d0d0", ""),
     "long_scoreboard": ("#0b4f8a", ""),  # blue: memory
@@ -59,10 +60,10 @@ REASONS = {  # colour and hatch of a reason in every figure: hue by cause; never
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """One row per variant and state (every counted one, `drawn_as` itself or "other"), or one row for a gap.
+    """Returns one row per variant and counted state (`drawn_as` itself or "other"), or one row for a gap.
 
-    cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum, share_pct the
-    share of it; dominant_stall is the longest state beside `selected`, the instruction's own issue.
+    cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum over states, share_pct
+    the state's share of that sum; dominant_stall is the longest state other than `selected`, in which a warp issues.
     """
     named = tables.metrics["metric"].str.extract(r"^stall_(\w+)_cycles_per_issue$")[0]
     reasons = sorted(set(named.dropna()))
@@ -91,12 +92,12 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
-    """One launch's states as metric rows; cycles per issue order the states as their shares do."""
+    """Returns one launch's states as metric rows; cycles per issue rank the states in the same order as shares."""
     return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
 
 
 def _shown(long: pd.DataFrame) -> list[str]:
-    """selected first, then the reasons with a colour of their own, in the fixed order of REASONS."""
+    """Returns selected and the reasons with their own colour, in the fixed order of REASONS."""
     largest = long.groupby("state")["share_pct"].max().drop(["", "selected"], errors="ignore")
     top = set(largest[largest > 0].nlargest(SHOWN).index)
     return [reason for reason in REASONS if reason == "selected" or reason in top]
@@ -104,7 +105,7 @@ def _shown(long: pd.DataFrame) -> list[str]:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Stacked bars per variant, in cycles or, where totals lie far apart, in percent; totals beside."""
+    """Draws stacked bars per variant, in cycles, or in percent if totals differ too much; totals beside them."""
     rows = data.drop_duplicates("variant").reset_index(drop=True)
     totals = rows["total_cycles_per_issue"].dropna()
     as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
@@ -130,13 +131,13 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _legend_rows(states: list[str]) -> int:
-    """How many rows the legend needs at two-column width."""
+    """Returns how many rows the legend requires at two-column width."""
     cell = max([text_width_in(s) for s in states] or [0]) + 0.55
     return max(1, -(-len(states) // max(1, int(WIDTH_IN / cell))))
 
 
 def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str], column: str) -> None:
-    """The bars; a segment that is wide enough bears its value."""
+    """Draws the bars; segments that are wide enough show their value."""
     lengths = data.groupby(["variant", "drawn_as"])[column].sum().unstack().reindex(rows["variant"])
     start = np.zeros(len(rows))
     longest = float(lengths.reindex(columns=states).sum(axis=1).max()) or 1.0

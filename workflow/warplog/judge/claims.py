@@ -1,4 +1,4 @@
-"""Stage claims: what a campaign's numbers say of the claims of its families, one row each."""
+"""Stage claims: judge the claims of the families by a campaign's numbers, one row per claim."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,9 @@ _MOST_REASONS = 2
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on one claim: `measured` in `unit` (NaN: none) and the numbers that went in.
+    """The verdict on one claim: `measured` in `unit` (NaN if missing), and as `evidence` the numbers it is based on.
 
-    `reason` says why there is no verdict; beside one, what the tables remark on the rows that went in.
+    `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used.
     """
 
     verdict: str
@@ -33,11 +33,11 @@ class Judgement:
 def judge(
     claim: Claim, values: Mapping[str, float], numbers: Quantities, gpu: Mapping[str, float]
 ) -> Judgement:
-    """What the numbers of a campaign say of a claim.
+    """Judges a claim by the numbers of a campaign.
 
     Args:
         values: the parameters of the claim's case.
-        gpu: the numbers of the table `gpus`; NaN where one is not known.
+        gpu: the numbers of the table `gpus`; NaN for an unknown one.
     """
     if claim.formula is None:
         return Judgement(NOT_MEASURABLE, math.nan, "", "", claim.not_judged)
@@ -63,7 +63,7 @@ def judge(
 
 
 def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
-    """The rows of the table `claims`: those of each of `families` that the tables hold, in their order.
+    """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
 
     Raises:
         WarplogError: a table is not readable, or holds several GPUs and `gpu` names none of them.
@@ -89,13 +89,13 @@ def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> li
 
 
 def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
-    """Writes the claims for people: verdict, number and condition, what was published, what went in."""
+    """Prints the claims: verdict, number, condition, published value and evidence."""
     for row in rows:
         verdict = str(row["verdict"]).replace("_", " ")
         number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
-        wanted = f"(confirmed if {row['condition']})" if row["condition"] else ""
+        condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
         print(f"{row['family']} {row['id']}: {row['claim']}", file=stream)
-        print("  " + "  ".join(filter(None, [verdict.upper(), number, wanted])), file=stream)
+        print("  " + "  ".join(filter(None, [verdict.upper(), number, condition])), file=stream)
         for label in ("published", "evidence", "reason"):
             if row[label]:
                 print(f"  {label}: {row[label]}", file=stream)
@@ -126,7 +126,7 @@ def _find(term: Term, numbers: Quantities) -> Found:
 
 
 def _value(claim: Claim, values: Mapping[str, float]) -> float:
-    """The formula's value; NaN where there is none, as in a division by zero."""
+    """Returns the formula's value; NaN if it has none, as for a division by zero."""
     assert claim.formula is not None
     try:
         value = float(formula.evaluate(claim.formula.text, values, claim.id))
@@ -143,6 +143,6 @@ def _shown(claim: Claim, term: Term, number: Found) -> str:
 
 
 def _joined(reasons: list[str]) -> str:
-    told = list(dict.fromkeys(reasons))
-    more = [f"and {len(told) - _MOST_REASONS} more"] if len(told) > _MOST_REASONS else []
-    return "; ".join([*told[:_MOST_REASONS], *more])
+    distinct = list(dict.fromkeys(reasons))
+    more = [f"and {len(distinct) - _MOST_REASONS} more"] if len(distinct) > _MOST_REASONS else []
+    return "; ".join([*distinct[:_MOST_REASONS], *more])

@@ -1,4 +1,4 @@
-"""Comparison of two campaigns, case by case, and its output as text, JSON, CSV and Markdown."""
+"""Compare two campaigns case by case; print the result as text, JSON, CSV or Markdown."""
 
 import csv
 import io
@@ -10,9 +10,7 @@ from itertools import groupby
 from statistics import median_high
 from typing import Any, TextIO
 
-from warplog.core import text as remarks
-from warplog.core.paths import RESULTS
-from warplog.core.text import printable
+from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts
 from warplog.judge.floors import ASSUMED, Floors, measure_floors, same_code
@@ -21,7 +19,7 @@ from warplog.judge.sources import PARENTS, Sources
 from warplog.judge.verdicts import Samples, Verdict, percent
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
-# Relative changes of counters that runs of the same code show at most, and counts too small to matter.
+# Largest relative change of each counter between runs of the same code, and values too small to matter.
 TOLERANCES: Mapping[str, float] = {
     "instructions_executed": 0.01,
     "dram_bytes": 0.05,
@@ -34,7 +32,7 @@ _SMALL: Mapping[str, float] = {"dram_bytes": 1e6, "l2_bytes": 1e6}
 
 @dataclass(frozen=True)
 class Change:
-    """A counter that differs by more than its tolerance; `ratio` is after over before, infinite from zero."""
+    """A counter that changed by more than its tolerance; `ratio` is after / before, infinite if before is 0."""
 
     counter: str
     before: float
@@ -46,8 +44,8 @@ class Change:
 class Row:
     """One case of one variant, B against A.
 
-    `word` is the verdict on time, or REFUSED where the two cannot be compared. `counters` is MORE, LESS, MIXED,
-    SAME, or "" where a side has none of them; `changes` are those beyond the tolerance.
+    `word` is the verdict on time, or REFUSED if the two cannot be compared. `counters` is MORE, LESS, MIXED,
+    SAME, or "" if A and B have no counter in common; `changes` lists the counters beyond their tolerance.
     """
 
     family: str
@@ -63,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A: the names of both, B's GPU, a row for each case, and the A/A floors where there are any."""
+    """B against A: both names, B's GPU, one row per case, and the A/A floors (None if there are none)."""
 
     a: str
     b: str
@@ -73,35 +71,38 @@ class Comparison:
 
     @property
     def status(self) -> int:
-        """1 where a case is SLOWER, in cycles too, or where nothing could be compared; else 0."""
+        """1 if a case is SLOWER in time and in cycles, or if no case could be compared; else 0."""
         return 1 if self.confirmed or all(row.word == "REFUSED" for row in self.rows) else 0
 
     @property
     def confirmed(self) -> int:
-        """How many cases are SLOWER in time and in cycles."""
+        """The number of cases that are SLOWER in time and in cycles."""
         slower = [row.verdict for row in self.rows if row.word == "SLOWER"]
         return sum(1 for verdict in slower if verdict and verdict.confirmed)
 
     def summary(self) -> str:
-        """How many rows there are of each verdict, and what the least gap rests on; two lines."""
+        """Returns the number of cases per verdict, and on a second line the range and origin of the least gap."""
         counts = {word: sum(row.word == word for row in self.rows) for word in WORDS}
-        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        words = f"{self.b} against {self.a}: {told or 'no cases'}; {self.confirmed} confirmed SLOWER"
-        gaps = [100 * row.verdict.least for row in self.rows if row.verdict] or [0.0]
-        span = f"{min(gaps):.2f} to {max(gaps):.2f} %, typically {median_high(gaps):.2f} %"
+        listed = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        words = f"{self.b} against {self.a}: {listed or 'no cases'}; {self.confirmed} confirmed SLOWER"
+        gaps = [100 * row.verdict.least for row in self.rows if row.verdict]
+        if not gaps:
+            return words
+        span = f"{min(gaps):.2f} to {max(gaps):.2f} % (median {median_high(gaps):.2f} %)"
         if self.floors is None:
-            drift = f"a drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes is assumed"
-            return f"{words}\nleast gap {span}: {drift}; `snakemake aa` measures it"
-        return f"{words}\nleast gap {span}: from up to {self.floors.processes} processes of the same code"
+            drift = f"an assumed drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes"
+            return f"{words}\nleast gap that counts: {span}, based on {drift}; `snakemake aa` measures it"
+        origin = f"up to {self.floors.processes} processes of the same code"
+        return f"{words}\nleast gap that counts: {span}, based on {origin}"
 
 
 def compare(
     a: Campaign, b: Campaign, floors: Floors | None = None, least: float = verdicts.LEAST_EFFECT
 ) -> Comparison:
-    """Every case of either campaign, in the order of A.
+    """Compares every case of either campaign, in the order of A.
 
-    The A/A rounds of a campaign are further processes of its code where the sources are the same: their samples
-    are pooled, and the floor falls with their number.
+    The A/A rounds of a campaign with the same sources count as further processes of its code: their samples are
+    pooled, and the floor falls with their number.
     """
     keys = list(dict.fromkeys((*a.cases, *b.cases)))
     refused = {key: _why_not(key, a, b) for key in keys}
@@ -124,7 +125,7 @@ def compare(
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
-    """The verdict on counters and those that changed: MORE, LESS, MIXED, SAME, or "" without a common one."""
+    """Returns the verdict on counters (MORE, LESS, MIXED, SAME; "" if none is common) and those that changed."""
     changes = []
     common = [name for name in TOLERANCES if name in before and name in after]
     for name in common:
@@ -142,12 +143,12 @@ def run(
     least: float = verdicts.LEAST_EFFECT,
     above: Mapping[tuple[str, str], str] | None = None,
 ) -> Comparison:
-    """The comparison of campaigns given by name: A, B, then further runs of A's code.
+    """Compares campaigns given by name: A, B, then further runs of A's code.
 
-    Where A is `parents`, every variant of B is compared with its parent in B, by `above`.
+    If A is `parents`, every variant of B is compared with its parent in B; `above` maps variants to parents.
 
     Raises:
-        WarplogError: a campaign is not there or not readable.
+        WarplogError: a campaign is missing or not readable.
     """
     second = sources.load(names[1])
     first = second if names[0] == PARENTS else sources.load(names[0])
@@ -161,13 +162,11 @@ def run(
 
 
 def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
-    """The A/A floors: those of A, else of B, else of the project's own A/A, where GPU, driver and clocks agree."""
+    """Returns the A/A floors of A, else of B, else of the project; GPU, driver and clocks must equal those of A."""
     conditions = [measured.conditions for measured in a.cases.values()]
-    slugs = sorted(
-        {path.parents[1].name for path in sources.project.glob(f"{RESULTS}/aa/round*/time/*/*/*.json")}
-    )
-    own = [load_rounds(sources.project / RESULTS, gpu) for gpu in slugs]
-    for runs in ((a, *a.rounds), (b, *b.rounds), *own):
+    slugs = sorted({path.parent.name for path in sources.results.glob("aa/round*/time/*/*.json")})
+    of_project = [load_rounds(sources.results, gpu) for gpu in slugs]
+    for runs in ((a, *a.rounds), (b, *b.rounds), *of_project):
         floors = measure_floors(runs)
         if floors is not None and floors.conditions in conditions:
             return floors
@@ -175,7 +174,7 @@ def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
 
 
 def _why_not(key: Key, a: Campaign, b: Campaign) -> str:
-    """Why the two sides of a case cannot be compared; "" where they can."""
+    """Returns why a case cannot be compared between A and B; "" if it can."""
     for side, campaign in (("A", a), ("B", b)):
         if key not in campaign.cases:
             why = campaign.failed.get(key[:2], "")
@@ -187,21 +186,21 @@ def _why_not(key: Key, a: Campaign, b: Campaign) -> str:
     for name in CONDITIONS:
         before, after = first.conditions[name], second.conditions[name]
         if before != after or "unknown" in (before, after):
-            return f"{name.removesuffix('_name')} differs or is unknown: {before} and {after}"
+            return f"{name.removesuffix('_name')} differs or is unknown: A {before}, B {after}"
     return ""
 
 
 def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
-    told = []
+    remarks = []
     for name, before in a.remarks.items():
         after = b.remarks.get(name, "")
         if name == "throttle":
-            told += [f"{side} throttled: {why}" for side, why in (("A", before), ("B", after)) if why]
+            remarks += [f"{side} throttled: {why}" for side, why in (("A", before), ("B", after)) if why]
+        elif name == "gpu_uuid" and before != after:
+            remarks.append("different boards of the same model")
         elif before != after:
-            told.append(
-                "another board of this model" if name == "gpu_uuid" else f"{name} {before} to {after}"
-            )
-    return tuple(told)
+            remarks.append(f"{name}: A {before or 'unknown'}, B {after or 'unknown'}")
+    return tuple(remarks)
 
 
 def _processes(key: Key, campaign: Campaign) -> list[Samples]:
@@ -221,13 +220,13 @@ _WORDS = ("counters", "remarks")
 
 
 def show(found: Comparison, out: TextIO) -> None:
-    """The rows for people, and how many there are of each verdict."""
+    """Prints the rows as a table, followed by the summary."""
     from rich import box
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as TerminalTable
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = TerminalTable(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in _KEY:
         table.add_column(title, no_wrap=True)
     for title in _NUMBERS:
@@ -242,7 +241,7 @@ def show(found: Comparison, out: TextIO) -> None:
 
 
 def folded(rows: Sequence[Row]) -> list[Row]:
-    """The rows for people: one for a family, or a variant, that was refused throughout for one reason."""
+    """Returns the rows to print: one row for a family or variant whose cases were all refused for one reason."""
     lines: list[Row] = []
     for _, group in groupby(rows, lambda row: row.family):
         family = list(group)
@@ -256,13 +255,13 @@ def folded(rows: Sequence[Row]) -> list[Row]:
 
 
 def _is_one(rows: Sequence[Row]) -> bool:
-    """Whether several rows say no more than one of them."""
+    """Returns whether several rows are all refused for the same reason, so that one row suffices."""
     refused = {row.word for row in rows} == {"REFUSED"}
     return refused and len(rows) > 1 and len({(row.reason, row.remarks) for row in rows}) == 1
 
 
 def as_json(found: Comparison) -> str:
-    """For programs: status (0 or 1), names, summary, claims as lines, all rows; an infinite ratio is null."""
+    """Returns JSON: status (0 or 1), names, summary, claims as lines, all rows; an infinite ratio is null."""
     rows = [asdict(row) for row in found.rows]
     for row in rows:
         for change in row["changes"]:
@@ -279,29 +278,23 @@ def as_json(found: Comparison) -> str:
 
 
 def as_markdown(found: Comparison) -> str:
-    """What is not SAME as a table, and the counts."""
-    first, *rest = found.summary().splitlines()
-    heads = (*_KEY, *_NUMBERS, *_WORDS)
-    rows = [row for row in folded(found.rows) if row.word != "SAME"]
-    told = [dict(zip(heads, _cells(row), strict=True)) for row in rows]
-    shown = markdown_table(told, right=_NUMBERS) if told else "Every case is the SAME."
-    return "\n\n".join([f"# {_plain(first)}", *map(_plain, rest), shown]) + "\n"
-
-
-def markdown_table(rows: Sequence[Mapping[str, object]], right: Sequence[str] = ()) -> str:
-    """Rows with the same keys as a Markdown table; the columns `right` are aligned there."""
-    lines = [" | ".join(rows[0]), "|".join("--:" if name in right else "---" for name in rows[0])]
-    lines += [" | ".join(_plain(str(value)) for value in row.values()) for row in rows]
-    return "\n".join(f"| {line} |" for line in lines)
+    """Returns a Markdown page: the summary, and a table of all rows that are not SAME."""
+    first, *rest = map(escape_markdown, found.summary().splitlines())
+    rows = tuple(tuple(_cells(row)) for row in folded(found.rows) if row.word != "SAME")
+    numeric = frozenset(range(len(_KEY), len(_KEY) + len(_NUMBERS)))
+    lines = (
+        markdown_table(Table((*_KEY, *_NUMBERS, *_WORDS), rows, numeric)) if rows else ["All cases are SAME."]
+    )
+    return "\n\n".join([f"# {first}", *rest, "\n".join(lines)]) + "\n"
 
 
 def as_csv(*found: Comparison) -> str:
-    """One row for each case: the verdict and the numbers that it rests on; ratios are B over A."""
+    """Returns CSV with one row per case: the verdict and the numbers it is based on; ratios are B / A."""
     return csv_of([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
 
 
 def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows with the same keys as CSV; nothing without any."""
+    """Returns rows with the same keys as CSV; an empty line if there are no rows."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
@@ -328,14 +321,14 @@ def _flat(row: Row) -> dict[str, Any]:
     return flat | {
         "counters": row.counters,
         "changes": _changes(row),
-        "remarks": remarks.join_notes(*row.remarks),
+        "remarks": join_notes(*row.remarks),
     }
 
 
 def _cells(row: Row) -> list[str]:
     found, changes = row.verdict, _changes(row)
     last = [f"{row.counters}: {changes}" if changes else row.counters]
-    last.append(remarks.join_notes(row.reason, *row.remarks))
+    last.append(join_notes(row.reason, *row.remarks))
     key = [row.family, row.variant, row.case, row.word]
     numbers = [""] * len(_NUMBERS)
     if found is not None:
@@ -358,7 +351,3 @@ def _changes(row: Row) -> str:
 
 def _change(change: Change) -> str:
     return percent(change.ratio) if math.isfinite(change.ratio) else f"0 to {change.after:.4g}"
-
-
-def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "\\<").replace("`", "\\`")

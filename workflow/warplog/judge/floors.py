@@ -1,11 +1,11 @@
-"""The A/A floor: by how much do two processes that run the same code differ, and which gap is more than that?
+"""Estimate the A/A floor: the largest gap that two processes running the same code are likely to show.
 
-What drifts from process to process (memory placement, clocks, neighbours) is in no single process's samples. It is
-seen where the same code runs in several fresh ones: each case then has a variance of its log medians. Three rounds
-know that variance badly, so the cases lend each other strength: the variance of a case is moderated towards the
-typical one by as many degrees of freedom as the variances of all cases show them to be alike. Only what drifts
-for each case apart can be lent, though: a drift that all cases of a round share was seen as often as there are rounds.
-A gap counts where Student's t of it has p < 0.002.
+Drift from process to process (memory placement, clocks, neighbours) does not appear in the samples of a single
+process. It is estimated by running the same code in several fresh processes: each case then has a variance of its log
+medians. Three rounds estimate that variance poorly, so the cases share information by empirical-Bayes shrinkage (as in
+limma): the variance of a case is shrunk towards the typical one, with prior degrees of freedom that follow from how
+similar the variances of all cases are. Only drift that is independent between cases adds degrees of freedom this way;
+a drift common to all cases of a round is observed only once per round. A gap counts if its Student's t has p < 0.002.
 
 Sources: G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3, sections 3 and 6.2 (moments of the log variances);
 F. E. Satterthwaite, Biometrics Bull. 2 (1946) 110 (degrees of freedom of a sum of variances).
@@ -21,37 +21,40 @@ import numpy as np
 from warplog.judge.samples import Campaign, Key, Measured
 from warplog.judge.verdicts import ALPHA, LEAST_EFFECT, Array
 
-_LEAST_VARIANCE = 1e-4**2  # medians of a quantised clock may be equal; 0.01 % is not resolved
+_LEAST_VARIANCE = 1e-4**2  # (0.01 %)^2: medians of a quantised clock can be equal
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Variance of the log medians from process to process, and the degrees of freedom it is known with."""
+    """Variance of the log medians between processes, and its degrees of freedom (`freedom`)."""
 
     variance: float
     freedom: float
 
     def gap(self, first: int = 1, second: int = 1) -> float:
-        """The relative gap that the same code exceeds with p = 0.002, between medians of so many processes."""
+        """Returns the relative gap that the same code exceeds with p = 0.002.
+
+        `first` and `second` are the numbers of processes pooled in the two medians.
+        """
         from scipy.stats import t
 
         quantile = float(t.ppf(1 - ALPHA / 2, self.freedom))
         return math.expm1(min(quantile * math.sqrt(self.variance * (1 / first + 1 / second)), 10.0))
 
 
-# Until an A/A run has measured it: 0.3 % from process to process, so that a gap counts from 1.3 % on.
+# Used until an A/A run has measured the drift: 0.3 % between processes, so that gaps from 1.3 % on count.
 ASSUMED = Spread(0.003**2, math.inf)
 
 
 @dataclass(frozen=True)
 class Floors:
-    """What the same code was seen to differ by.
+    """Differences between processes that run the same code.
 
     Attributes:
-        gaps: relative gaps between the medians of all pairs of processes, for each case.
-        spreads: of each case; `typical` serves cases that were not run again.
-        conditions: the GPU, driver and clocks that all this holds for.
-        processes: the largest number of processes that a case was run in.
+        gaps: per case, the relative gaps between the medians of all pairs of processes.
+        spreads: per case; `typical` is used for cases that ran in one process only.
+        conditions: the GPU, driver and clocks for which the floors hold.
+        processes: the largest number of processes in which a case ran.
     """
 
     gaps: Mapping[Key, tuple[float, ...]]
@@ -61,18 +64,18 @@ class Floors:
     processes: int
 
     def gap(self, key: Key, first: int = 1, second: int = 1, least: float = LEAST_EFFECT) -> float:
-        """The smallest gap that counts between medians of so many processes; never below `least`."""
+        """Returns the smallest gap that counts, between medians of `first` and `second` processes; at least `least`."""
         return max(least, self.spreads.get(key, self.typical).gap(first, second))
 
 
 def same_code(key: Key, runs: Sequence[Campaign]) -> list[Measured]:
-    """The good measurements of a case that are of the last run's source, GPU, driver and clocks."""
+    """Returns the valid measurements of a case with the same source, GPU, driver and clocks as the last one."""
     found = [run.cases[key] for run in runs if key in run.cases and run.cases[key].samples]
     return [m for m in found if (m.source, m.conditions) == (found[-1].source, found[-1].conditions)]
 
 
 def measure_floors(runs: Sequence[Campaign]) -> Floors | None:
-    """The floors of runs of the same code; None where no case was run in two processes."""
+    """Estimates the floors from runs of the same code; None if no case ran in two processes."""
     keys = list(dict.fromkeys(key for run in runs for key in run.cases))
     measured = {key: same_code(key, runs) for key in keys}
     measured = {key: found for key, found in measured.items() if len(found) > 1}
@@ -90,17 +93,17 @@ def measure_floors(runs: Sequence[Campaign]) -> Floors | None:
 
 
 def _moderated(medians: Mapping[Key, Sequence[float]]) -> tuple[dict[Key, Spread], Spread]:
-    """The spread of each case, moderated by all, and the typical one."""
+    """Returns the shrunken spread of each case, and the typical spread."""
     variances = np.array([max(np.var(np.log(m), ddof=1), _LEAST_VARIANCE) for m in medians.values()])
     freedom = np.array([len(m) - 1.0 for m in medians.values()])
     variance, prior = _prior(variances, freedom)
-    together, most = float(freedom.sum()), float(freedom.max())
-    whole = [m for m in medians.values() if len(m) == most + 1]
-    shared = _shared(np.log(np.array(whole)))
+    total, most = float(freedom.sum()), float(freedom.max())
+    complete = [m for m in medians.values() if len(m) == most + 1]
+    shared = _shared(np.log(np.array(complete)))
 
     def spread(value: float, own: float) -> Spread:
-        apart = min(prior + own, together) or together
-        return Spread(value, 1 / (shared**2 / most + (1 - shared) ** 2 / apart))
+        independent = min(prior + own, total) or total
+        return Spread(value, 1 / (shared**2 / most + (1 - shared) ** 2 / independent))
 
     if math.isinf(prior):
         posterior = np.full(len(variances), variance)
@@ -111,9 +114,9 @@ def _moderated(medians: Mapping[Key, Sequence[float]]) -> tuple[dict[Key, Spread
 
 
 def _shared(logs: Array) -> float:
-    """The share of the variance that all cases have in common, 0 to 1: the mean correlation of two cases.
+    """Returns the share of the variance that is common to all cases, 0 to 1: the mean correlation of two cases.
 
-    `logs` holds the log medians, a row for each case and a column for each process.
+    `logs` holds the log medians, one row per case and one column per process.
     """
     centred = logs - logs.mean(axis=1, keepdims=True)
     sizes = np.sqrt((centred**2).sum(axis=1))
@@ -121,14 +124,14 @@ def _shared(logs: Array) -> float:
     count = len(unit)
     if count < 2:
         return 0.0
-    together = float((unit.mean(axis=0) ** 2).sum())
-    return min(max((count * together - 1) / (count - 1), 0.0), 1.0)
+    common = float((unit.mean(axis=0) ** 2).sum())
+    return min(max((count * common - 1) / (count - 1), 0.0), 1.0)
 
 
 def _prior(variances: Array, freedom: Array) -> tuple[float, float]:
-    """The typical variance, and the degrees of freedom that it is worth for a single case.
+    """Returns the typical variance and the prior degrees of freedom it adds to a case.
 
-    A single case has nothing to lean on: 0. Variances that differ no more than chance makes them: infinite.
+    These are 0 if there is only one case, and infinite if the variances differ no more than by chance.
     """
     from scipy.special import digamma, polygamma
 
@@ -144,7 +147,7 @@ def _prior(variances: Array, freedom: Array) -> tuple[float, float]:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x with trigamma(x) = value > 0, by Newton's method on 1 / trigamma (Smyth's appendix)."""
+    """Returns x with trigamma(x) = value > 0, by Newton's method on 1 / trigamma (Smyth's appendix)."""
     from scipy.special import polygamma
 
     x = 0.5 + 1 / value

@@ -1,4 +1,4 @@
-"""The history of a family: each variant's headline time in campaign after campaign, and where it changed."""
+"""The history of a family: the headline time of each variant over the campaigns, and its changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +23,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class _Step:
-    """A verdict against an earlier campaign: FASTER, SLOWER, REFUSED, or "" where no change was shown."""
+    """A verdict against an earlier campaign: FASTER, SLOWER, REFUSED, or "" if no change was shown."""
 
     step: str
     change: float | None
@@ -32,11 +32,12 @@ class _Step:
 
 
 def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
-    """One row for each variant and campaign that timed the family on that GPU; see COLUMNS.
+    """Returns one row per variant and campaign that timed the family on that GPU; see COLUMNS.
 
-    Campaigns stand in the order of their dates (`place` from 0). A campaign is judged against the last one that
-    began a new level, not against its neighbour, so that a slow decline is seen as well; `step` is then FASTER or
-    SLOWER, and `change` the ratio less 1. Where GPU, driver or clocks differ, `step` is REFUSED and a new level begins.
+    Campaigns are sorted by date (`place` counts from 0). Each is compared with the campaign that began the current
+    level, not with its predecessor, so that a slow decline shows too. If the verdict is FASTER or SLOWER, `step` holds
+    it and a new level begins; `change` is the ratio minus 1. If GPU, driver or clocks differ, `step` is REFUSED and a
+    new level begins as well.
 
     Raises:
         WarplogError: a record is not readable.
@@ -52,7 +53,7 @@ def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
 
 
 def _distinct(campaigns: Sequence[Campaign]) -> list[Campaign]:
-    """The live campaign may be a recorded one too: of two with the same name and date the first stays."""
+    """Keeps the first of campaigns with the same name and date, as the live campaign may also be recorded."""
     return list({(one.name, one.started): one for one in reversed(campaigns)}.values())
 
 
@@ -86,7 +87,7 @@ def _times(samples: Samples, family: Family, case: str) -> dict[str, float]:
 
 
 def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
-    """The verdict on one case against the level before, by the floors of either campaign."""
+    """Compares one case with the current level, using the floors of the level's campaign, else of `one`."""
     floors = measure_floors((level, *level.rounds)) or measure_floors((one, *one.rounds))
     before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
     row = compare(before, after, floors).rows[0]

@@ -1,4 +1,4 @@
-"""Verdicts on kernels whose true answers are known, and their printed report."""
+"""Judge measurements of kernels whose results are known in advance, and print the verdicts."""
 
 import math
 import re
@@ -33,7 +33,7 @@ _FUNCTIONS = {"min", "max", "ceil", "abs"}
 
 @dataclass(frozen=True)
 class Measured:
-    """A number in its unit, or a name; where it is None, `reason` says why. `remark` is told beside a verdict."""
+    """A number in its unit, or a name; if it is None, `reason` states why. `remark` is shown with the verdict."""
 
     value: float | str | None
     unit: str = ""
@@ -43,16 +43,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Judges probes by one campaign's numbers, taken on a GPU of this compute capability."""
+    """Judges probes by the numbers of one campaign on a GPU of this compute capability."""
 
     quantities: Quantities
     compute_capability: tuple[int, int]
 
     def judge(self, families: Iterable[Family]) -> Iterator[Row]:
-        """A row for each probe, case and variant: columns of the table `oracle` but for its origin.
+        """Yields one row per probe, variant and case: the columns of the table `oracle` except the origin.
 
         Raises:
-            WarplogError: a probe names a quantity, reason or resource that does not exist.
+            WarplogError: a probe names a quantity, stall reason or resource that does not exist.
         """
         for family in families:
             for probe in family.probes:
@@ -121,13 +121,16 @@ class Oracle:
         return Measured(None if math.isnan(found.value) else found.value, found.unit, found.reason)
 
     def _rows(self, key: tuple[str, str, str], names: Iterable[str]) -> tuple[list[Row], str]:
-        """Metric rows of a launch, and why there are none of them."""
+        """Returns the metric rows of a launch, and the reason if there are none."""
         found = {name: self.quantities.find(*key, name) for name in names}
         rows = [{"metric": name, "value": f.value} for name, f in found.items() if not math.isnan(f.value)]
-        return rows, next((f.reason for f in found.values() if f.reason), "none of them is above zero")
+        return rows, next((f.reason for f in found.values() if f.reason), "all of these counters are zero")
 
     def _launch(self, key: tuple[str, str, str]) -> tuple[int, int, int] | str:
-        """Registers a thread, threads and own shared bytes of a block as ncu saw them, or what is lacking."""
+        """Returns registers per thread, threads per block and shared bytes per block, or why they are missing.
+
+        They are ncu's values; the shared memory that the driver reserves per block is subtracted.
+        """
         found = [self.quantities.find(*key, name) for name in _LAUNCH]
         if lacking := next((f.reason for f in found if math.isnan(f.value)), ""):
             return lacking
@@ -168,7 +171,7 @@ def _must_exist(family: Family, probe: Probe) -> None:
 
 def _verdict(probe: Probe, expected: float | str | None, measured: float | str | None) -> Row:
     if not isinstance(expected, float) or not isinstance(measured, float):
-        right = str(expected) in str(measured).split(", ")  # resources that limit alike are all named
+        right = str(expected) in str(measured).split(", ")  # lists all resources with the lowest limit
         return {"deviation": None, "verdict": RIGHT if right else WRONG}
     deviation = measured - expected
     allowed = probe.relative * abs(expected) + probe.absolute
@@ -189,9 +192,9 @@ def _text(value: float | str | None) -> str:
 
 
 def counts(verdicts: Iterable[str]) -> Mapping[str, int]:
-    """How many rows are right, wrong and not measured."""
-    told = list(verdicts)
-    return {verdict: told.count(verdict) for verdict in (RIGHT, WRONG, NOT_MEASURED)}
+    """Returns the number of rows that are right, wrong and not measured."""
+    listed = list(verdicts)
+    return {verdict: listed.count(verdict) for verdict in (RIGHT, WRONG, NOT_MEASURED)}
 
 
 _COLUMNS = ("probe", "case", "quantity", "expected", "measured", "tolerance", "unit", "verdict", "reason")
@@ -201,10 +204,10 @@ _MOST_REASON = 60
 
 
 def read_verdicts(folder: Path) -> list[dict[str, Any]]:
-    """The rows of the table `oracle` in a folder of tables.
+    """Returns the rows of the table `oracle` in a folder of tables.
 
     Raises:
-        WarplogError: there is no such table, or it is larger than 16 MiB or not a table.
+        WarplogError: the table is missing, larger than 16 MiB, or not a table.
     """
     import pandas as pd
 
@@ -212,11 +215,11 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise WarplogError(f"{path}: is missing; run `snakemake oracle`")
     if path.stat().st_size > _MOST_BYTES:
-        raise WarplogError(f"{path}: over {_MOST_BYTES} bytes; is it the oracle's table?")
+        raise WarplogError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, so not the table of the oracle")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except ValueError as error:
-        raise WarplogError(f"{path}: cannot be read ({' '.join(str(error).split())})") from None
+        raise WarplogError(f"{path}: not readable as CSV ({' '.join(str(error).split())})") from None
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
     if lacking:
         raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `snakemake oracle` again")
@@ -224,11 +227,13 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
 
 
 def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
-    """An aligned table, what is wrong last, and the summary line; that alone where nothing was measured."""
+    """Prints a table, wrong rows last, and the summary; only the summary if nothing was measured."""
     if rows and all(row["verdict"] == NOT_MEASURED and not row["measured"] for row in rows):
         reasons = {str(row["reason"]) for row in rows}
-        why = reasons.pop() if len(reasons) == 1 else "each row of results/tables/oracle.csv says why"
-        print(f"{summary(rows)}: {why}; this needs a GPU, or a recorded campaign that holds it", file=out)
+        why = reasons.pop() if len(reasons) == 1 else "the reasons are in results/tables/oracle.csv"
+        print(
+            f"{summary(rows)}: {why}; the oracle needs a GPU, or a recorded campaign that holds it", file=out
+        )
         return
     order = {RIGHT: 0, NOT_MEASURED: 1, WRONG: 2}
     shown = sorted(rows, key=lambda row: order.get(str(row["verdict"]), 3))
@@ -244,7 +249,7 @@ def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line: how many probes are right, wrong and not measured, and where they ran."""
+    """Returns one line: how many probes are right, wrong and not measured, and where they ran."""
     count = counts(str(row["verdict"]) for row in rows)
     words = [f"{count[RIGHT]} right, {count[WRONG]} wrong"]
     if count[NOT_MEASURED]:
@@ -254,15 +259,15 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def exit_status(rows: Sequence[Mapping[str, Any]]) -> int:
-    """1 where a verdict is wrong, else 0: what could not be measured is no error."""
+    """Returns 1 if a verdict is wrong, else 0; a probe that could not be measured is not an error."""
     return 1 if any(row["verdict"] == WRONG for row in rows) else 0
 
 
 def run_oracle(project: Path, out: TextIO) -> int:
-    """Runs `snakemake oracle`; without a GPU shows the recorded tables instead. Its exit status.
+    """Runs `snakemake oracle` and returns its exit status; without a GPU prints the recorded tables instead.
 
     Raises:
-        WarplogError: there is no GPU and no campaign recorded an oracle.
+        WarplogError: there is no GPU, and no recorded campaign holds the oracle.
     """
     if device.detect() is not None:
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
@@ -270,12 +275,12 @@ def run_oracle(project: Path, out: TextIO) -> int:
     recorded = sorted((project / paths.RECORDED).glob("*/tables/oracle.csv"))
     if not recorded:
         raise WarplogError(
-            f"no GPU here ({device.why_not()}), and no campaign in {paths.RECORDED} recorded the oracle;"
+            f"no GPU found ({device.why_not()}), and no campaign in {paths.RECORDED} holds the oracle;"
             " run it on a machine with a GPU"
         )
     status = 0
     for path in recorded:
-        print(f"no GPU here ({device.why_not()}): recorded in {path.parent.relative_to(project)}", file=out)
+        print(f"no GPU found ({device.why_not()}): recorded in {path.parent.relative_to(project)}", file=out)
         rows = read_verdicts(path.parent)
         show_verdicts(rows, out)
         status = max(status, exit_status(rows))

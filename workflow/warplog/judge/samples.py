@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, read_json
+from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.judge.verdicts import Samples
 
 # The counters that a comparison looks at; extensive ones are summed over a case's kernels.
@@ -72,16 +73,19 @@ def load(folder: Path, gpu: str = "") -> Campaign:
     gpu = gpu if gpu in found else found[0]
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
-    for path in sorted((folder / "time" / gpu).glob("*/*.json")):
-        record: Record = read_json(path, "record")
-        variant = (path.parent.name, path.stem)
-        extracted = folder / "extract" / path.relative_to(folder / "time")
-        counters = _counters(read_json(extracted, "record")) if extracted.is_file() else {}
-        if not record.get("cases"):
-            failed[variant] = f"{record['status']}: {record['reason']}".rstrip(": ")
-        for case in record.get("cases", ()):
-            name = str(case["case"])
-            cases[(*variant, name)] = _measured(record, case, counters.get(name, {}), path)
+    for path in sorted((folder / "time" / gpu).glob("*.json")):
+        extracted = FamilyRecord.read_if_there(
+            paths.family_record(folder, "extract", gpu, path.stem)
+        ).variants
+        for variant, record in FamilyRecord.read(path).variants.items():
+            key = (path.stem, variant)
+            counters = _counters(extracted.get(variant, {}))
+            if not record.get("cases"):
+                failed[key] = f"{record['status']}: {record['reason']}".rstrip(": ")
+            for case in record.get("cases", ()):
+                name = str(case["case"])
+                where = f"{path}: {variant}: case {name}"
+                cases[(*key, name)] = _measured(record, case, counters.get(name, {}), where)
     named = folder / "campaign" / f"{gpu}.json"
     about: Record = read_json(named, "record") if named.is_file() else {}
     told = (str(about.get(key, "")) for key in ("started", "commit"))
@@ -100,10 +104,10 @@ def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
 
 def gpus(folder: Path) -> list[str]:
     """The GPUs that the folder holds timings of."""
-    return sorted({path.parent.parent.name for path in folder.glob("time/*/*/*.json")})
+    return sorted({path.parent.name for path in folder.glob("time/*/*.json")})
 
 
-def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, float], path: Path) -> Measured:
+def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, float], where: str) -> Measured:
     made = record.get("provenance", {})
     status, reason = str(case["status"]), str(case.get("reason", ""))
     check = str(record.get("check", "missing"))
@@ -111,7 +115,7 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
         status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be right"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
     remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
-    samples = _samples(case.get("cold"), f"{path}: case {case['case']}") if status == "ok" else None
+    samples = _samples(case.get("cold"), where) if status == "ok" else None
     conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
     source = str(record.get("source_sha256", ""))
     return Measured(status, reason, conditions, remarks, samples, counters, source)

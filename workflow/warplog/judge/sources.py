@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.catalog.family import Family
 from warplog.core import paths, schema
 from warplog.core.errors import WarplogError
-from warplog.core.records import Record, read_json
+from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.track import connection
@@ -18,6 +18,9 @@ from warplog.track import connection
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
+MLFLOW, PARENTS = "mlflow:", "parents"
+_MOST_RUNS = 5000
+_RECORDS = ("time", "extract")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # of a campaign
 
 
@@ -99,18 +102,21 @@ def _recorded(project: Path) -> list[str]:
     return sorted({folder.name for folder in folders})
 
 
-MLFLOW, PARENTS = "mlflow:", "parents"
-_MOST_RUNS = 5000
-_RECORDS = ("time", "extract")
-
-
 @dataclass(frozen=True)
 class Sources:
-    """What names of campaigns are looked up in: the project's folder, its tracking store, the GPU's slug."""
+    """Where names of campaigns are looked up.
+
+    Attributes:
+        project: the folder whose results/recorded/ holds the recorded campaigns.
+        uri: the tracking store.
+        gpu: slug of the GPU, if a folder holds several.
+        results: the results folder whose A/A rounds give the floors if no compared campaign has any.
+    """
 
     project: Path
     uri: str = ""
     gpu: str = ""
+    results: Path = paths.RESULTS
 
     def load(self, name: str) -> Campaign:
         """The campaign that `name` means: a folder, a recorded campaign, or mlflow:<campaign or run id>.
@@ -157,8 +163,13 @@ def fetch(wanted: str, uri: str, folder: Path) -> None:
         found = list(_runs(link.client, wanted))
         if not found:
             raise WarplogError(f"{MLFLOW}{wanted}: no such campaign or run in {connection.shown(uri)}")
+        together: dict[Path, FamilyRecord] = {}
         for run in found:
-            _fetch_run(link.client, run.info.run_id, folder)
+            for stage, record in _records_of(link.client, run.info.run_id):
+                place = paths.family_record(folder, stage, record["gpu"], record["family"])
+                together.setdefault(place, FamilyRecord(place, {})).put(record)
+    for one in together.values():
+        one.write()
 
 
 def _runs(client: Any, wanted: str) -> Iterator["Run"]:
@@ -175,17 +186,16 @@ def _runs(client: Any, wanted: str) -> Iterator["Run"]:
             return
 
 
-def _fetch_run(client: Any, run_id: str, folder: Path) -> None:
-    """The time and extract records of one run; one that failed before it was timed has none."""
+def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
+    """Stage and record of the time and extract records of one run; a run that failed before timing has none."""
     logged = {file.path for file in client.list_artifacts(run_id, "records")}
     for stage in _RECORDS:
         if f"records/{stage}.json" not in logged:
             continue
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as part:
-            path = Path(client.download_artifacts(run_id, f"records/{stage}.json", part))
-            record = read_json(path, "record")
-            if record["stage"] != stage:
-                raise WarplogError(f"run {run_id}: records/{stage}.json is of stage {record['stage']}")
-            place = paths.record(folder, stage, record["gpu"], record["family"], record["variant"])
-            place.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(place)
+        with tempfile.TemporaryDirectory(prefix="warplog-record-") as part:
+            record = read_json(
+                Path(client.download_artifacts(run_id, f"records/{stage}.json", part)), "record"
+            )
+        if record["stage"] != stage:
+            raise WarplogError(f"run {run_id}: records/{stage}.json is of stage {record['stage']}")
+        yield stage, record

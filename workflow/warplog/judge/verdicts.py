@@ -1,11 +1,12 @@
-"""Is B faster than A? A verdict on the samples of two measurements, by fixed rules.
+"""Is B faster than A? Judge the samples of two measurements by fixed rules.
 
-FASTER or SLOWER needs all of: a rank-sum test with p < 0.002 after Holm's correction for the number of
-comparisons, an interval of the ratio of the medians that excludes 1, a gap of at least `least` (0.5 %, or the
-gap that the same code shows against itself), and the same in cycles where the SM clock was recorded. SAME
-needs the whole interval within that gap. Everything else is AMBIGUOUS, and says why. Samples count as independent:
-what drifts between two processes is not in them. A drift of 0.25 % alone would be called a difference in one comparison
-of six if 0.5 % counted, so the gap that counts is that of the same code in several processes: see floors.py.
+FASTER or SLOWER requires all of: a rank-sum test with p < 0.002 after Holm's correction for the number of
+comparisons; a confidence interval of the ratio of the medians that excludes 1; a gap of at least `least` (0.5 %, or the
+gap that the same code shows against itself); and the same result in cycles if the SM clock was recorded. SAME requires
+the whole interval within that gap. Everything else is AMBIGUOUS, with a reason. The samples of one process are treated
+as independent; drift between processes does not appear in them. With a fixed least gap of 0.5 %, a drift of 0.25 %
+would pass for a difference in one comparison out of six. Therefore the least gap is derived from the same code in
+several processes, see floors.py.
 
 Sources: H. B. Mann and D. R. Whitney, Ann. Math. Statist. 18 (1947) 50; S. Holm, Scand. J. Statist. 6 (1979) 65;
 B. Efron, Ann. Statist. 7 (1979) 1; N. Cliff, Psychol. Bull. 114 (1993) 494.
@@ -29,14 +30,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Samples:
-    """Times of one case in microseconds, and the SM clock of each in MHz where it was recorded."""
+    """Times of one case in microseconds, and the SM clock of each sample in MHz if it was recorded."""
 
     times_us: tuple[float, ...]
     sm_mhz: tuple[float, ...] | None = None
 
 
 def pooled(processes: Sequence[Samples]) -> Samples:
-    """The samples of several processes that ran the same code; clocks only where all of them have some."""
+    """Pools the samples of several processes that ran the same code; clocks only if all of them have clocks."""
     times = tuple(t for p in processes for t in p.times_us)
     clocks = tuple(mhz for p in processes for mhz in p.sm_mhz or ())
     return Samples(times, clocks if all(p.sm_mhz is not None for p in processes) else None)
@@ -44,7 +45,7 @@ def pooled(processes: Sequence[Samples]) -> Samples:
 
 @dataclass(frozen=True)
 class Contrast:
-    """B against A in one quantity.
+    """Comparison of B with A in one quantity.
 
     `ratio` is B's median over A's, (`low`, `high`) its 99 % bootstrap interval, `p` the two-sided p-value of the
     rank-sum test, `effect` Cliff's delta: P(b > a) - P(b < a), from -1 to 1.
@@ -59,10 +60,10 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Verdict:
-    """FASTER, SLOWER, SAME or AMBIGUOUS, of B against A, and what it rests on.
+    """FASTER, SLOWER, SAME or AMBIGUOUS for B against A, and the numbers it is based on.
 
-    `before_us` is A's median. `confirmed` is set where the verdict is FASTER or SLOWER and holds in cycles too.
-    `p` and `p_cycles` are corrected for the number of comparisons; `least` is the smallest gap that counts.
+    `before_us` is A's median. `confirmed` is True if the verdict is FASTER or SLOWER in cycles too. `p` and `p_cycles`
+    are corrected for the number of comparisons; `least` is the smallest gap that counts.
     """
 
     word: str
@@ -77,9 +78,10 @@ class Verdict:
 
 
 def judge(pairs: Sequence[tuple[Samples, Samples]], least: Sequence[float]) -> list[Verdict]:
-    """A verdict for each pair (A, B); the number of pairs is the number of comparisons.
+    """Returns one verdict per pair (A, B); Holm's correction uses the number of pairs.
 
-    `least` is the smallest relative gap that counts for each pair. The same samples give the same verdicts.
+    `least` is the smallest relative gap that counts, per pair. The result is deterministic: the bootstrap has a fixed
+    seed.
     """
     times = [contrast(a.times_us, b.times_us) for a, b in pairs]
     cycles = [
@@ -100,7 +102,7 @@ def judge(pairs: Sequence[tuple[Samples, Samples]], least: Sequence[float]) -> l
 
 
 def contrast(a: Sequence[float], b: Sequence[float]) -> Contrast:
-    """B against A; both hold at least one positive number."""
+    """Compares B with A; both must hold at least one positive number."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     low, high = _interval(first, second)
     p, effect = rank_sum(first, second)
@@ -108,9 +110,9 @@ def contrast(a: Sequence[float], b: Sequence[float]) -> Contrast:
 
 
 def rank_sum(a: Array, b: Array) -> tuple[float, float]:
-    """Two-sided p-value of the Mann-Whitney test, and Cliff's delta of `b` against `a`.
+    """Returns the two-sided p-value of the Mann-Whitney test, and Cliff's delta of `b` against `a`.
 
-    The p-value is exact, ties included, up to 50 samples in all; beyond, the normal approximation.
+    The p-value is exact, even with ties, up to 50 samples in total; above that it is the normal approximation.
     """
     from scipy.stats import mannwhitneyu, rankdata
 
@@ -125,7 +127,10 @@ def rank_sum(a: Array, b: Array) -> tuple[float, float]:
 
 
 def _exact(ranks: npt.NDArray[np.int_], size: int) -> float:
-    """Share of all choices of `size` doubled ranks whose sum is as far from the mean as that of the first ones."""
+    """Returns the exact two-sided p-value for the first `size` of the doubled ranks.
+
+    It is the share of all choices of `size` ranks whose sum is at least as far from the mean as theirs.
+    """
     whole = int(ranks.sum())
     choices = np.zeros((size + 1, whole + 1))
     choices[0, 0] = 1
@@ -137,7 +142,7 @@ def _exact(ranks: npt.NDArray[np.int_], size: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number by Holm's method, in the given order."""
+    """Returns the p-values corrected by Holm's method, in the given order."""
     corrected, worst = [1.0] * len(p_values), 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
         worst = max(worst, min(1.0, (len(p_values) - place) * p_values[index]))
@@ -154,7 +159,11 @@ def _interval(a: Array, b: Array) -> tuple[float, float]:
 
 
 def _resampled_medians(values: Array, random: np.random.Generator) -> Array:
-    """Medians of bootstrap samples, drawn as order statistics of uniform numbers: Beta, and the next above it."""
+    """Returns medians of bootstrap samples, without drawing the samples.
+
+    The median's index is an order statistic of uniform numbers, which has a Beta distribution; for an even number of
+    samples the next order statistic is drawn too.
+    """
     n = values.size
     ordered: Array = np.sort(values)
     middle = (n + 1) // 2
@@ -180,15 +189,15 @@ def _decide(
         return _unclaimed(time, p, least)
     word = "SLOWER" if found > 0 else "FASTER"
     if cycles is None or p_cycles is None:
-        return word, "not confirmed in cycles: a side has no clock samples"
+        return word, "not confirmed in cycles: clock samples are missing"
     if _direction(cycles, p_cycles, least) != found:
-        told = f"time {percent(time.ratio)}, but cycles {percent(cycles.ratio)} (p = {p_cycles:.1g})"
-        return "AMBIGUOUS", f"{told}: not confirmed, the clock differed"
+        changes = f"time {percent(time.ratio)}, but cycles {percent(cycles.ratio)} (p = {p_cycles:.1g})"
+        return "AMBIGUOUS", f"{changes}: not confirmed, the clock differed"
     return word, ""
 
 
 def _direction(found: Contrast, p: float, least: float) -> int:
-    """1 where B is clearly above A, -1 where it is clearly below, 0 where neither is shown."""
+    """Returns 1 if B is clearly above A, -1 if it is clearly below, 0 if neither is shown."""
     large = abs(math.log(found.ratio)) >= math.log1p(least)
     if p >= ALPHA or not large or found.low <= 1 <= found.high:
         return 0
@@ -197,17 +206,23 @@ def _direction(found: Contrast, p: float, least: float) -> int:
 
 def _unclaimed(time: Contrast, p: float, least: float) -> tuple[str, str]:
     if max(abs(math.log(time.low)), abs(math.log(time.high))) <= math.log1p(least):
-        return "SAME", f"differs, but by less than the {100 * least:.2g} % that count" if p < ALPHA else ""
+        return (
+            "SAME",
+            f"a difference, but less than the least gap of {100 * least:.2g} %" if p < ALPHA else "",
+        )
     span = f"{percent(time.low)} to {percent(time.high)}"
     if p < ALPHA:
-        return "AMBIGUOUS", f"a difference is there, but {span} is not clearly over {100 * least:.2g} %"
-    return "AMBIGUOUS", f"{span}: no difference shown, too wide for SAME"
+        return (
+            "AMBIGUOUS",
+            f"a difference, but {span} is not clearly above the least gap of {100 * least:.2g} %",
+        )
+    return "AMBIGUOUS", f"no difference shown, but {span} is too wide for SAME"
 
 
 def _few(a: Samples, b: Samples) -> str:
-    return f"{len(a.times_us)} and {len(b.times_us)} samples are too few to show anything; take more"
+    return f"{len(a.times_us)} and {len(b.times_us)} samples are too few for a verdict; take more"
 
 
 def percent(ratio: float) -> str:
-    """A ratio as a signed change: "+2.0 %" for 1.02."""
+    """Returns a ratio as a signed change: "+2.00 %" for 1.02."""
     return f"{100 * (ratio - 1):+.2f} %"

@@ -1,1 +1,1 @@
-"""This machine: its GPU, clocks, compilers and profilers."""
+"""The local machine: its GPU, clocks, compilers and profilers."""

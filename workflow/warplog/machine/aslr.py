@@ -1,25 +1,25 @@
-"""Programs that run at the same addresses each time: ptxas 13 orders some kernels by addresses.
+"""Disables address-space randomisation, since the code that ptxas 13 generates can depend on addresses.
 
-Seen with CUDA 13.0: one source, compiled eight times in one folder, gave three different loops, and one with fixed
-addresses. Two builds of one source would differ in speed for no reason that its author could see. In another folder
-the code may still differ: names of internal symbols hold a hash of the path, and ptxas orders by names, too.
+Observed with CUDA 13.0: compiling one source eight times in one folder gave three different loops, and a single one
+with fixed addresses; builds of the same source would differ in speed for no visible reason. In another folder
+the code may still differ: names of internal symbols contain a hash of the path, and ptxas orders by names, too.
 """
 
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_ASK, _NO_RANDOMISATION = 0xFFFFFFFF, 0x0040000  # personality(2)
+_QUERY, _NO_RANDOMISATION = 0xFFFFFFFF, 0x0040000  # personality(2)
 
 
 @contextmanager
 def fixed() -> Iterator[bool]:
-    """Programs that this thread starts inside have no address randomisation; False where that is forbidden.
+    """Disables address randomisation for programs that this thread starts in the block.
 
-    Some containers forbid it; the programs run as ever then.
+    Yields False if it cannot be disabled, as in some containers; the programs then run with randomisation.
     """
     libc = ctypes.CDLL(None)
-    before = libc.personality(_ASK)
+    before = libc.personality(_QUERY)
     done = before >= 0 and libc.personality(before | _NO_RANDOMISATION) >= 0
     try:
         yield done

@@ -1,4 +1,4 @@
-"""The state in which a GPU measured: clocks, power, temperature and why it was slowed down. Read only."""
+"""Reads the state of a GPU during measurements: clocks, power, temperature and throttle reasons."""
 
 import statistics
 import threading
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from warplog.machine.nvml import Card, NoGpuError, opened
 
-# Bits of nvmlClocksEventReasons (nvml.h). "gpu_idle" is no brake and is left out.
+# Bits of nvmlClocksEventReasons (nvml.h), without "gpu_idle", which does not throttle.
 _IDLE = 0x1
 THROTTLE_REASONS = {
     0x2: "applications_clocks_setting",
@@ -23,7 +23,7 @@ THROTTLE_REASONS = {
     0x80: "hw_power_brake_slowdown",
     0x100: "display_clock_setting",
 }
-# Those of an ill GPU or machine; a power cap is part of a healthy one.
+# Reasons that point to a faulty GPU or machine; a power cap also occurs on a healthy one.
 BRAKES = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _LIMITS = {"sw_power_cap", *BRAKES}
 _MILLI = 1e-3
@@ -31,10 +31,13 @@ _MILLI = 1e-3
 
 @dataclass(frozen=True)
 class ClockState:
-    """One look at a GPU; None for what it does not tell.
+    """One reading of a GPU's state; a value that the GPU does not report is None.
 
-    power_kind: "instant", "average" (over about a second, as older drivers tell it), or "".
-    energy_j: what the board has used since the driver was loaded.
+    Attributes:
+        power_kind: "instant", "average" (over about one second, from older drivers), or "" without a power reading.
+        throttle_reasons: active reasons, by name.
+        idle: whether the GPU reports itself idle.
+        energy_j: energy that the board has used since the driver was loaded.
     """
 
     sm_mhz: int | None
@@ -48,7 +51,7 @@ class ClockState:
 
 
 def clock_state(uuid: str | None = None) -> ClockState | None:
-    """The state now of the GPU of that UUID, or of the visible one; None without a GPU."""
+    """Reads the state of the GPU with this UUID, by default the visible one; None without a GPU."""
     try:
         with opened(uuid) as card:
             return read(card)
@@ -57,9 +60,9 @@ def clock_state(uuid: str | None = None) -> ClockState | None:
 
 
 def read(card: Card) -> ClockState:
-    """One look at an open GPU; takes about a millisecond.
+    """Reads the state of an open GPU, which takes about a millisecond.
 
-    Power and energy are told of the board alone, so of a MIG instance, whose neighbours use them too, there are none.
+    Power and energy are board-wide: they are None for a MIG instance, which shares the board with others.
     """
     reasons = card.ask("GetCurrentClocksEventReasons")
     if reasons is None:
@@ -88,26 +91,26 @@ def _power(card: Card) -> tuple[float | None, str]:
 
 
 class Sampler:
-    """Watches a GPU from a thread while the block runs: `with Sampler() as sampler: …`, then `result()`.
+    """Reads a GPU's state in a background thread while the block runs: `with Sampler() as sampler: …`.
 
-    Without a GPU it watches nothing, and result() holds None.
+    Without a GPU it takes no readings, and the values of result() are None.
     """
 
     def __init__(self, uuid: str | None = None, interval_s: float = 0.015) -> None:
-        """uuid: the GPU to watch, by default the visible one."""
+        """Prepares readings of the GPU with this UUID, by default the visible one, every `interval_s` seconds."""
         self._uuid, self._interval_s = uuid, interval_s
-        self._states: list[tuple[float, ClockState]] = []  # with the host's monotonic clock
+        self._states: list[tuple[float, ClockState]] = []  # with the time of the host's monotonic clock
         self._stop = threading.Event()
         self._open = ExitStack()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Takes a first look, and begins to watch."""
+        """Takes a first reading and starts the thread."""
         try:
             card = self._open.enter_context(opened(self._uuid))
         except NoGpuError:
             return self
-        self._look(card)
+        self._take(card)
         self._thread = threading.Thread(target=self._watch, args=(card,), daemon=True, name="warplog-sampler")
         self._thread.start()
         return self
@@ -115,7 +118,7 @@ class Sampler:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends watching; the driver's library is let go."""
+        """Stops the thread and releases NVML."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -123,38 +126,38 @@ class Sampler:
 
     def _watch(self, card: Card) -> None:
         while not self._stop.wait(self._interval_s):
-            self._look(card)
+            self._take(card)
 
-    def _look(self, card: Card) -> None:
+    def _take(self, card: Card) -> None:
         self._states.append((time.monotonic(), read(card)))
 
     def saw_limit(self) -> bool:
-        """Whether power or heat has been seen to hold the clock back; also where nobody tells."""
-        looks = list(self._states)
-        return not looks or any(_LIMITS.intersection(state.throttle_reasons) for _, state in looks)
+        """Whether a power or thermal limit was reported; also True without readings, when it is unknown."""
+        states = list(self._states)
+        return not states or any(_LIMITS.intersection(state.throttle_reasons) for _, state in states)
 
     def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
-        """The looks between two moments of the monotonic clock, for a record: time_s counts from the first."""
-        seen = [(t - begin_s, state) for t, state in list(self._states) if begin_s <= t <= end_s]
-        told = ("sm_mhz", "power_w", "temperature_c", "energy_j")
+        """Returns the readings between two times of the monotonic clock, for a record; time_s starts at `begin_s`."""
+        found = [(t - begin_s, state) for t, state in list(self._states) if begin_s <= t <= end_s]
+        names = ("sm_mhz", "power_w", "temperature_c", "energy_j")
         return {
-            "time_s": [t for t, _ in seen],
-            **{name: [getattr(state, name) for _, state in seen] for name in told},
-            "throttle_reasons": [",".join(state.throttle_reasons) for _, state in seen],
+            "time_s": [t for t, _ in found],
+            **{name: [getattr(state, name) for _, state in found] for name in names},
+            "throttle_reasons": [",".join(state.throttle_reasons) for _, state in found],
         }
 
     def result(self) -> dict[str, Any]:
-        """What was seen, for a record; None where nothing was told.
+        """Returns a summary of the readings for a record; values that the GPU does not report are None.
 
-        sm_mhz, power_w: medians; sm_mhz_min, sm_mhz_max, power_w_max, temperature_c (the highest);
-        power_kind; throttle_reasons: every one that was seen; state_samples: the number of looks.
-        Looks at an idle GPU are left out, unless there are no others.
+        sm_mhz, power_w: medians; sm_mhz_min, sm_mhz_max, power_w_max: extremes; temperature_c: maximum; power_kind;
+        throttle_reasons: all that occurred; state_samples: number of readings.
+        Readings of an idle GPU count only if there are no others.
         """
         states = [state for _, state in list(self._states)]
         busy = [state for state in states if not state.idle] or states
-        clocks = _told(state.sm_mhz for state in busy)
-        powers = _told(state.power_w for state in busy)
-        seen = {reason for state in busy for reason in state.throttle_reasons}
+        clocks = _known(state.sm_mhz for state in busy)
+        powers = _known(state.power_w for state in busy)
+        reasons = {reason for state in busy for reason in state.throttle_reasons}
         return {
             "sm_mhz": statistics.median(clocks) if clocks else None,
             "sm_mhz_min": min(clocks, default=None),
@@ -162,11 +165,11 @@ class Sampler:
             "power_w": statistics.median(powers) if powers else None,
             "power_w_max": max(powers, default=None),
             "power_kind": next((state.power_kind for state in busy), ""),
-            "temperature_c": max(_told(state.temperature_c for state in busy), default=None),
-            "throttle_reasons": [name for name in THROTTLE_REASONS.values() if name in seen],
+            "temperature_c": max(_known(state.temperature_c for state in busy), default=None),
+            "throttle_reasons": [name for name in THROTTLE_REASONS.values() if name in reasons],
             "state_samples": len(states),
         }
 
 
-def _told(values: Iterable[float | None]) -> list[float]:
+def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""The GPU of this machine: what it is, what it could do at best, and who else is on it. No CUDA context."""
+"""The local GPU: its properties, peak rates, settings and processes, read without a CUDA context."""
 
 import re
 from collections.abc import Mapping
@@ -10,21 +10,27 @@ from warplog.core.records import Record
 from warplog.core.schema import read_yaml
 from warplog.machine.nvml import Card, NoGpuError, opened
 
-# FP32 lanes of one multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
-# capability 7.5 and 8.0, 128 for the others that are supported here.
+# FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
+# capability 7.5 and 8.0, 128 for the other supported ones.
 _FP32_LANES = {(7, 5): 64, (8, 0): 64}
 _MOST_FP32_LANES = 128
 _LONGEST_SLUG = 48
-# Gbit/s of a PCIe lane in one direction by generation, line code subtracted (PCI Express base specification).
+# Gbit/s per PCIe lane and direction by generation, without encoding overhead (PCI Express base specification).
 _PCIE_LANE_GBIT = {1: 2.0, 2: 4.0, 3: 8 * 128 / 130, 4: 16 * 128 / 130, 5: 32 * 128 / 130, 6: 64 * 242 / 256}
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or the MIG instance of it that CUDA uses; 0 and None stand for what the driver does not tell.
+    """A GPU, or the MIG instance of it that CUDA uses; 0, "" or None if the driver does not report a value.
 
-    max_sm_mhz and max_memory_mhz: the highest clocks; memory_bus_bits: width of the device-memory bus;
-    pcie_generation and pcie_lanes: the best link that GPU and machine have in common.
+    Attributes:
+        slug: name for folders and wildcards, see `slug_of`.
+        arch: architecture for nvcc, such as sm_90.
+        sms: number of multiprocessors.
+        driver, cuda_driver: driver version, and the newest CUDA version that it supports.
+        max_sm_mhz, max_memory_mhz: maximum clocks.
+        memory_bus_bits: width of the device-memory bus.
+        pcie_generation, pcie_lanes: fastest link that both the GPU and the machine support.
     """
 
     slug: str
@@ -46,13 +52,13 @@ class Gpu:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables under which a CUDA program sees this GPU and no other, whatever CUDA's own numbering."""
+        """Environment variables that make this GPU the only one that a CUDA program sees."""
         return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": self.uuid}
 
 
 @dataclass(frozen=True)
 class GpuProcess:
-    """A process that uses the GPU; memory_bytes is None where the driver does not tell it."""
+    """A process that uses the GPU; memory_bytes is None if the driver does not report it."""
 
     pid: int
     memory_bytes: int | None
@@ -60,7 +66,7 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a GPU could do at best; None where it is not known. `source` says where the numbers come from."""
+    """Peak rates of a GPU, None if unknown; `source` names the origin of the numbers."""
 
     arch: str
     sms: int
@@ -73,7 +79,7 @@ class Peaks:
 
 
 def detect() -> Gpu | None:
-    """The first GPU that CUDA_VISIBLE_DEVICES lets through; None where there is none (see why_not)."""
+    """Returns the first GPU in CUDA_VISIBLE_DEVICES, or None if there is none; `why_not` gives the reason."""
     try:
         with opened() as card:
             return _describe(card)
@@ -82,7 +88,7 @@ def detect() -> Gpu | None:
 
 
 def why_not() -> str:
-    """Why detect() finds no GPU, in one phrase; "" where it finds one."""
+    """Returns in one phrase why detect() finds no GPU; "" if it finds one."""
     try:
         with opened():
             return ""
@@ -91,9 +97,9 @@ def why_not() -> str:
 
 
 def slug_of(name: str) -> str:
-    """A GPU's name as a folder and wildcard: 'NVIDIA GeForce RTX 4090' -> 'rtx-4090'.
+    """Converts a GPU's name into a name for folders and wildcards: 'NVIDIA GeForce RTX 4090' -> 'rtx-4090'.
 
-    Lower case letters, digits and single hyphens only, at most 48 characters, never empty.
+    The result has only lower-case letters, digits and single hyphens, and 1 to 48 characters.
     """
     words = re.findall(r"[a-z0-9]+", name.lower())
     kept = [word for word in words if word not in ("nvidia", "geforce", "tesla")]
@@ -101,26 +107,26 @@ def slug_of(name: str) -> str:
 
 
 def gpu_files(project: Path) -> list[Path]:
-    """The files with known GPUs: the one of the package, then the project's config/gpus.yaml if there is one."""
+    """Returns the files that list GPUs: gpus.yaml of the package, then the project's config/gpus.yaml if it exists."""
     own = project / "config" / "gpus.yaml"
     return [Path(__file__).with_name("gpus.yaml"), *([own] if own.is_file() else [])]
 
 
 def known_gpus(project: Path) -> dict[str, Any]:
-    """Entries by slug; an entry of the project replaces one of the package.
+    """Returns the entries of all `gpu_files` by slug; an entry of the project replaces one of the package.
 
     Raises:
-        WarplogError: a file does not fit the schema.
+        WarplogError: A file does not fit the schema.
     """
     return {slug: entry for path in gpu_files(project) for slug, entry in read_yaml(path, "gpus").items()}
 
 
 def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
-    """The entry of gpus.yaml for this GPU; what it lacks, or the whole, is computed from the clocks.
+    """Returns the peaks from the GPU's entry in `table` (gpus.yaml); missing ones are computed from the clocks.
 
-    FP32: SMs x lanes x 2 (multiply and add) x highest SM clock. Device memory: 2 (both clock edges) x highest
-    memory clock x bus width, as NVML counts the clock; checked against the data sheets of T4, A100 and
-    RTX 4090. A MIG instance is a part of its GPU, so no entry holds for it. PCIe: the link's, in one direction.
+    FP32: SMs x lanes x 2 (multiply and add) x maximum SM clock. Device memory: 2 (both clock edges) x maximum
+    memory clock as NVML reports it x bus width; checked against the data sheets of T4, A100 and RTX 4090.
+    PCIe: the link's rate in one direction. A MIG instance has its own slug, so the entry of its GPU does not apply.
     """
     entry = table.get(gpu.slug, {})
     lanes = _FP32_LANES.get(gpu.compute_capability, _MOST_FP32_LANES)
@@ -128,7 +134,7 @@ def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
     gbytes = 2 * gpu.max_memory_mhz * gpu.memory_bus_bits / 8 * 1e-3 or None
     sources = [str(entry["source"])] if "source" in entry else []
     if "fp32_tflops_peak" not in entry or "dram_gbytes_per_s_peak" not in entry:
-        sources.append("clocks and widths read off the device")
+        sources.append("computed from clocks and widths that the device reports")
     return Peaks(
         arch=str(entry.get("arch", gpu.arch)),
         sms=gpu.sms or int(entry.get("sms", 0)),
@@ -142,9 +148,9 @@ def peaks(gpu: Gpu, table: Mapping[str, Mapping[str, Any]]) -> Peaks:
 
 
 def processes(uuid: str | None = None) -> list[GpuProcess]:
-    """The processes with a context on the GPU, this one too; [] without a GPU.
+    """Returns the processes with a context on the GPU, including this one; [] without a GPU.
 
-    In a container the numbers may be those of the host.
+    In a container the process ids may be those of the host.
     """
     try:
         with opened(uuid) as card:
@@ -158,17 +164,17 @@ def processes(uuid: str | None = None) -> list[GpuProcess]:
 
 
 def settings(uuid: str | None = None) -> dict[str, str]:
-    """ECC, MIG, persistence and compute mode as they are, in words; what the GPU does not tell is absent."""
+    """Returns ECC, MIG, persistence and compute mode as text; settings that the GPU does not report are absent."""
     try:
         with opened(uuid) as card:
             ecc, mig = card.ask("GetEccMode"), card.ask("GetMigMode")
             persistence, compute = card.ask("GetPersistenceMode"), card.ask("GetComputeMode")
     except NoGpuError:
         return {}
-    words = {"ECC": ecc and ecc[0], "MIG": mig and mig[0], "persistence": persistence}
-    told = {name: "on" if value else "off" for name, value in words.items() if value is not None}
+    switches = {"ECC": ecc and ecc[0], "MIG": mig and mig[0], "persistence": persistence}
+    known = {name: "on" if value else "off" for name, value in switches.items() if value is not None}
     modes = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
-    return told | ({"compute mode": modes.get(compute, str(compute))} if compute is not None else {})
+    return known | ({"compute mode": modes.get(compute, str(compute))} if compute is not None else {})
 
 
 def _describe(card: Card) -> Gpu:
@@ -208,6 +214,6 @@ def _sms(card: Card, capability: tuple[int, int]) -> int:
 
 
 def gpu_of(campaign: Record) -> Gpu:
-    """The GPU that a campaign record describes."""
+    """Returns the GPU that a campaign record describes."""
     facts = dict(campaign["device"])
     return Gpu(**{**facts, "compute_capability": tuple(facts["compute_capability"])})

@@ -1,14 +1,14 @@
-"""The Python that starts the jobs: Snakemake puts its path into a shell command as it is, unquoted."""
+"""Checks the path of the Python interpreter: Snakemake puts it into a shell command without quotes."""
 
 import re
 import sys
 
-# Those that bash gives a meaning to; letters of any alphabet are safe.
+# Characters with a meaning in bash; letters of any alphabet are safe.
 _UNSAFE = re.compile(r"[\s\"'`$&*()\[\]{}|;<>?!#~\\]")
 REMEDY = "UV_PROJECT_ENVIRONMENT=/tmp/warplog-venv uv run snakemake --cores 1, or move the project"
 
 
 def unusable(path: str = sys.executable) -> str:
-    """Why no job can be started with this interpreter; "" where one can."""
+    """Returns why Snakemake cannot start jobs with this interpreter; "" if it can."""
     found = _UNSAFE.search(path)
-    return f"{path}: Snakemake starts no job from a path with {found.group()!r}" if found else ""
+    return f"{path}: Snakemake cannot start jobs from a path that contains {found.group()!r}" if found else ""

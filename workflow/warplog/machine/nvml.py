@@ -1,6 +1,6 @@
-"""NVIDIA's management library: one card at a time, no CUDA context, nothing is ever set.
+"""Read-only access to NVML, NVIDIA's management library, without a CUDA context.
 
-What a GPU, a driver or a container does not tell is None, never an error and never an invented zero.
+A value that the GPU, the driver or the container does not report is None, never an error and never zero.
 """
 
 import os
@@ -14,12 +14,12 @@ _NOT_AVAILABLE = (0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF)
 
 
 class NoGpuError(Exception):
-    """There is no GPU that can be asked; the text says why and is fit for a user."""
+    """No GPU can be queried; the text gives the reason in one phrase for users."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """An open GPU. `device` is a MIG instance where CUDA would use one; `board` is always the whole GPU."""
+    """An open GPU: `device` is the MIG instance if CUDA would use one, `board` is always the whole GPU."""
 
     library: Any
     device: Any
@@ -27,28 +27,28 @@ class Card:
 
     @property
     def is_mig(self) -> bool:
-        """True where the device is a part of the board."""
+        """Whether the device is a MIG instance of the board."""
         return self.device is not self.board
 
     def ask(self, function: str, *arguments: object) -> Any:
-        """The answer of `nvmlDevice<function>` for the whole GPU, or None."""
+        """Calls `nvmlDevice<function>` for the whole GPU; returns None if it is not supported."""
         return self._call(f"nvmlDevice{function}", self.board, *arguments)
 
     def ask_device(self, function: str, *arguments: object) -> Any:
-        """The answer of `nvmlDevice<function>` for the part that CUDA uses, or None."""
+        """Calls `nvmlDevice<function>` for the device that CUDA uses; returns None if it is not supported."""
         return self._call(f"nvmlDevice{function}", self.device, *arguments)
 
     def ask_system(self, function: str) -> Any:
-        """The answer of `nvmlSystem<function>`, or None."""
+        """Calls `nvmlSystem<function>`; returns None if it is not supported."""
         return self._call(f"nvmlSystem{function}")
 
     def constant(self, name: str) -> int | None:
-        """A constant of the library, None where this version of nvidia-ml-py does not know it."""
+        """Returns a constant of the library; None if this version of nvidia-ml-py lacks it."""
         value = getattr(self.library, name, None)
         return value if isinstance(value, int) else None
 
     def _call(self, name: str, *arguments: object) -> Any:
-        # A driver that knows only an older form of a call gives an error that is no NVMLError.
+        # A driver that only has an older version of a call raises an error that is not an NVMLError.
         mismatch = getattr(self.library, "NVMLLibraryMismatchError", self.library.NVMLError)
         try:
             value = getattr(self.library, name)(*arguments)
@@ -61,12 +61,12 @@ class Card:
 
 @contextmanager
 def opened(uuid: str | None = None) -> Iterator[Card]:
-    """The GPU of that UUID, or the first one that CUDA_VISIBLE_DEVICES lets through.
+    """Opens the GPU with this UUID, by default the first one in CUDA_VISIBLE_DEVICES.
 
-    An index there is taken as `nvidia-smi` numbers the GPUs (CUDA_DEVICE_ORDER=PCI_BUS_ID).
+    An index in that variable is interpreted as in `nvidia-smi` (CUDA_DEVICE_ORDER=PCI_BUS_ID).
 
     Raises:
-        NoGpuError: no driver, no GPU, a hidden or an unknown one.
+        NoGpuError: There is no driver or no GPU, or the GPU is hidden or unknown.
     """
     try:
         import pynvml
@@ -84,7 +84,7 @@ def opened(uuid: str | None = None) -> Iterator[Card]:
 
 @contextmanager
 def kept_loaded() -> Iterator[None]:
-    """Keeps the library loaded, so that opening a card meanwhile takes no time; without a GPU it does nothing."""
+    """Keeps NVML loaded in the block, so that opening a card is fast; does nothing without a GPU."""
     with ExitStack() as open_card:
         with suppress(NoGpuError):
             open_card.enter_context(opened())
@@ -97,14 +97,14 @@ def _visible() -> str:
         return "0"
     first = setting.split(",")[0].strip()
     if first in ("", "-1", "NoDevFiles"):
-        raise NoGpuError(f"CUDA_VISIBLE_DEVICES={setting!r} hides every GPU")
+        raise NoGpuError(f"CUDA_VISIBLE_DEVICES={setting!r} hides all GPUs")
     return first
 
 
-def _choose(library: ModuleType, wanted: str) -> Card:
-    if wanted.startswith("MIG-"):
-        return _mig_by_uuid(library, wanted)
-    board = _board(library, wanted)
+def _choose(library: ModuleType, name: str) -> Card:
+    if name.startswith("MIG-"):
+        return _mig_by_uuid(library, name)
+    board = _board(library, name)
     card = Card(library, board, board)
     mode = card.ask("GetMigMode")
     if not mode or mode[0] != 1:
@@ -113,23 +113,21 @@ def _choose(library: ModuleType, wanted: str) -> Card:
         part = card.ask("GetMigDeviceHandleByIndex", index)
         if part is not None:
             return Card(library, part, board)
-    raise NoGpuError(f"GPU {wanted} is in MIG mode and has no instance; `nvidia-smi mig` makes one")
+    raise NoGpuError(f"GPU {name} is in MIG mode without an instance; create one with `nvidia-smi mig`")
 
 
-def _board(library: ModuleType, wanted: str) -> object:
+def _board(library: ModuleType, name: str) -> object:
     try:
         boards = [library.nvmlDeviceGetHandleByIndex(i) for i in range(library.nvmlDeviceGetCount())]
-        if wanted.isdecimal() and int(wanted) < len(boards):
-            return boards[int(wanted)]
+        if name.isdecimal() and int(name) < len(boards):
+            return boards[int(name)]
         uuids = [Card(library, board, board).ask("GetUUID") or "" for board in boards]
     except library.NVMLError as error:
         raise NoGpuError(_explain(error)) from None
-    found = [board for board, uuid in zip(boards, uuids, strict=True) if uuid.startswith(wanted)]
-    if wanted.startswith("GPU-") and found:
+    found = [board for board, uuid in zip(boards, uuids, strict=True) if uuid.startswith(name)]
+    if name.startswith("GPU-") and found:
         return found[0]
-    raise NoGpuError(
-        f"there is no GPU {wanted!r}; this machine shows {len(boards)}: {', '.join(uuids) or '-'}"
-    )
+    raise NoGpuError(f"no GPU {name!r}; the driver lists {len(boards)}: {', '.join(uuids) or '-'}")
 
 
 def _mig_by_uuid(library: ModuleType, uuid: str) -> Card:
@@ -142,10 +140,10 @@ def _mig_by_uuid(library: ModuleType, uuid: str) -> Card:
 
 def _explain(error: Exception) -> str:
     kind = type(error).__name__.removeprefix("NVMLError_")
-    told = {
-        "LibraryNotFound": "there is no NVIDIA driver (no libnvidia-ml.so.1)",
+    reasons = {
+        "LibraryNotFound": "no NVIDIA driver is installed (libnvidia-ml.so.1 is missing)",
         "DriverNotLoaded": "the NVIDIA driver is not loaded",
-        "LibRmVersionMismatch": "the NVIDIA driver was updated under its library; reboot",
-        "NoPermission": "no permission to ask the NVIDIA driver",
+        "LibRmVersionMismatch": "the versions of the NVIDIA kernel module and library differ after an update; reboot",
+        "NoPermission": "no permission to query the NVIDIA driver",
     }
-    return told.get(kind, f"the NVIDIA driver does not answer ({error})")
+    return reasons.get(kind, f"the NVIDIA driver does not respond ({error})")

@@ -1,4 +1,4 @@
-"""The programs of CUDA that warplog calls: where they are, which version, what to do where one is missing."""
+"""Finds the CUDA programs that warplog calls: paths, versions, and remedies if one is missing."""
 
 import importlib.metadata
 import importlib.util
@@ -21,7 +21,7 @@ TOOLS = ("nvcc", "cuobjdump", "nvdisasm", "ncu", "nsys", "compute-sanitizer")
 OLDEST_NVCC = (12, 0)
 
 _ROOT = Path("/")
-_ASK_S = 60.0
+_VERSION_S = 60.0
 _VERSIONS = {
     "nvcc": r"\bV(\d+\.\d+\.\d+)",
     "cuobjdump": r"\bV(\d+\.\d+\.\d+)",
@@ -30,7 +30,7 @@ _VERSIONS = {
     "nsys": r"version (\d{4}\.\d+[.\d]*)",
     "compute-sanitizer": r"Version (\d{4}\.\d+[.\d]*)",
 }
-# Where installers put them, beside PATH and CUDA_HOME; of several versions the newest is asked first.
+# Installation folders besides PATH and CUDA_HOME; newer versions are tried first.
 _PLACES = {
     "ncu": ("opt/nvidia/nsight-compute/*", "usr/local/cuda/bin", "usr/local/cuda-*/bin"),
     "nsys": (
@@ -55,18 +55,18 @@ _REMEDIES = {
     "nvcc": "uv sync --inexact --extra cuda, or install CUDA 13.0",
     "cuobjdump": "uv sync --inexact (its wheel nvidia-cuda-cuobjdump is a dependency)",
     "nvdisasm": "uv sync --inexact (its wheel nvidia-cuda-nvdisasm is a dependency)",
-    "ncu": "install NVIDIA Nsight Compute; without it there are times but no counters",
-    "nsys": "install NVIDIA Nsight Systems; without it there are times but no timeline",
-    "compute-sanitizer": "install the CUDA toolkit (package cuda-sanitizer); only the memory checks need it",
-    "host compiler": "install g++ (Debian, Ubuntu: apt install g++), or name one in NVCC_CCBIN",
+    "ncu": "install NVIDIA Nsight Compute; without it, campaigns have times but no counters",
+    "nsys": "install NVIDIA Nsight Systems; without it, campaigns have times but no timeline",
+    "compute-sanitizer": "install the CUDA toolkit (package cuda-sanitizer); only `snakemake sanitize` requires it",
+    "host compiler": "install g++ (Debian, Ubuntu: apt install g++), or set NVCC_CCBIN",
 }
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program; path is None where it is missing, version where it does not answer.
+    """A program: path is None if it is missing, version is None if it does not run.
 
-    remedy is empty where the program can be used, else what to do.
+    remedy is empty if the program is usable.
     """
 
     name: str
@@ -76,15 +76,15 @@ class Tool:
 
     @property
     def ok(self) -> bool:
-        """True where it is there, answers, and is new enough."""
+        """Whether the program exists, runs and is new enough."""
         return not self.remedy
 
 
 def find(name: str) -> Tool:
-    """One of TOOLS: the first that answers with a version that will do.
+    """Finds one of TOOLS: the first installation that runs and is new enough.
 
-    Asked in order: PATH, $CUDA_HOME, $CUDA_PATH, NVIDIA's usual folders, the PyPI wheels; for cuobjdump and
-    nvdisasm the wheels come first, since they are locked and read the code of older compilers.
+    Searches PATH, $CUDA_HOME, $CUDA_PATH, NVIDIA's default folders and the PyPI wheels, in this order. For
+    cuobjdump and nvdisasm the wheels come first, since they are locked and can read code of older compilers.
     """
     found = Tool(name, None, None, _REMEDIES[name])
     for path in dict.fromkeys(_candidates(name)):
@@ -99,12 +99,12 @@ def find(name: str) -> Tool:
 
 
 def host_compiler() -> Tool:
-    """The C++ compiler that nvcc calls: $NVCC_CCBIN or g++."""
+    """Returns the C++ compiler that nvcc calls: $NVCC_CCBIN or g++."""
     name = "host compiler"
-    wanted = os.environ.get("NVCC_CCBIN") or "g++"
-    if Path(wanted).is_dir():
-        wanted = str(Path(wanted) / "g++")
-    path = shutil.which(wanted)
+    command = os.environ.get("NVCC_CCBIN") or "g++"
+    if Path(command).is_dir():
+        command = str(Path(command) / "g++")
+    path = shutil.which(command)
     if path is None:
         return Tool(name, None, None, _REMEDIES[name])
     version = _version(Path(path), Path(path).stat().st_mtime_ns, r"\b(\d+\.\d+\.\d+)")
@@ -112,51 +112,53 @@ def host_compiler() -> Tool:
 
 
 def nvcc_command(tool: Tool) -> list[str]:
-    """The start of a compiler command; the wheels keep their libraries in `lib`, where nvcc does not look.
+    """Returns the start of a compiler command, with -L for the wheels, whose `lib` nvcc does not search.
 
     Raises:
-        WarplogError: there is no usable nvcc.
+        WarplogError: nvcc is missing or not usable.
     """
     if tool.path is None or not tool.ok:
-        raise WarplogError(f"nvcc: cannot be used: {tool.remedy}")
+        raise WarplogError(f"nvcc is not usable: {tool.remedy}")
     home = tool.path.parent.parent
     apart = (home / "lib" / "libcudadevrt.a").exists() and not (home / "lib64").exists()
     return [str(tool.path), *([f"-L{home / 'lib'}"] if apart else [])]
 
 
 def ensure(extra: Extra, project: Path | None = None) -> None:
-    """Fetches the compiler ("cuda") or CuPy with its libraries ("gpu") where this machine has none.
+    """Installs the compiler ("cuda") or CuPy with its libraries ("gpu") if this machine has none.
 
-    What is fetched is what uv.lock says, into the running environment, beside what is there; a later `uv run`
-    keeps it. One line on stderr says so.
+    Installs the versions in uv.lock into the running environment without removing anything; a later `uv run`
+    keeps them. Prints the start and the end on stderr.
 
     Raises:
-        WarplogError: it is missing and cannot be fetched.
+        WarplogError: It is missing and cannot be installed.
     """
-    if not _lacks(extra):
+    if not _missing(extra):
         return
     command = wheels.fetch_command(extra, project)
     import filelock
 
     with filelock.FileLock(Path(sys.prefix) / ".warplog-fetch.lock"):
-        if not _lacks(extra):
+        if not _missing(extra):
             return
         wheels.fetch(extra, command)
-    if lacking := _lacks(extra):
-        raise WarplogError(f"{', '.join(lacking)}: still missing after a fetch; {wheels.OTHERWISE[extra]}")
+    if missing := _missing(extra):
+        raise WarplogError(
+            f"{', '.join(missing)}: still missing after the installation; {wheels.OTHERWISE[extra]}"
+        )
 
 
-def _lacks(extra: Extra) -> list[str]:
+def _missing(extra: Extra) -> list[str]:
     if extra == "cuda":
         return [] if find("nvcc").ok else ["nvcc"]
-    lacking = [] if importlib.util.find_spec("cupy") else ["cupy"]
-    return lacking + [name for name in ("cublas", "nvrtc") if library(name) is None]
+    missing = [] if importlib.util.find_spec("cupy") else ["cupy"]
+    return missing + [name for name in ("cublas", "nvrtc") if library(name) is None]
 
 
 def library(name: str) -> Path | None:
-    """A shared library of CUDA 12 or 13 by its short name ("cublas", "nvrtc"); None where there is none.
+    """Finds a shared library of CUDA 12 or 13 by its short name ("cublas", "nvrtc"); None if there is none.
 
-    It is looked for in the wheels, LD_LIBRARY_PATH, the toolkit and the system, in this order.
+    Searches the wheels, LD_LIBRARY_PATH, the toolkit and the system, in this order.
     """
     if (path := wheels.library(name)) is not None:
         return path
@@ -167,7 +169,7 @@ def library(name: str) -> Path | None:
 
 
 def snapshot() -> dict[str, str]:
-    """Versions for a record's provenance, by tool; "" where one is missing. Imports neither CuPy nor CUDA."""
+    """Returns versions by tool for a record's provenance; "" if one is missing. Does not import CuPy."""
     versions = {name: find(name).version or "" for name in TOOLS}
     versions["host_compiler"] = host_compiler().version or ""
     versions["python"] = platform.python_version()
@@ -176,7 +178,7 @@ def snapshot() -> dict[str, str]:
 
 
 def cupy_version() -> str:
-    """The version of the installed CuPy, "" where there is none."""
+    """Returns the version of the installed CuPy; "" if it is not installed."""
     for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy"):
         try:
             return importlib.metadata.version(name)
@@ -193,8 +195,8 @@ def _candidates(name: str) -> Iterator[Path]:
         yield Path(path)
     named = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
     homes = [Path(home) / "bin" for home in named if home]
-    usual = [folder for pattern in _PLACES.get(name, _CUDA_PLACES) for folder in _newest_first(pattern)]
-    yield from (folder / name for folder in homes + usual if os.access(folder / name, os.X_OK))
+    defaults = [folder for pattern in _PLACES.get(name, _CUDA_PLACES) for folder in _newest_first(pattern)]
+    yield from (folder / name for folder in homes + defaults if os.access(folder / name, os.X_OK))
     if in_wheels:
         yield in_wheels
 
@@ -209,6 +211,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 @cache
 def _version(path: Path, _changed: int, pattern: str) -> str | None:
-    done = process.run([path, "--version"], timeout_s=_ASK_S, env=process.minimal_env())
+    done = process.run([path, "--version"], timeout_s=_VERSION_S, env=process.minimal_env())
     match = re.search(pattern, done.output_tail) if done.ok else None
     return match.group(1).rstrip(".") if match else None

@@ -1,7 +1,7 @@
-"""CUDA from PyPI: where its wheels lie in this environment, and how the locked ones get there when missing.
+"""CUDA wheels from PyPI: finds them in this environment and installs the locked ones if they are missing.
 
-The wheels of CUDA 13 unpack into one folder, site-packages/nvidia/cu13, laid out like a toolkit but with
-`lib` for `lib64`; none of their programs gets a script in the environment's `bin`.
+The wheels of CUDA 13 share one folder, site-packages/nvidia/cu13, which is laid out like a toolkit but with
+`lib` instead of `lib64`; their programs get no script in the environment's `bin`.
 """
 
 import importlib
@@ -24,7 +24,7 @@ OTHERWISE = {
     "gpu": "pip install cupy-cuda13x nvidia-cublas nvidia-cuda-nvrtc",
 }
 _FETCH_S = 3600.0
-# Offline, dozens of jobs ask one after the other: for a while they get the same answer without another try.
+# Offline, dozens of jobs would retry one after the other: for this time they reuse the first failure.
 _RETRY_AFTER_S = 120.0
 _COMPILER_PARTS = (
     "bin/nvcc",
@@ -42,7 +42,7 @@ _COMPILER_PARTS = (
 
 
 def folders() -> list[Path]:
-    """The folders of NVIDIA's wheels that Python can see, newest CUDA first (nvidia/cu13, nvidia/cublas)."""
+    """Returns the folders of NVIDIA's wheels on sys.path, newest CUDA first (nvidia/cu13, nvidia/cublas)."""
     found = [
         folder
         for entry in _entries()
@@ -58,7 +58,7 @@ def _entries() -> list[Path]:
 
 
 def program(name: str) -> Path | None:
-    """A program of the wheels; nvcc only where every part that it calls is there too."""
+    """Finds a program in the wheels; nvcc counts only if all parts that it calls are installed."""
     for folder in folders():
         path = folder / "bin" / name
         if path.is_file() and (name != "nvcc" or all((folder / part).exists() for part in _COMPILER_PARTS)):
@@ -67,55 +67,56 @@ def program(name: str) -> Path | None:
 
 
 def library(name: str) -> Path | None:
-    """A shared library of CUDA 12 or 13 in the wheels, by its short name ("cublas")."""
+    """Finds a shared library of CUDA 12 or 13 in the wheels by its short name ("cublas")."""
     pattern = f"lib{name}.so.1[23]"
     found = (path for folder in folders() for path in sorted((folder / "lib").glob(pattern), reverse=True))
     return next(found, None)
 
 
 def fetch_command(extra: Extra, project: Path | None = None) -> list[str]:
-    """The command that installs the locked packages of one extra beside what this environment holds.
+    """Returns the command that adds the locked packages of one extra to this environment.
 
-    `project` is the folder of pyproject.toml and uv.lock.
+    Args:
+        project: folder of pyproject.toml and uv.lock; by default the checkout or the working directory.
 
     Raises:
-        WarplogError: no uv, no lock file, or no virtual environment of our own; the text has the remedy.
+        WarplogError: uv, the lock file or a writable virtual environment is missing; the text gives the remedy.
     """
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv is None or not Path(uv).is_file():
-        raise _refusal(extra, "there is no uv to fetch it with")
+        raise _refusal(extra, "uv, which would install it, was not found")
     places = [project] if project else [Path(__file__).parents[2], Path.cwd()]
     home = next((place for place in places if (place / "uv.lock").is_file()), None)
     if home is None:
         raise _refusal(extra, f"{places[-1]} has no uv.lock")
     if not (Path(sys.prefix) / "pyvenv.cfg").is_file() or not os.access(sys.prefix, os.W_OK):
-        raise _refusal(extra, f"{sys.prefix} is no virtual environment of ours, and is left as it is")
+        raise _refusal(extra, f"{sys.prefix} is not a writable virtual environment")
     command = [uv, "sync", "--project", str(home), "--python", sys.executable, "--frozen", "--inexact"]
     return [*command, "--no-default-groups", "--no-install-project", "--extra", extra]
 
 
 def fetch(extra: Extra, command: list[str]) -> None:
-    """Runs a `fetch_command`: it removes nothing, and a later `uv run` keeps what it brought.
+    """Runs a `fetch_command`, which removes no packages; a later `uv run` keeps the new ones.
 
     Raises:
-        WarplogError: uv could not fetch it; the text has uv's words and the remedy.
+        WarplogError: uv failed, now or within the last two minutes; the text quotes uv and gives the remedy.
     """
     failure = Path(sys.prefix) / f".warplog-fetch-{extra}-failed"
     if failure.is_file() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
         raise _refusal(extra, failure.read_text(errors="replace"))
-    print(f"warplog: fetching {WHAT[extra]} into {sys.prefix}, once", file=sys.stderr, flush=True)
+    print(f"warplog: installing {WHAT[extra]} into {sys.prefix} (once)", file=sys.stderr, flush=True)
     start = time.monotonic()
     done = process.run(command, timeout_s=_FETCH_S, env=os.environ | {"UV_PROJECT_ENVIRONMENT": sys.prefix})
     if not done.ok:
-        why = f"uv could not fetch it ({process.explain_exit(done)}: {_said(done.output_tail)})"
+        why = f"uv could not install it ({process.explain_exit(done)}: {_error_of(done.output_tail)})"
         failure.write_text(why)
         raise _refusal(extra, why)
     failure.unlink(missing_ok=True)
     importlib.invalidate_caches()
-    print(f"warplog: fetched in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    print(f"warplog: installed in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
 
 
-def _said(output: str) -> str:
+def _error_of(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     first = next((i for i, line in enumerate(lines) if line.startswith("error")), max(0, len(lines) - 1))
     return re.sub(r":? https?://\S+", "", " ".join(lines[first : first + 2]))
@@ -123,6 +124,6 @@ def _said(output: str) -> str:
 
 def _refusal(extra: Extra, why: str) -> WarplogError:
     return WarplogError(
-        f"{WHAT[extra]}: missing here, and {why}; with network and uv: "
+        f"{WHAT[extra]}: not installed, and {why}; with network access and uv: "
         f"uv sync --inexact --extra {extra}; otherwise: {OTHERWISE[extra]}"
     )

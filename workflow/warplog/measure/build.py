@@ -8,18 +8,10 @@ from typing import Any
 
 from warplog.catalog.contract import Argument
 from warplog.catalog.family import Family, Variant
-from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import (
-    SCHEMA_VERSION,
-    Record,
-    read_json,
-    sha256_file,
-    sha256_of,
-    write_json,
-    write_text,
-)
+from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
 from warplog.parsers import ptxas, sass

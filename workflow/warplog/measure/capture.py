@@ -1,17 +1,17 @@
 """Stage profile: one ncu session and one nsys session a family, each over all captured cases of its variants."""
 
-import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import Record, read_json, sha256_of, worst, write_json
+from warplog.core.records import FamilyRecord, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job, family_task, own_results, refuse_unproven
+from warplog.measure.job import Job, family_task, keep, own_results, refuse_unproven
 from warplog.measure.supervise import discard, run_cases
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu.source import SAMPLING
@@ -56,37 +56,39 @@ class _Capture:
         """The cases that the variant supports."""
         return self.job.fitting(self.cases)
 
-    def is_fresh(self) -> bool:
-        """Whether record and report are there and of these inputs."""
+    def is_fresh(self, folder: Path) -> bool:
+        """Whether the record was made from these inputs and its report is in `folder`."""
         if not self.job.is_fresh(self.inputs_sha256):
             return False
-        report = read_json(self.job.record).get("report", "")
-        return not report or (self.job.record.parent / report).is_file()
+        report = self.job.former.get("report", "")
+        return not report or (folder / report).is_file()
 
 
-def capture_ncu(
-    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
-) -> None:
-    """Counters of one launch per case, of all variants in one session; what fails is said by the records.
+def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
+    """Captures the counters of one launch per case, all variants in one session; failures stand in the records.
 
-    `checks` (records) and `cases` (the captured ones of each variant) are in the order of `jobs`.
+    The reports lie in the folder beside the family's record (paths.captures).
+
+    Args:
+        jobs: the variants of one family.
+        check: the family's check record.
+        tool: ncu; without a path the records say 'missing'.
+        cases: the captured cases of each variant.
 
     Raises:
         WarplogError: a check or build record is missing.
     """
-    partial = jobs[0].record.parent / ".part.ncu-rep"
+    partial = paths.captures(jobs[0].record) / ".part.ncu-rep"
     # No probe of the oracle needs the dear counters or lines of source, and it has many cases.
     metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
     command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
     profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
-    _capture_family(jobs, checks, profiler, cases)
+    _capture_family(jobs, check, profiler, cases)
 
 
-def capture_nsys(
-    jobs: Sequence[Job], checks: Sequence[Path], tool: Tool, cases: Sequence[Sequence[str]]
-) -> None:
-    """The timeline of back-to-back launches, of all variants in one session; otherwise as `capture_ncu`."""
-    partial = jobs[0].record.parent / ".part.nsys-rep"
+def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
+    """Captures the timeline of back-to-back launches, all variants in one session; otherwise as `capture_ncu`."""
+    partial = paths.captures(jobs[0].record) / ".part.nsys-rep"
 
     def export() -> Path:
         database = partial.with_suffix(".sqlite")
@@ -100,7 +102,7 @@ def capture_nsys(
 
     command = tuple(nsys_command(tool, partial))
     profiler = _Profiler("nsys", tool, ".nsys.sqlite", command, partial, export)
-    _capture_family(jobs, checks, profiler, cases)
+    _capture_family(jobs, check, profiler, cases)
 
 
 def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
@@ -128,27 +130,34 @@ def nsys_command(tool: Tool, output: Path) -> list[str]:
 
 
 def _capture_family(
-    jobs: Sequence[Job], checks: Sequence[Path], profiler: _Profiler, cases: Sequence[Sequence[str]]
+    jobs: Sequence[Job],
+    check: Path,
+    profiler: _Profiler,
+    cases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Captures every variant whose record is not of the same inputs; then drops reports that none refers to."""
-    told = [read_json(path, "record") for path in checks]
-    wanted = [_Capture(*part) for part in zip(jobs, [profiler] * len(jobs), told, cases, strict=True)]
+    """Captures every variant whose inputs changed; then removes reports that no record names."""
+    checks = FamilyRecord.read(check).variants
+    folder = paths.captures(jobs[0].record)
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[Record] = []
     stale = []
-    for one in wanted:
-        if one.is_fresh():
-            os.utime(one.job.record)
-        elif one.status != "ok":
-            _say(one.job, profiler, one.status, one.reason)
-            _write(one, profiler, one.status, one.reason)
-        else:
+    for job in jobs:
+        proof = checks.get(job.variant.name, {"status": "missing", "reason": f"not in {check}"})
+        one = _Capture(job, profiler, proof, cases[job.variant.name])
+        if one.is_fresh(folder):
+            continue
+        if one.status == "ok":
             stale.append(one)
+        else:
+            _say(one.job, profiler, one.status, one.reason)
+            made.append(_record(one, profiler, one.status, one.reason))
+    keep(jobs[0], made)
     while stale:
-        stale = _session(stale, profiler)
-    folder = jobs[0].record.parent
-    records = {*folder.glob(f"*.{profiler.name}.json"), *(one.job.record for one in wanted)}
-    kept = {read_json(path).get("report") for path in records}
+        records, stale = _session(stale, profiler, folder)
+        keep(jobs[0], records)
+    named = {record.get("report") for record in FamilyRecord.read(jobs[0].record).variants.values()}
     for report in folder.glob(f"session-*{profiler.suffix}"):
-        if report.name not in kept:
+        if report.name not in named:
             report.unlink()
 
 
@@ -165,18 +174,20 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
     return "ok", ""
 
 
-def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
-    """One session over all parts. Where one breaks it, that one is told of, and the others are returned."""
+def _session(
+    parts: Sequence[_Capture], profiler: _Profiler, folder: Path
+) -> tuple[list[Record], list[_Capture]]:
+    """One session over all parts: their records, and the parts that must be captured again without a broken one."""
     first = parts[0].job
     settings = {"tool": profiler.name, "launches": first.settings["launches"]}
     pairs = [(part.job, part.fitting) for part in parts]
     task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
-    # A folder for each profiler: both captures of a family may be under way, one waiting for the other's GPU.
-    task = replace(task, folder=task.folder.with_name(f".{profiler.name}.work"))
-    discard(task.folder)  # a cut capture cannot be continued: it starts afresh
-    profiler.partial.unlink(missing_ok=True)  # nor may its report pass for this one's
+    # A folder for each profiler: both captures of a family may be running, one waiting for the GPU.
+    task = replace(task, folder=task.folder.with_name(f".{first.family.name}.{profiler.name}.work"))
+    discard(task.folder)  # an interrupted capture cannot be continued: it starts afresh
+    profiler.partial.unlink(missing_ok=True)  # nor may its report be taken for this one's
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
-    report = first.record.parent / f"session-{digest}{profiler.suffix}"
+    report = folder / f"session-{digest}{profiler.suffix}"
     try:
         say = first.progress(profiler.name, len(task.cases))
         timeout_s = first.settings["timeout_s"]
@@ -187,22 +198,23 @@ def _session(parts: Sequence[_Capture], profiler: _Profiler) -> list[_Capture]:
     except (WarplogError, OSError) as error:
         status, reason = _diagnose(task.folder / "worker.log", str(error))
         _say(first, profiler, status, reason)
-        for one in parts:
-            _write(one, profiler, status, reason)
-        return []
+        return [_record(one, profiler, status, reason) for one in parts], []
     finally:
         discard(task.folder)
+    records = []
     for one in broken or parts:
         results = _of(one, found)
-        _write(one, profiler, *_over_cases(results), results, session, "" if broken else report.name)
-    return [one for one in parts if one not in broken] if broken else []
+        records.append(
+            _record(one, profiler, *_over_cases(results), results, session, "" if broken else report.name)
+        )
+    return records, [one for one in parts if one not in broken] if broken else []
 
 
 def _of(one: _Capture, found: Sequence[Record]) -> list[Record]:
     return list(own_results(one.job.variant.name, found).values())
 
 
-def _write(
+def _record(
     one: _Capture,
     profiler: _Profiler,
     status: str,
@@ -210,10 +222,10 @@ def _write(
     results: Sequence[Record] = (),
     session: Record | None = None,
     report: str = "",
-) -> None:
+) -> Record:
     job, by_case = one.job, {r["case"]: r for r in results}
     cases = [job.entry(c, by_case, None if by_case else (status, reason)) for c in one.cases]
-    record = {
+    return {
         **job.head("profile", job.build, session or {}),
         "tool": profiler.name,
         "tool_version": profiler.tool.version or "",
@@ -225,7 +237,6 @@ def _write(
         "cases": cases,
         "inputs_sha256": one.inputs_sha256,
     }
-    write_json(job.record, record, "record")
 
 
 def _say(job: Job, profiler: _Profiler, status: str, reason: str) -> None:

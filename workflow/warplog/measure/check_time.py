@@ -3,13 +3,12 @@
 A variant whose record says that it was made from the same inputs is left as it is.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.core.records import Record, read_json, sha256_of, worst, write_json
-from warplog.measure.job import Job, Refusal, family_task, own_results, refuse_build, refuse_unproven
+from warplog.core.records import FamilyRecord, Record, sha256_of, worst
+from warplog.measure.job import Job, Refusal, family_task, keep, own_results, refuse_build, refuse_unproven
 from warplog.measure.supervise import discard, run_cases
 
 
@@ -31,12 +30,12 @@ class Measurement:
         """The cases that a worker is given."""
         return () if self.refusal else self.job.fitting(self.cases)
 
-    def write(self, results: Mapping[str, Record], session: Record) -> Record:
+    def record(self, results: Mapping[str, Record], session: Record) -> Record:
         """The variant's record, from the results of its cases by name."""
         job = self.job
         entries = [job.entry(case, results, self.refusal) for case in self.cases]
         status, reason = self.refusal or _over_cases(entries)
-        record = {
+        return {
             **job.head(self.stage, job.build, session),
             "status": status,
             "reason": reason,
@@ -46,8 +45,6 @@ class Measurement:
             "inputs_sha256": self.inputs_sha256,
             **self.more,
         }
-        write_json(job.record, record, "record")
-        return record
 
 
 def check_family(jobs: Sequence[Job]) -> None:
@@ -56,51 +53,70 @@ def check_family(jobs: Sequence[Job]) -> None:
     Raises:
         WarplogError: a build record is missing, or the worker failed for a reason of its own.
     """
-    wanted = [
+    stages = [
         Measurement(job, "check", tuple(job.family.check_cases), refuse_build(job.build)) for job in jobs
     ]
-    _measure(wanted, {"rounds": jobs[0].settings["rounds"]}, stop_at=("crashed", "timeout"))
+    _measure(stages, {"rounds": jobs[0].settings["rounds"]}, stop_at=("crashed", "timeout"))
 
 
-def time_family(jobs: Sequence[Job], checks: Sequence[Path], timer: Path, cases: Sequence[str]) -> None:
-    """Times the cases of the variants whose check passed; the other records say 'skipped' and why.
+def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
+    """Times the cases of the variants whose check passed; the other records get 'skipped' and the reason.
+
+    `check` is the family's check record.
 
     Raises:
         WarplogError: a check or build record is missing, or the worker failed for a reason of its own.
     """
-    wanted = []
-    for job, path in zip(jobs, checks, strict=True):
-        check = read_json(path, "record")
-        refusal = refuse_unproven(check, job.build)
-        wanted.append(Measurement(job, "time", cases, refusal, check=check["status"]))
-    settings = {k: v for k, v in jobs[0].settings.items() if k != "timeout_s"}
-    _measure(wanted, settings | {"default_mhz": jobs[0].gpu.max_sm_mhz}, timer=timer)
+    _measure(_timing(jobs, check, cases), _time_settings(jobs[0]), timer=timer)
+
+
+def time_round(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
+    """Times the variants in turn, each in a process of its own: a round of A/A.
+
+    What the cases of one process share, such as where its memory lies, is part of the noise.
+
+    Raises:
+        WarplogError: as `time_family`.
+    """
+    for job in jobs:
+        _measure(_timing([job], check, cases), _time_settings(job), timer=timer)
+
+
+def _timing(jobs: Sequence[Job], check: Path, cases: Sequence[str]) -> list[Measurement]:
+    checks = FamilyRecord.read(check).variants
+    found = []
+    for job in jobs:
+        proof = checks.get(job.variant.name, {"status": "missing", "reason": f"not in {check}"})
+        refusal = refuse_unproven(proof, job.build)
+        found.append(Measurement(job, "time", cases, refusal, check=proof["status"]))
+    return found
+
+
+def _time_settings(job: Job) -> dict[str, Any]:
+    policy = {key: value for key, value in job.settings.items() if key != "timeout_s"}
+    return policy | {"default_mhz": job.gpu.max_sm_mhz}
 
 
 def _measure(
-    wanted: Sequence[Measurement],
+    stages: Sequence[Measurement],
     settings: Mapping[str, Any],
     stop_at: tuple[str, ...] = (),
     timer: Path | None = None,
 ) -> None:
-    """Writes the records of all; what a cut run had finished is taken from its journal."""
-    fresh = [one for one in wanted if one.job.is_fresh(one.inputs_sha256)]
-    for one in fresh:
-        os.utime(one.job.record)
-    stale = [one for one in wanted if one not in fresh]
-    for one in stale:
-        if not one.runnable:
-            one.write({}, {})
+    """Writes the records of all variants; cases that an interrupted run finished are taken from its journal."""
+    stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256)]
     running = {one.job.variant.name: one for one in stale if one.runnable}
+    made = [one.record({}, {}) for one in stale if not one.runnable]
     if not running:
+        keep(stages[0].job, made)
         return
     first = next(iter(running.values())).job
-    stage = wanted[0].stage
+    stage = stages[0].stage
     task = family_task([(one.job, one.runnable) for one in running.values()], stage, settings, timer=timer)
     say = first.progress(stage, len(task.cases))
     results, session = run_cases(task, first.settings["timeout_s"], say, stop_at)
-    for name, one in running.items():
-        one.write(own_results(name, results), session)
+    made += [one.record(own_results(name, results), session) for name, one in running.items()]
+    keep(first, made)
     discard(task.folder)
 
 

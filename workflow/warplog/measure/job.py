@@ -1,16 +1,17 @@
 """Measuring jobs: one variant on this machine's GPU, from one build into one record; several share a worker."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import rate_unit
-from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_of
+from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
 from warplog.machine import device
 from warplog.machine.device import Gpu
 from warplog.measure import provenance
@@ -47,7 +48,8 @@ class Job:
         settings: the stage's policy (config: check, time, profile, sanitize or tune).
         tools: versions by tool, for the provenance.
         scratch: folder of the journal while the job runs.
-        inputs_sha256: of what the record depends on besides the build, "" where that is not known.
+        record: the family's record of the stage, which the jobs of its variants share.
+        inputs_sha256: of what the record depends on besides the build; "" measures in any case.
     """
 
     family: Family
@@ -102,11 +104,14 @@ class Job:
             return {"case": case, "status": "unsupported", "reason": misfit}
         return dict(results[case])
 
+    @property
+    def former(self) -> Record:
+        """The variant's record of an earlier run; {} if there is none."""
+        return _records(self.record, _state(self.record)).get(self.variant.name, {})
+
     def is_fresh(self, inputs_sha256: str) -> bool:
-        """Whether the record on disk was made from these inputs; never where they are not known."""
-        if not self.inputs_sha256 or not self.record.is_file():
-            return False
-        return bool(read_json(self.record).get("inputs_sha256") == inputs_sha256)
+        """Whether the former record was made from these inputs; never if they are not known."""
+        return bool(self.inputs_sha256) and self.former.get("inputs_sha256") == inputs_sha256
 
     def head(self, stage: str, build: Record, session: Record) -> Record:
         """The keys that the records of all measuring stages share; `session` is what the worker noted."""
@@ -170,7 +175,7 @@ def family_task(
     libraries = {f"{job.variant.name}:{case}": job.build_folder / "kernel.so" for job, case in pairs}
     hashes = {job.variant.name: job.build["library_sha256"] for job, _ in parts}
     more |= {"memory": {job.variant.name: job.variant.memory for job, _ in parts}, "libraries": libraries}
-    scratch = first.scratch.with_name(f".{mode}.work")
+    scratch = first.scratch.with_name(f".{first.family.name}.{mode}.work")
     task = first.task(mode, tuple(libraries), settings, folder=scratch, **more)
     return replace(task, library_sha256=sha256_of(hashes))
 
@@ -181,33 +186,6 @@ def own_results(variant: str, results: Sequence[Record]) -> dict[str, Record]:
     return {name: {**r, "case": name} for r in mine if (name := r["case"].rpartition(":")[2])}
 
 
-def make_job(
-    *,
-    family_file: Path,
-    variant: str,
-    gpu: str,
-    build: Path,
-    campaign: Path,
-    settings: Mapping[str, Any],
-    record: Path,
-) -> Job:
-    """The job of one variant on this machine's GPU, which must be the one the campaign names.
-
-    Raises:
-        WarplogError: there is no GPU here, or another one.
-    """
-    (job,) = make_jobs(
-        family_file=family_file,
-        variants=(variant,),
-        gpu=gpu,
-        builds=(build,),
-        campaign=campaign,
-        settings=settings,
-        records=(record,),
-    )
-    return job
-
-
 def make_jobs(
     *,
     family_file: Path,
@@ -216,19 +194,30 @@ def make_jobs(
     builds: Sequence[Path],
     campaign: Path,
     settings: Mapping[str, Any],
-    records: Sequence[Path],
+    record: Path,
     inputs_sha256: str = "",
 ) -> list[Job]:
-    """The jobs of several variants of a family; `builds` and `records` in the order of `variants`.
+    """The jobs of several variants of a family on this machine's GPU.
+
+    Args:
+        family_file: family.yaml.
+        variants: names, in the order in which they are measured.
+        gpu: slug of the GPU that the campaign is for.
+        builds: their build records, in the same order.
+        campaign: the campaign record, for the versions of tools and the commit.
+        settings: the stage's policy.
+        record: the family's record of this stage; an earlier run's is read from it.
+        inputs_sha256: of what all variants' records depend on; "" measures in any case.
 
     Raises:
-        WarplogError: there is no GPU here, or another one than the campaign names.
+        WarplogError: there is no GPU here, or it is not the campaign's.
     """
     family = load_family(family_file)
     named = read_json(campaign, "record")
     found = this_gpu(gpu)
-    commit = provenance.commit_of(Path()) or named["commit"]
-    content = provenance.content_sha256(Path())
+    project = paths.project()
+    commit = provenance.commit_of(project) or named["commit"]
+    content = provenance.content_sha256(project)
     return [
         Job(
             family=family,
@@ -236,15 +225,40 @@ def make_jobs(
             gpu=found,
             build_folder=build.parent,
             record=record,
-            scratch=record.with_name(f".{record.stem}.work"),
+            scratch=record.with_name(f".{family.name}.{variant}.work"),
             settings=settings,
             tools=named["tools"],
             commit=commit,
             content_sha256=content,
             inputs_sha256=inputs_sha256 and sha256_of(inputs_sha256, dict(family.variant(variant).memory)),
         )
-        for variant, build, record in zip(variants, builds, records, strict=True)
+        for variant, build in zip(variants, builds, strict=True)
     ]
+
+
+def keep(job: Job, made: Iterable[Record]) -> None:
+    """Writes records of variants into the family's record, `job.record`; its other records stay.
+
+    Records of variants that the family no longer has are dropped.
+
+    Raises:
+        WarplogError: the file is damaged, or cannot be written.
+    """
+    together = FamilyRecord.read_if_there(job.record)
+    together.keep_only([variant.name for variant in job.family.variants])
+    for one in made:
+        together.put(one)
+    together.write()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
+
+
+@lru_cache(maxsize=2)
+def _records(path: Path, _state: tuple[int, int]) -> dict[str, Record]:
+    """The records in a file, which the jobs of all variants ask for one after the other."""
+    return FamilyRecord.read_if_there(path).variants
 
 
 def this_gpu(slug: str) -> Gpu:

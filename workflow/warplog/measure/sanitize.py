@@ -1,7 +1,6 @@
 """Stage sanitize: compute-sanitizer's four tools over the small check cases of variants; findings become rows."""
 
 import math
-import os
 import sys
 import time
 from collections import Counter
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst, write_json
+from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job, Refusal, family_task, refuse_build
+from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
 from warplog.measure.supervise import Task, discard, run_cases
 from warplog.parsers import sanitizer
 
@@ -48,12 +47,7 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
     Raises:
         WarplogError: the worker failed for a reason of its own.
     """
-    stale = []
-    for part in (_Part(job, tool) for job in jobs):
-        if part.job.is_fresh(part.inputs_sha256):
-            os.utime(part.job.record)
-        else:
-            stale.append(part)
+    stale = [part for part in (_Part(job, tool) for job in jobs) if not part.job.is_fresh(part.inputs_sha256)]
     runnable = [part for part in stale if part.refusal is None]
     for name in jobs[0].settings["tools"]:
         begin = time.monotonic()
@@ -64,8 +58,7 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
                 part.checks.append(_entry(part.job, name, "ok", "", seconds, sanitizer.Report((), 0)))
             else:
                 part.checks.append(_check(part, tool, name))
-    for part in stale:
-        _write(part, tool)
+    keep(jobs[0], [_record(part, tool) for part in stale])
 
 
 def _all_clean(parts: Sequence[_Part], tool: Tool, name: str) -> bool:
@@ -77,11 +70,11 @@ def _all_clean(parts: Sequence[_Part], tool: Tool, name: str) -> bool:
     return status == "ok"
 
 
-def _write(part: _Part, tool: Tool) -> None:
+def _record(part: _Part, tool: Tool) -> Record:
     job = part.job
     status = worst(check["status"] for check in part.checks)
     bad = [check for check in part.checks if check["status"] == status != "ok"]
-    record = {
+    return {
         **job.head("sanitize", job.build, {}),
         "schema": SCHEMA_VERSION,
         "status": status,
@@ -92,7 +85,6 @@ def _write(part: _Part, tool: Tool) -> None:
         "checks": part.checks,
         "inputs_sha256": part.inputs_sha256,
     }
-    write_json(job.record, record, "record")
 
 
 def command(tool: Tool, name: str) -> tuple[str, ...]:

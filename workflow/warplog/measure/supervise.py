@@ -10,6 +10,7 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.locks import PATIENCE_S
+from warplog.core.paths import PACKAGE
 from warplog.core.process import Completed, end_process, explain_exit, minimal_env, run
 from warplog.core.records import Record, sha256_file, sha256_of, write_json
 from warplog.measure.journal import Journal, note

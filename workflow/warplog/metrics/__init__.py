@@ -1,7 +1,7 @@
-"""The metric registry: what is measured, from which counters, and how it is computed.
+"""The metric registry: every metric with its unit, its counters and its formula.
 
-`registry` holds every metric, `counters` what to ask ncu for, `evaluation` turns counters into values.
-Raw counter names appear in this package and nowhere else.
+`registry` defines the metrics, `counters` selects the counters to request from ncu, `evaluation` turns counters
+into values. Raw counter names appear only here and in `parsers.ncu`.
 """
 
 from warplog.metrics.counters import counters_to_collect, set_for_opcodes

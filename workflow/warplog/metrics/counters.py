@@ -1,7 +1,7 @@
-"""Which raw counters to ask ncu for: the ones the registry needs, less those that a GPU cannot collect.
+"""The raw counters to request from ncu: those that the registry needs, except those that the GPU cannot collect.
 
 Availability per chip was read from CUPTI 13.0's host API (`cuptiProfilerHostGetBaseMetrics`), which lists the
-counters of every chip without a GPU. ncu refuses a whole capture for one name that the chip does not know.
+counters of every chip and needs no GPU. ncu refuses the whole capture if the chip does not know one of the names.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,13 +19,13 @@ SetName = Literal["lean", "tensor", "full"]
 
 @dataclass(frozen=True)
 class Chips:
-    """The compute capabilities that have a counter: from `first` to `last`, both included."""
+    """The compute capabilities that have a counter: from `first` to `last`, inclusive."""
 
     first: Capability = (7, 0)
     last: Capability = (99, 9)
 
     def have(self, capability: Capability) -> bool:
-        """Whether a GPU of this compute capability can collect the counter."""
+        """Returns whether this compute capability lies in the range."""
         return self.first <= capability <= self.last
 
 
@@ -33,12 +33,12 @@ _BLACKWELL = (Chips((10, 0), (10, 0)), Chips((10, 3), (10, 3)))
 _OLDER_FP8 = (Chips((10, 0), (10, 1)), Chips((11, 0), (11, 9)))
 _NEWER_FP8 = (Chips((10, 3), (10, 9)), Chips((12, 0)))
 _HOPPER = Chips((9, 0), (9, 9))
-# Integrated GPUs (8.7, 10.1, 11.0, 12.1) have no DRAM of their own to count.
+# Integrated GPUs (8.7, 10.1, 11.0, 12.1) have no DRAM of their own, so they have no DRAM counters.
 _OWN_DRAM = (Chips((7, 0), (8, 6)), Chips((8, 9), (10, 0)), Chips((10, 3), (10, 3)), Chips((12, 0), (12, 0)))
 _FROM_8 = Chips((8, 0))
-# A counter that is not listed exists from compute capability 7.5 to 12.x. Two lists hold alternatives of
-# which different chips have different ones. `dram__bytes_op_*` (12.x) is read where it is found and never
-# asked for: ncu versions disagree on its name, and `dram__bytes` holds the sum anyway.
+# A counter that is not listed here exists from compute capability 7.5 to 12.x. `dram__bytes_op_*` (12.x) is read
+# if the report contains it but never requested: its name differs between versions of ncu, and `dram__bytes` holds
+# the sum anyway. Each chip counts its own subset of the tensor operation types.
 LIMITED = MappingProxyType(
     {
         STALL.format("gmma"): (_HOPPER,),
@@ -69,8 +69,8 @@ LIMITED = MappingProxyType(
         TENSOR_PATH.format("fp4_dst_fp32"): (Chips((10, 0)),),
     }
 )
-_ALWAYS_THERE = "device__attribute_"
-# What each larger set adds, because it costs further passes of the kernel.
+_ALWAYS_REPORTED = "device__attribute_"
+# Only in the set "full", because they cost additional passes of the kernel.
 FULL_ONLY = frozenset(
     {
         "sm__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -83,45 +83,45 @@ FULL_ONLY = frozenset(
 def counters_to_collect(
     set_name: str = "lean", compute_capability: Capability | None = None
 ) -> tuple[str, ...]:
-    """The raw counters for `ncu --metrics`, each once, in registry order.
+    """Returns the raw counters for `ncu --metrics`, each once, in registry order.
 
-    `lean` is enough for all metrics but the two of dear throughputs and the operations of kernels that use
-    tensor cores; `tensor` adds these operations, `full` adds all. On an H200 (ncu 2025.3) they take 13, 17
-    and 23 passes. Without a compute capability only counters that every chip has are listed.
+    `lean` covers all metrics except those that need FULL_ONLY and the operations of kernels that use tensor
+    cores; `tensor` adds these operations, `full` adds everything. On an H200 (ncu 2025.3) the sets take 13, 17 and
+    23 passes. Without a compute capability, the result contains only counters that every chip has.
 
     Raises:
-        WarplogError: the set is unknown.
+        WarplogError: if the set is unknown.
     """
     if set_name not in get_args(SetName):
-        raise WarplogError(f"metric set: {set_name!r}: is none of {', '.join(get_args(SetName))}")
-    wanted = (pick for slot in _slots() if (pick := _first_collectable(slot, compute_capability)))
-    return tuple(dict.fromkeys(name for name in wanted if _in_set(name, set_name)))
+        raise WarplogError(f"metric set: {set_name!r}: must be one of {', '.join(get_args(SetName))}")
+    needed = (pick for slot in _slots() if (pick := _first_collectable(slot, compute_capability)))
+    return tuple(dict.fromkeys(name for name in needed if _in_set(name, set_name)))
 
 
 def set_for_opcodes(opcodes: Iterable[str] | None) -> SetName:
-    """The cheapest set that gives a kernel's tensor FLOP: `lean` where its SASS has no tensor instruction.
+    """Returns the cheapest set that counts a kernel's tensor FLOPs: `lean` if its SASS has no tensor instruction.
 
-    `opcodes` are full opcodes (`HGMMA.64x256x16.F32.BF16`); None or none at all means that the SASS is not
-    known, as with a library's kernels.
+    `opcodes` are full opcodes (`HGMMA.64x256x16.F32.BF16`). None or an empty iterable means that the SASS is
+    unknown, as for kernels of a library; the result is then `tensor`.
     """
     plain = {opcode.split(".", 1)[0] for opcode in opcodes or ()}
     return "tensor" if not plain or plain & set(TENSOR_OPCODES) else "lean"
 
 
 def supports(counter: str, capability: Capability) -> bool:
-    """Whether a GPU of this compute capability can collect the counter."""
+    """Returns whether a GPU of this compute capability can collect the counter."""
     return any(chips.have(capability) for chips in LIMITED.get(counter, (Chips(),)))
 
 
 def set_of(counter: str) -> SetName:
-    """The smallest set that collects the counter."""
+    """Returns the smallest set that collects the counter."""
     if counter in FULL_ONLY:
         return "full"
     return "tensor" if counter.startswith(TENSOR_PATH.split("{", 1)[0]) else "lean"
 
 
 def alternatives(slot: str) -> tuple[str, ...]:
-    """The raw counter names of one input of a metric: `a|b?` is (a, b), `base:KEY` is (base,)."""
+    """Returns the raw counter names of one input of a metric: `a|b?` gives (a, b), `base:KEY` gives (base,)."""
     return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
 
 
@@ -132,7 +132,7 @@ def _slots() -> Iterator[str]:
 
 def _first_collectable(slot: str, capability: Capability | None) -> str | None:
     for name in alternatives(slot):
-        if name.startswith(_ALWAYS_THERE):
+        if name.startswith(_ALWAYS_REPORTED):
             return None
         if name not in LIMITED or (capability is not None and supports(name, capability)):
             return name

@@ -1,4 +1,4 @@
-"""From a launch's counters to metrics with a status, and what the numbers say at a glance."""
+"""Computes metrics from the counters of a launch, and from metrics the dominant stall and the occupancy limiter."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ Counters = Mapping[str, float | None]
 
 
 class Evaluated(NamedTuple):
-    """A metric's value in `unit`; where it is None, `status` is not "ok" and `reason` says why."""
+    """The value of a metric in `unit`; if it is None, `status` is not "ok" and `reason` gives the cause."""
 
     metric: str
     value: float | None
@@ -22,10 +22,10 @@ class Evaluated(NamedTuple):
 
 
 def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
-    """Every metric that is computed from counters, in registry order.
+    """Evaluates every metric that is computed from counters, in registry order.
 
-    A counter that is absent, has no value or is not a number makes the metric "missing", with the counter
-    named in the reason; it never counts as zero.
+    If a counter is absent, has no value or is NaN, the metric is "missing" and the reason names the counter;
+    it is never treated as zero.
     """
     done: dict[str, Evaluated] = {}
     for metric in METRICS.values():
@@ -35,16 +35,17 @@ def evaluate(counters: Counters, compute_capability: Capability | None = None) -
 
 
 def absent(status: str, reason: str) -> list[Evaluated]:
-    """Every metric that is computed from counters, without a value: no counters could be had."""
+    """Returns every metric that is computed from counters, without a value: the counters were not collected."""
     return [
         Evaluated(m.name, None, m.unit, status, reason) for m in METRICS.values() if m.formula is not None
     ]
 
 
 def dominant_stall(rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """The state that a warp waits in longest, such as "long_scoreboard"; None where no stall is known.
+    """Returns the state in which warps spend most cycles, such as "long_scoreboard"; None if no stall is known.
 
-    `rows` are metric rows of one launch (`metric` and `value`). `selected`, the issuing itself, is none.
+    `rows` are metric rows of one launch (`metric` and `value`). `selected`, in which the warp issues, is not
+    a stall.
     """
     shares = {
         str(row["metric"]).removeprefix("stall_").removesuffix("_pct"): float(row["value"])
@@ -59,9 +60,9 @@ def dominant_stall(rows: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def occupancy_limiter(rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The resources that allow the fewest blocks per SM, such as ("registers",); all of them at a tie.
+    """Returns the resources that allow the fewest blocks per SM, such as ("registers",); several if they tie.
 
-    Empty where the rows of the launch hold no limit.
+    Empty if the rows of the launch contain no limit.
     """
     limits = {
         str(row["metric"]).removeprefix("occupancy_limit_").removesuffix("_blocks"): float(row["value"])
@@ -115,6 +116,6 @@ def _why_absent(names: tuple[str, ...], capability: Capability | None) -> str:
     listed = " or ".join(names)
     if capability is not None and not any(supports(name, capability) for name in names):
         return f"a GPU of compute capability {capability[0]}.{capability[1]} has no counter {listed}"
-    wanted = set_of(names[0])
-    hint = "" if wanted == "lean" else f" (the metric set `{wanted}` collects it)"
+    smallest = set_of(names[0])
+    hint = "" if smallest == "lean" else f" (the metric set `{smallest}` collects it)"
     return f"counter {listed} is not in the report{hint}"

@@ -1,4 +1,4 @@
-"""What a metric is, and the arithmetic that most of them share."""
+"""The type `Metric`, and the formulas that metrics share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ Formula = Callable[..., float | str]
 
 @dataclass(frozen=True)
 class Metric:
-    """One number about a kernel, and how to compute it from a profiler's counters.
+    """One quantity of a kernel, and the formula that computes it from a profiler's counters.
 
-    `counters` are the inputs of `formula`, in its argument order. Each is one of:
+    `counters` are the inputs of `formula`, in the order of its arguments. Each is one of:
 
-    - `a|b`: a raw counter of ncu; the first of the alternatives that the report holds is taken,
+    - `a|b`: a raw ncu counter; the first alternative that the report contains is used,
     - `base:KEY`: one entry of a counter with named entries, such as the executed instructions per opcode
-      (an opcode that does not occur counts 0 where the counter itself is there),
-    - `@name`: a metric that stands earlier in the registry,
+      (0 if the report contains the counter but not the entry),
+    - `@name`: a metric defined earlier in the registry.
 
-    and a `?` at the end marks an input that may be absent (the formula then gets None). A formula returns
-    the value in `unit`, or a sentence that says why there is none.
+    A trailing `?` marks an optional input: the formula receives None if it is absent. A formula returns the
+    value in `unit`, or a phrase that explains why there is no value.
 
     A metric without counters comes from another tool (`ptxas`, `cuobjdump`, `nsys`).
-    `group` is where the metric appears in MLflow.
+    `group` is the group under which MLflow shows the metric.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Metric:
 
 
 def same(value: float) -> float:
-    """The counter is the metric."""
+    """Returns the counter unchanged."""
     return value
 
 
 def times(factor: float) -> Formula:
-    """The counter in another unit."""
+    """Returns a formula that multiplies the counter by `factor`, to convert its unit."""
 
     def scaled(value: float) -> float:
         return value * factor
@@ -49,12 +49,12 @@ def times(factor: float) -> Formula:
 
 
 def total(*values: float | None) -> float:
-    """The sum; inputs that may be absent count nothing."""
+    """Returns the sum of the inputs; absent ones (None) are skipped."""
     return float(sum(value for value in values if value is not None))
 
 
 def quotient(nothing: str) -> Formula:
-    """`numerator / denominator`; `nothing` is said where the denominator is zero."""
+    """Returns the formula `numerator / denominator`, which yields the text `nothing` if the denominator is zero."""
 
     def divided(numerator: float, denominator: float) -> float | str:
         return numerator / denominator if denominator else nothing
@@ -63,34 +63,34 @@ def quotient(nothing: str) -> Formula:
 
 
 def difference(minuend: float, subtrahend: float) -> float:
-    """`minuend - subtrahend`."""
+    """Returns `minuend - subtrahend`."""
     return minuend - subtrahend
 
 
 def share_pct(part: float, *parts: float | None) -> float | str:
-    """`part` in percent of the sum of `parts`, which include it."""
+    """Returns `part` in percent of the sum of `parts`; `parts` must include it."""
     whole = total(*parts)
     return 100.0 * part / whole if whole else "no warp was ever active"
 
 
 def flops(add: float, multiply: float, fused: float) -> float:
-    """Floating-point operations of scalar thread instructions; a fused multiply-add counts two."""
+    """Returns the floating-point operations of scalar thread instructions; a fused multiply-add counts as two."""
     return add + multiply + 2.0 * fused
 
 
 def fp32_flops(*counts: float | None) -> float:
-    """Scalar add, multiply, fused, then their packed forms, which work on two values at once."""
+    """Returns the FP32 operations of scalar add, multiply and FMA, and of their packed forms (two values each)."""
     add, multiply, fused, add2, multiply2, fused2 = (count or 0.0 for count in counts)
     return flops(add, multiply, fused) + 2.0 * flops(add2, multiply2, fused2)
 
 
 def fp16_flops(add: float, multiply: float, fused: float) -> float:
-    """Half-precision instructions work on two packed values."""
+    """Returns the FP16 operations; every half-precision instruction operates on two packed values."""
     return 2.0 * flops(add, multiply, fused)
 
 
 def whole_or_parts(whole: float | None, *parts: float | None) -> float | str:
-    """The counter of the whole, else the sum of all its parts."""
+    """Returns the counter of the total if it was collected, otherwise the sum of all parts."""
     if whole is not None:
         return whole
     known = [part for part in parts if part is not None]
@@ -104,7 +104,7 @@ def whole_or_parts(whole: float | None, *parts: float | None) -> float | str:
 def gbytes_per_s(
     per_second: float | None, moved_bytes: float | None, duration_us: float | None
 ) -> float | str:
-    """The counter's own rate, else bytes over the duration; 1 GB is 10^9 bytes."""
+    """Returns the rate that ncu counted, otherwise bytes divided by the duration; 1 GB is 10^9 bytes."""
     if per_second is not None:
         return per_second * 1e-9
     if moved_bytes is None or not duration_us:
@@ -115,11 +115,12 @@ def gbytes_per_s(
 def shared_memory_limit(
     configured: float, most_bytes: float | None, block_bytes: float | None, *others: float
 ) -> float | str:
-    """Blocks per SM by shared memory, freed of a habit of the driver.
+    """Returns the blocks per SM that shared memory allows, corrected for the driver's carve-out.
 
-    The driver configures just enough shared memory for the blocks that other resources allow, and ncu since
-    2022 divides that amount: the quotient ties with the real limiter without being one. So it counts only
-    where it lies below all `others`; else the most that the SM can be configured to is divided.
+    The driver configures just enough shared memory for the blocks that the other resources allow. Since 2022
+    ncu divides that amount, so its limit ties with the actual limiter although shared memory does not limit.
+    The limit of ncu (`configured`) is therefore used only if it is below all `others`; otherwise the largest
+    amount of shared memory that the SM can be configured for is divided by the block's.
     """
     if configured < min(others):
         return configured
@@ -129,7 +130,7 @@ def shared_memory_limit(
 
 
 def tensor_flops(*inputs: float | None) -> float | str:
-    """Zero where no tensor instruction ran; else the sum of the operation counts by type."""
+    """Returns the sum of the operation counts by type, or zero if no tensor instruction was executed."""
     count = len(TENSOR_OPCODES)
     executed, operations = inputs[:count], [value for value in inputs[count:] if value is not None]
     if operations:
@@ -144,5 +145,5 @@ def tensor_flops(*inputs: float | None) -> float | str:
 
 
 def intensity(*inputs: float) -> float | str:
-    """FLOP of all kinds over the bytes, which come last."""
-    return total(*inputs[:-1]) / inputs[-1] if inputs[-1] else "the kernel moved no byte of device memory"
+    """Returns the FLOPs of all types per byte; the bytes are the last input."""
+    return total(*inputs[:-1]) / inputs[-1] if inputs[-1] else "the kernel caused no device memory traffic"

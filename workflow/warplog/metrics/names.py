@@ -1,4 +1,4 @@
-"""Raw counter names that differ only in one word, and the words."""
+"""Templates of raw counter names that differ in one word, and the words to insert."""
 
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
@@ -7,8 +7,8 @@ TENSOR_PATH = "sm__ops_path_tensor_src_{}.sum"
 OPCODE_COUNTER = "sass__inst_executed_per_opcode"
 THREADS_COUNTER = "sass__thread_inst_executed_true_per_opcode"
 
-# Why a warp does not issue; `selected` is the cycle in which it does. Subsets that some chips list beside
-# these (long_scoreboard_pipe_l1tex, mio_throttle_pipe_mio) would count twice and are left out.
+# The reasons why a warp does not issue; `selected` is the cycle in which it does. Some chips also list subsets of
+# these (long_scoreboard_pipe_l1tex, mio_throttle_pipe_mio), which are left out because they would count twice.
 EVERYWHERE = (
     "barrier",
     "branch_resolving",
@@ -31,7 +31,7 @@ EVERYWHERE = (
 SOME_CHIPS = ("gmma", "imc_miss")
 STALL_REASONS = tuple(sorted((*EVERYWHERE, *SOME_CHIPS)))
 
-# What the tensor cores multiply, by the types that some chip counts; integer types are no FLOP.
+# The operand types for which chips count tensor operations; integer types are left out, they are not FLOPs.
 TENSOR_TYPES = (
     "bf16_dst_fp32",
     "tf32_dst_fp32",
@@ -48,10 +48,10 @@ TENSOR_TYPES = (
     "fp4_fp6_fp8_dst_fp32",
     "fp4_dst_fp32",
 )
-# Instructions that run on the tensor cores in floating point, as SASS names them on sm_70 to sm_120.
+# SASS opcodes of floating-point tensor core instructions on sm_70 to sm_120.
 TENSOR_OPCODES = ("HMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "QGMMA", "UTCHMMA", "UTCQMMA", "UTCOMMA")
 
-# The instruction mix: opcodes without their modifiers.
+# The opcodes of the instruction mix, without modifiers.
 OPCODES = (
     *("FADD", "FMUL", "FFMA", "FFMA2", "DADD", "DMUL", "DFMA", "HADD2", "HMUL2", "HFMA2", "MUFU"),
     *("IADD3", "IMAD", "LEA", "LOP3", "SHF", "PRMT", "SEL", "MOV", "ISETP", "FSETP", "I2F", "F2I", "F2FP"),

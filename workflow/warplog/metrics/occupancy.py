@@ -1,7 +1,7 @@
-"""Theoretical occupancy by hand: how many blocks an SM can hold, and what limits them.
+"""Theoretical occupancy: how many blocks an SM can hold, and which resource limits them.
 
 The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h`, CUDA 13.0) for compute capability
-7.0 to 12.x. Thread-block clusters and named barriers can lower the result further and are left out.
+7.0 to 12.x. Thread-block clusters and named barriers, which can lower the occupancy further, are ignored.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class SmLimits:
-    """What one SM of a compute capability holds; shared memory in bytes."""
+    """The limits of one SM of a compute capability."""
 
     warps: int
     blocks: int
@@ -32,10 +32,10 @@ class SmLimits:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks per SM that each resource allows, and what follows.
+    """Blocks per SM that each resource allows, and the resulting occupancy.
 
     `limiters` are the resources that allow the fewest blocks ("warps", "blocks", "registers",
-    "shared_memory"); several at a tie. `occupancy_pct` is the share of the SM's warp slots that are filled.
+    "shared_memory"); several if they tie. `occupancy_pct` is the share of the SM's warp slots that are filled.
     """
 
     limit_warps_blocks: int
@@ -74,14 +74,15 @@ def theoretical(
     compute_capability: tuple[int, int],
     configured_shared_bytes: int | None = None,
 ) -> Occupancy:
-    """The occupancy that a launch can reach.
+    """Returns the occupancy that a launch can reach.
 
-    `shared_bytes` is static plus dynamic shared memory per block, without the part that the driver
-    reserves. `configured_shared_bytes` is the carve-out that the driver chose for the launch; without it
-    the largest is assumed, which is what the driver can choose when a kernel needs it.
+    `shared_bytes` is the static plus dynamic shared memory per block, without the part that the driver
+    reserves. `configured_shared_bytes` is the carve-out that the driver chose for the launch; by default the
+    largest carve-out is assumed.
 
     Raises:
-        WarplogError: the compute capability is not in the table, or the launch is not possible at all.
+        WarplogError: if the compute capability is not in LIMITS, the number of threads is not between 1 and 1024,
+            or an argument is negative.
     """
     limits = _limits(registers_per_thread, block_threads, shared_bytes, compute_capability)
     warps = -(-block_threads // WARP_THREADS)
@@ -107,9 +108,13 @@ def theoretical(
 def lift(
     registers_per_thread: int, block_threads: int, shared_bytes: int, compute_capability: tuple[int, int]
 ) -> str:
-    """What limits a launch, and the smallest change of it that lets an SM hold more warps; "" at 100 %.
+    """Describes the smallest change of a launch that lets an SM hold more warps; "" at 100 % occupancy.
 
-    One resource at a time: fewer registers, less shared memory, blocks of another size. Raises as `theoretical`.
+    Only one resource is changed at a time: fewer registers, less shared memory or another block size. If none
+    of these changes helps, the text names the limiting resources.
+
+    Raises:
+        WarplogError: as for `theoretical`.
     """
     now = theoretical(registers_per_thread, block_threads, shared_bytes, compute_capability)
     if now.occupancy_pct >= 100:
@@ -123,30 +128,33 @@ def lift(
     other = ((f"{t} threads", (registers_per_thread, t, shared_bytes)) for t in nearest)
     changes = {"registers": fewer, "shared_memory": less, "warps": other, "blocks": other}
     for limiter in now.limiters:
-        for words, launch in changes[limiter]:
+        for change, launch in changes[limiter]:
             better = theoretical(*launch, compute_capability)
             if better.warps_per_sm > now.warps_per_sm:
-                return f"{now.warps_per_sm} warps an SM; {words} would allow {better.warps_per_sm}"
-    limiters = " and ".join(name.replace("_", " ") for name in now.limiters)
-    return f"{now.warps_per_sm} warps an SM; limited by {limiters} together"
+                return f"{now.warps_per_sm} warps per SM; {change} would allow {better.warps_per_sm}"
+    limiters = [name.replace("_", " ") for name in now.limiters]
+    how = "jointly limited" if len(limiters) > 1 else "limited"
+    return f"{now.warps_per_sm} warps per SM; {how} by {' and '.join(limiters)}"
 
 
 def _limits(registers: int, threads: int, shared: int, capability: tuple[int, int]) -> SmLimits:
     limits = LIMITS.get(capability)
     if limits is None:
         known = ", ".join(f"{major}.{minor}" for major, minor in LIMITS)
-        asked = f"{capability[0]}.{capability[1]}"
-        raise WarplogError(f"compute capability: {asked}: no occupancy limits known; known are {known}")
-    if not 1 <= threads <= _MOST_BLOCK_THREADS or registers < 0 or shared < 0:
-        asked = f"{threads} threads, {registers} registers, {shared} bytes"
+        requested = f"{capability[0]}.{capability[1]}"
         raise WarplogError(
-            f"launch: {asked}: a block has 1 to {_MOST_BLOCK_THREADS} threads, nothing is negative"
+            f"compute capability: {requested}: its occupancy limits are unknown; known: {known}"
+        )
+    if not 1 <= threads <= _MOST_BLOCK_THREADS or registers < 0 or shared < 0:
+        requested = f"{threads} threads, {registers} registers, {shared} bytes"
+        raise WarplogError(
+            f"launch: {requested}: a block has 1 to {_MOST_BLOCK_THREADS} threads; no value may be negative"
         )
     return limits
 
 
 def _blocks_by_registers(registers: int, warps: int) -> int:
-    """Registers are handed out per warp, in units, from the four sub-partitions of the SM."""
+    """Registers are allocated per warp, in units of 256, within each of the four sub-partitions of the SM."""
     if registers > _MOST_REGISTERS_PER_THREAD:
         return 0
     per_warp = max(_round_up(registers * WARP_THREADS, _REGISTER_UNIT), _REGISTER_UNIT)

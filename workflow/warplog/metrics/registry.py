@@ -1,7 +1,7 @@
 """Every metric, in the order in which tables and pages show them.
 
-A new metric is one `Metric(...)` here: the counters to collect follow from it. Counter names and their
-meaning are those of the Nsight Compute Kernel Profiling Guide, section "Metrics Reference".
+To add a metric, add one `Metric(...)` here: the counters to collect are derived from it. For the names and
+meanings of the counters see the Nsight Compute Kernel Profiling Guide, section "Metrics Reference".
 """
 
 from types import MappingProxyType
@@ -26,73 +26,73 @@ from warplog.metrics.names import (
 # fmt: off
 _TIME = (
     Metric("duration_us", "us", "time", ("gpu__time_duration.sum",), f.times(1e-3),
-           "time of one launch under ncu, caches flushed before it"),
+           "duration of one kernel under ncu, with caches flushed before it"),
     Metric("nsys_duration_us", "us", "time", (), None,
-           "time in which any kernel or copy of one launch ran under nsys, median of back-to-back launches"),
+           "time during which any kernel or copy of a launch ran under nsys, median of back-to-back launches"),
     Metric("nsys_kernel_duration_us", "us", "time", (), None,
-           "time of one of the launch's kernels under nsys, median of back-to-back launches"),
-    Metric("nsys_launches", "launch", "time", (), None, "launches of the kernel that nsys saw"),
+           "duration of one kernel of a launch under nsys, median of back-to-back launches"),
+    Metric("nsys_launches", "launch", "time", (), None, "launches of the kernel that nsys recorded"),
     Metric("gpu_cycles", "cycle", "time", ("gpc__cycles_elapsed.max",), f.same,
-           "elapsed GPU cycles of one launch"),
+           "elapsed GPU cycles of one kernel"),
     Metric("sm_mhz_in_ncu", "MHz", "time",
            ("smsp__cycles_elapsed.avg.per_second|gpc__cycles_elapsed.avg.per_second",), f.times(1e-6),
-           "SM clock while ncu measured: times compare only at equal clocks"),
+           "SM clock under ncu; durations are comparable only at equal clocks"),
 )
 _OVERLAP = (
     Metric("wall_us", "us", "overlap", (), None,
-           "first start to last end of a launch that copies, under nsys"),
-    Metric("kernel_us", "us", "overlap", (), None, "of that, time in which a kernel ran"),
-    Metric("to_device_us", "us", "overlap", (), None, "time in which a copy to the device ran"),
-    Metric("to_host_us", "us", "overlap", (), None, "time in which a copy to the host ran"),
-    Metric("copy_us", "us", "overlap", (), None, "time in which any copy ran"),
+           "first start to last end of a launch with copies, under nsys"),
+    Metric("kernel_us", "us", "overlap", (), None, "part of wall_us during which a kernel ran"),
+    Metric("to_device_us", "us", "overlap", (), None, "part of wall_us during which a copy to the device ran"),
+    Metric("to_host_us", "us", "overlap", (), None, "part of wall_us during which a copy to the host ran"),
+    Metric("copy_us", "us", "overlap", (), None, "part of wall_us during which any copy ran"),
     Metric("copy_hidden_pct", "%", "overlap", (), None,
-           "share of the copies' time in which a kernel or a copy in the other direction ran too"),
+           "share of the copy time during which a kernel or a copy in the other direction ran"),
     Metric("longest_engine_pct", "%", "overlap", (), None,
-           "the busiest of kernels, copies to the device and to the host, in percent of wall_us"),
+           "busy time of the busiest engine (kernels, copies to device, copies to host), in percent of wall_us"),
 )
 _LAUNCH = (
     Metric("grid_blocks", "block", "launch", ("launch__grid_size",), f.same, "blocks in the grid"),
     Metric("block_threads", "thread", "launch", ("launch__block_size",), f.same, "threads in a block"),
     Metric("waves_per_sm", "wave", "launch", ("launch__waves_per_multiprocessor",), f.same,
-           "how often the grid fills all SMs"),
+           "number of times the grid fills all SMs"),
     Metric("registers_per_thread", "register", "launch", ("launch__registers_per_thread",), f.same,
-           "registers that a thread holds"),
+           "registers per thread"),
     Metric("static_shared_bytes", "byte", "launch", ("launch__shared_mem_per_block_static",), f.same,
-           "shared memory of a block whose size the source fixes"),
+           "static shared memory per block"),
     Metric("shared_bytes_per_block", "byte", "launch", ("launch__shared_mem_per_block",), f.same,
-           "static, dynamic and driver-reserved shared memory of a block"),
+           "static, dynamic and driver-reserved shared memory per block"),
 )
 _OCCUPANCY = (
     Metric("theoretical_occupancy_pct", "%", "occupancy",
            ("sm__maximum_warps_per_active_cycle_pct",), f.same,
-           "warps that the launch lets an SM hold, in percent of the most it can hold"),
+           "warps per SM that the launch configuration allows, in percent of the SM's maximum"),
     Metric("achieved_occupancy_pct", "%", "occupancy",
            ("sm__warps_active.avg.pct_of_peak_sustained_active",), f.same,
-           "warps that an SM held on average, in percent of the most it can hold"),
+           "average number of active warps per SM, in percent of the SM's maximum"),
     *(Metric(f"occupancy_limit_{resource}_blocks", "block", "occupancy",
              (f"launch__occupancy_limit_{raw}",), f.same, f"blocks per SM that {meaning}")
       for resource, raw, meaning in (
-          ("warps", "warps", "its warp slots allow"),
-          ("registers", "registers", "its registers allow"),
-          ("blocks", "blocks", "its block slots allow"),
-          ("barriers", "barriers", "its hardware barriers allow"))),
+          ("warps", "warps", "the warp slots allow"),
+          ("registers", "registers", "the registers allow"),
+          ("blocks", "blocks", "the block slots allow"),
+          ("barriers", "barriers", "the hardware barriers allow"))),
     Metric("occupancy_limit_shared_memory_blocks", "block", "occupancy",
            ("launch__occupancy_limit_shared_mem", "device__attribute_max_shared_memory_per_multiprocessor?",
             "launch__shared_mem_per_block_allocated?",
             *(f"@occupancy_limit_{other}_blocks" for other in ("warps", "registers", "blocks"))),
            f.shared_memory_limit,
-           "blocks per SM that shared memory allows at its largest, unless the chosen size limits"),
+           "blocks per SM that the largest shared memory allows, or the configured one if that is the limiter"),
 )
 _STALL = (
     Metric("warp_cycles_per_issue", "cycle/inst", "stall",
            ("smsp__average_warp_latency_per_inst_issued.ratio",), f.same,
-           "cycles between two instructions of a warp: the sum over all its states"),
+           "cycles between two issued instructions of a warp: the sum over all states"),
     Metric("issue_active_pct", "%", "stall",
            ("smsp__issue_active.avg.per_cycle_active",), f.times(100.0),
-           "cycles in which a scheduler issued; stalls matter where this is well below 100"),
+           "share of active cycles in which a scheduler issued; stalls matter only if this is well below 100"),
     Metric("eligible_warps", "warp", "stall",
            ("smsp__warps_eligible.avg.per_cycle_active",), f.same,
-           "warps per scheduler and cycle that could have issued"),
+           "warps per scheduler that were ready to issue, per cycle"),
     *(Metric(f"stall_{reason}_cycles_per_issue", "cycle/inst", "stall",
              (STALL.format(reason),), f.same, f"cycles per issued instruction that a warp spent in {reason}")
       for reason in STALL_REASONS),
@@ -100,27 +100,27 @@ _STALL = (
              (f"@stall_{reason}_cycles_per_issue",
               *(f"@stall_{other}_cycles_per_issue" for other in EVERYWHERE),
               *(f"@stall_{other}_cycles_per_issue?" for other in SOME_CHIPS)), f.share_pct,
-             f"share of a warp's cycles spent in {reason}; all states add up to 100")
+             f"share of a warp's cycles spent in {reason}; the shares of all states add up to 100")
       for reason in STALL_REASONS),
 )
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _NO_SHARED = "the kernel makes no shared-memory access"
 _SHARED = (
     Metric("shared_wavefronts", "wavefront", "shared", ("memory_l1_wavefronts_shared",), f.same,
-           "passes through shared memory that the kernel's addresses cause"),
+           "wavefronts that the kernel's shared-memory accesses take"),
     Metric("shared_wavefronts_ideal", "wavefront", "shared",
            ("memory_l1_wavefronts_shared_ideal",), f.same,
-           "passes that the same accesses need without any bank conflict"),
+           "wavefronts that the same accesses would take without bank conflicts"),
     Metric("shared_wavefronts_excess", "wavefront", "shared",
            ("@shared_wavefronts", "@shared_wavefronts_ideal"), f.difference,
-           "passes lost to bank conflicts: zero proves that the access pattern has none"),
+           "wavefronts lost to bank conflicts: zero proves that the access pattern has none"),
     Metric("shared_conflict_ways", "ratio", "shared",
            ("@shared_wavefronts", "@shared_wavefronts_ideal"), f.quotient(_NO_SHARED),
-           "passes per needed pass: 1 without conflicts, 32 at worst"),
+           "wavefronts per ideal wavefront: 1 without conflicts, 32 at worst"),
     Metric("shared_load_bank_conflicts", "conflict", "shared", (_CONFLICTS.format("ld"),), f.same,
-           "hardware counter for loads; it also counts contention with other traffic"),
+           "hardware counter for loads; includes contention with other traffic"),
     Metric("shared_store_bank_conflicts", "conflict", "shared", (_CONFLICTS.format("st"),), f.same,
-           "hardware counter for stores; it also counts contention with other traffic"),
+           "hardware counter for stores; includes contention with other traffic"),
 )
 
 
@@ -129,7 +129,7 @@ def _sectors(kind: str, op: str) -> Metric:
     return Metric(f"global_{kind}_sectors_per_request", "sector/request", "memory",
                   (raw.format("sectors"), raw.format("requests")),
                   f.quotient(f"the kernel makes no global {kind}"),
-                  f"32-byte sectors per warp-wide {kind}: 4, 8, 16 for coalesced values of 4, 8, 16 bytes")
+                  f"32-byte sectors per warp-wide {kind}: 4, 8, 16 if coalesced, for values of 4, 8, 16 bytes")
 
 
 _MEMORY = (
@@ -143,24 +143,24 @@ _MEMORY = (
            "bytes written to device memory while the kernel ran"),
     Metric("dram_bytes", "byte", "memory",
            ("dram__bytes.sum?", "@dram_bytes_read?", "@dram_bytes_written?"), f.whole_or_parts,
-           "bytes between device memory and L2"),
+           "bytes transferred between device memory and L2"),
     Metric("l2_bytes", "byte", "memory", ("lts__t_bytes.sum",), f.same, "bytes looked up in L2"),
     Metric("l1_bytes", "byte", "memory", ("l1tex__t_bytes.sum",), f.same,
            "bytes looked up in L1: global, local, texture; not shared memory"),
     Metric("dram_gbytes_per_s", "GB/s", "memory",
            ("dram__bytes.sum.per_second?", "@dram_bytes?", "@duration_us?"), f.gbytes_per_s,
-           "device memory traffic per time"),
+           "device memory traffic per unit of time"),
     Metric("dram_throughput_pct", "%", "memory", (f"gpu__dram_throughput{ELAPSED}",), f.same,
            "device memory traffic, in percent of its peak"),
     Metric("l2_throughput_pct", "%", "memory", (f"lts__throughput{ELAPSED}",), f.same,
-           "the busiest part of L2, in percent of its peak"),
+           "throughput of the busiest part of L2, in percent of its peak"),
     Metric("l1_throughput_pct", "%", "memory",
            ("l1tex__throughput.avg.pct_of_peak_sustained_active",), f.same,
-           "the busiest part of L1 and shared memory, in percent of its peak"),
+           "throughput of the busiest part of L1 and shared memory, in percent of its peak"),
     Metric("l1_hit_pct", "%", "memory", ("l1tex__t_sector_hit_rate.pct",), f.same,
-           "sectors found in L1"),
+           "share of sectors found in L1"),
     Metric("l2_hit_pct", "%", "memory", ("lts__t_sector_hit_rate.pct",), f.same,
-           "sectors found in L2"),
+           "share of sectors found in L2"),
 )
 _PIPES = {
     "fma": "sm__pipe_fma_cycles_active", "alu": "sm__pipe_alu_cycles_active",
@@ -169,19 +169,19 @@ _PIPES = {
 }
 _COMPUTE = (
     *(Metric(f"pipe_{pipe}_pct", "%", "compute", (f"{raw}{ELAPSED}",), f.same,
-             f"use of the {pipe} pipe, in percent of its peak") for pipe, raw in _PIPES.items()),
+             f"utilization of the {pipe} pipe, in percent of its peak") for pipe, raw in _PIPES.items()),
     Metric("sm_throughput_pct", "%", "compute", (f"sm__throughput{ELAPSED}",), f.same,
-           "the busiest part of the SM, in percent of its peak"),
+           "throughput of the busiest part of the SM, in percent of its peak"),
     Metric("fp32_flops", "flop", "compute",
            (*(THREAD_OP.format(op) for op in ("fadd", "fmul", "ffma")),
             *(THREAD_OP.format(op) + "?" for op in ("fadd2", "fmul2", "ffma2"))), f.fp32_flops,
-           "single-precision operations; a fused multiply-add counts two"),
+           "single-precision operations; a fused multiply-add counts as two"),
     Metric("fp64_flops", "flop", "compute",
            tuple(THREAD_OP.format(op) for op in ("dadd", "dmul", "dfma")), f.flops,
            "double-precision operations"),
     Metric("fp16_flops", "flop", "compute",
            tuple(THREAD_OP.format(op) for op in ("hadd", "hmul", "hfma")), f.fp16_flops,
-           "half-precision operations outside tensor cores; compilers also set registers this way"),
+           "half-precision operations outside tensor cores; includes HFMA2 instructions that only set registers"),
     Metric("tensor_flops", "flop", "compute",
            (*(f"{OPCODE_COUNTER}:{opcode}?" for opcode in TENSOR_OPCODES),
             *(TENSOR_PATH.format(kind) + "?" for kind in TENSOR_TYPES)), f.tensor_flops,
@@ -190,17 +190,17 @@ _COMPUTE = (
            ("@fp32_flops", "@fp64_flops", "@fp16_flops", "@tensor_flops", "@dram_bytes"), f.intensity,
            "floating-point operations per byte of device memory traffic"),
     Metric("instructions_executed", "inst", "compute", ("smsp__inst_executed.sum",), f.same,
-           "instructions, counted per warp"),
+           "executed instructions, counted per warp"),
     Metric("ipc", "inst/cycle", "compute", ("sm__inst_executed.avg.per_cycle_active",), f.same,
-           "instructions per cycle of an active SM; four at most"),
+           "instructions per cycle of an active SM, at most four"),
     Metric("threads_per_instruction", "thread", "compute", (THREADS_COUNTER, OPCODE_COUNTER),
-           f.quotient("no instruction was counted"), "threads that an instruction works for, of 32"),
+           f.quotient("no instruction was counted"), "active threads per executed warp instruction, at most 32"),
     *(Metric(f"inst_{opcode.lower()}", "inst", "compute", (f"{OPCODE_COUNTER}:{opcode}",), f.same,
              f"executed {opcode} instructions, counted per warp") for opcode in OPCODES),
 )
 _BUILD = (
-    Metric("constant_bytes", "byte", "build", (), None, "constant memory, arguments included"),
-    Metric("stack_bytes", "byte", "build", (), None, "stack frame of a thread"),
+    Metric("constant_bytes", "byte", "build", (), None, "constant memory, including arguments"),
+    Metric("stack_bytes", "byte", "build", (), None, "stack frame per thread"),
     Metric("spill_store_bytes", "byte", "build", (), None, "register spills written, per thread"),
     Metric("spill_load_bytes", "byte", "build", (), None, "register spills read back, per thread"),
     Metric("barriers", "barrier", "build", (), None, "hardware barriers that a block uses"),

@@ -1,1 +1,1 @@
-"""Readers of what compilers and profilers write; each takes text or a path and returns frozen records."""
+"""Parsers for the output of compilers and profilers; each takes text or a path and returns frozen records."""

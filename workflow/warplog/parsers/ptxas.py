@@ -1,4 +1,4 @@
-"""What `nvcc -Xptxas -v` says about each kernel: registers, shared memory, stack, spills."""
+"""Parses the output of `nvcc -Xptxas -v`: registers, shared memory, stack and spills of each kernel."""
 
 import re
 import shutil
@@ -21,10 +21,10 @@ _DEMANGLE_S = 20
 
 @dataclass(frozen=True)
 class KernelResources:
-    """Resources of one kernel for one architecture; bytes of stack and spills are per thread.
+    """Resources of one kernel for one architecture; stack and spill bytes are per thread.
 
-    `constant_bytes` is None where ptxas prints none (CUDA 13 for sm_90 and later). Spills in functions that
-    the compiler did not inline belong to those functions and are not part of the kernel's numbers.
+    `constant_bytes` is None if ptxas prints none (CUDA 13 for sm_90 and later). Spills in functions that
+    the compiler did not inline belong to those functions and are not included.
     """
 
     kernel: str
@@ -40,10 +40,10 @@ class KernelResources:
 
 
 def parse(log: str) -> tuple[KernelResources, ...]:
-    """The kernels of a compiler log in the order of compilation; other lines may stand between.
+    """Returns the kernels of a compiler log in the order of compilation; unrelated lines are skipped.
 
-    A kernel that is compiled for several architectures appears once for each. Kernels without a
-    "Used … registers" line, which ptxas leaves out when it fails, do not appear.
+    A kernel that is compiled for several architectures appears once per architecture. Kernels without a
+    "Used … registers" line, which ptxas omits if it fails, do not appear.
     """
     found = list(_kernels(log.splitlines()))
     names = demangle(tuple(k.mangled for k in found))
@@ -51,22 +51,22 @@ def parse(log: str) -> tuple[KernelResources, ...]:
 
 
 def check_whole(log: str) -> None:
-    """Refuses a log that stops inside a kernel; one that stops between two kernels cannot be told from a whole one.
+    """Checks that the log does not stop inside a kernel; a log that stops between two kernels is not detected.
 
     Raises:
-        WarplogError: the last line has no end, or a kernel's registers are not told although nothing failed.
+        WarplogError: if the last line has no line end, or a kernel lacks its registers although ptxas did not fail.
     """
     if not log.endswith("\n"):
-        raise WarplogError("is cut: its last line has no end; compile again")
+        raise WarplogError("is truncated: its last line has no line end; compile again")
     begun = [entry[1] for line in log.splitlines() if (entry := _ENTRY.match(line))]
-    told = sum(_USED.match(line) is not None for line in log.splitlines())
-    if not begun or (told < len(begun) and not _FAILED.search(log)):
-        last = f"kernel {begun[-1]} has no registers" if begun else "it names no kernel"
-        raise WarplogError(f"is cut: {last}; compile again")
+    finished = sum(_USED.match(line) is not None for line in log.splitlines())
+    if not begun or (finished < len(begun) and not _FAILED.search(log)):
+        last = f"the registers of kernel {begun[-1]} are missing" if begun else "it names no kernel"
+        raise WarplogError(f"is truncated: {last}; compile again")
 
 
 def demangle(names: tuple[str, ...]) -> tuple[str, ...]:
-    """C++ names as a person writes them; unchanged where no demangler is installed."""
+    """Returns the demangled C++ names; unchanged if c++filt is missing or fails."""
     tool = shutil.which("c++filt")
     if tool is None or not any(name.startswith("_Z") for name in names):
         return names

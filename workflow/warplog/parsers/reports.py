@@ -1,4 +1,4 @@
-"""`warplog extract`: any report of a profiler or compiler, recognised by its content, as rows of metrics."""
+"""`warplog extract`: reads any report of a profiler or compiler, identified by its content, into rows of metrics."""
 
 import json
 import math
@@ -14,8 +14,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
+from warplog.core.files import read_bytes, write_bytes
+from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
-from warplog.core.records import read_bytes, write_bytes
 from warplog.metrics import METRICS, Evaluated, evaluate
 from warplog.parsers import ptxas, sass
 from warplog.parsers.ncu import blocks, csv, printed
@@ -46,14 +47,15 @@ _PTXAS_FACTS = (
 
 
 def read_any(path: Path) -> list[Row]:
-    """The rows of any report.
+    """Returns the rows of a report, one per kernel and metric.
 
-    An ncu report, or what ncu printed from it as CSV (raw or details page) or as text; an nsys report (where
-    nsys is installed), its SQLite export, or what `nsys stats` printed as CSV or as text; a log of
-    `nvcc -Xptxas -v`; a SASS dump.
+    Supported are ncu reports and pages that ncu prints (raw or details page as CSV, or text), nsys reports (if
+    nsys is installed), their SQLite exports and the output of `nsys stats` (CSV or text), logs of
+    `nvcc -Xptxas -v`, and SASS dumps.
 
     Raises:
-        WarplogError: the file is missing, damaged, cut, or none of these; one line names it and the remedy.
+        WarplogError: if the file is missing, damaged, truncated, or none of these; the message is one line with
+            the file and the remedy.
     """
     start = _start(path)
     if blocks.is_report(start):
@@ -66,7 +68,7 @@ def read_any(path: Path) -> list[Row]:
     else:
         rows = list(_text(path))
     if not rows:
-        raise WarplogError(f"{path}: holds no kernel")
+        raise WarplogError(f"{path}: contains no kernel")
     return [{"source": path.name, **row} for row in rows]
 
 
@@ -112,7 +114,7 @@ def _counted(
 
 
 def _nsys(path: Path) -> Iterator[Row]:
-    """One group of rows for each kernel and launch shape; times are medians over its launches."""
+    """Yields rows per kernel and launch configuration; times are medians over its launches."""
     report = sqlite.read(path)
     groups: dict[tuple[object, ...], list[NsysKernel]] = {}
     for kernel in report.kernels:
@@ -132,10 +134,10 @@ def _nsys(path: Path) -> Iterator[Row]:
 
 
 def _text(path: Path) -> Iterator[Row]:
-    told = read_bytes(path, _MOST_TEXT_BYTES, "split it, or is it no report?").decode(errors="replace")
-    text = re.sub("\r\n?", "\n", told)
+    raw = read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?").decode(errors="replace")
+    text = re.sub("\r\n?", "\n", raw)
     if text.count("\n") > _MOST_LINES:
-        raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it, or is it no report?")
+        raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
         if csv.is_page(text):
             yield from _printed(csv.parse(text))
@@ -152,7 +154,7 @@ def _text(path: Path) -> Iterator[Row]:
 
 
 def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
-    """Rows as of an nsys export; for a memory operation its name stands in for the kernel's."""
+    """Yields the same rows as for an nsys export; for a memory operation, `kernel` is the operation's name."""
     for number, summary in enumerate(summaries):
         duration = "nsys_kernel_duration_us" if summary.is_kernel else "nsys_duration_us"
         values: dict[str, float | None] = {duration: summary.median_us, "nsys_launches": summary.launches}
@@ -160,7 +162,7 @@ def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
             values |= dict.fromkeys(("registers_per_thread", "static_shared_bytes"))
             values |= {"grid_blocks": summary.grid_blocks, "block_threads": summary.block_threads}
         for metric, value in values.items():
-            yield _row("nsys", "", "", "", summary.name, number, metric, value, "this summary does not say")
+            yield _row("nsys", "", "", "", summary.name, number, metric, value, "not in this summary")
 
 
 def _compiled(text: str) -> Iterator[Row]:
@@ -175,7 +177,7 @@ def _compiled(text: str) -> Iterator[Row]:
         yield from _sass(text)
     else:
         raise WarplogError(
-            "is no report of ncu or nsys, no page that they print, no `nvcc -Xptxas -v` log, no SASS"
+            "is not a report of ncu or nsys, nor a page that they print, a `nvcc -Xptxas -v` log or a SASS dump"
         )
 
 
@@ -200,7 +202,7 @@ def _row(
     absent: str = "",
 ) -> Row:
     unit = METRICS[metric].unit if metric in METRICS else "inst"
-    status, reason = ("ok", "") if value is not None else ("missing", absent or f"{tool} does not say")
+    status, reason = ("ok", "") if value is not None else ("missing", absent or f"{tool} does not report it")
     return {
         "tool": tool,
         "tool_version": version,
@@ -217,12 +219,12 @@ def _row(
 
 
 def _capability(arch: str) -> str:
-    """`9.0` of `sm_90a`; empty where the architecture is."""
+    """Returns `9.0` for `sm_90a`; "" if `arch` is empty."""
     digits = "".join(letter for letter in arch if letter.isdigit())
     return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""
 
 
-# NVIDIA's reader starts with 120 MB and keeps 4 to 13 MB of every report of 1 MB.
+# NVIDIA's reader starts with 120 MB of memory and does not free 4 to 13 MB per report of 1 MB.
 FILES_A_PROCESS = 10
 _PROCESS_S = 600.0
 Found = list[dict[str, Any]] | WarplogError
@@ -242,16 +244,19 @@ COLUMNS = (
 )
 
 
-def read_all(files: Sequence[Path], told: Callable[[WarplogError], None]) -> "pd.DataFrame":
-    """The rows of all files, in the given order, with COLUMNS; a file that fails is told, and has none."""
+def read_all(files: Sequence[Path], on_error: Callable[[WarplogError], None]) -> "pd.DataFrame":
+    """Returns the rows of all files, in the given order, with COLUMNS.
+
+    A file that cannot be read contributes no rows, and its error is passed to `on_error`.
+    """
     import pandas as pd
 
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for found in _here(files) if len(files) <= FILES_A_PROCESS else _apart(files):
         if isinstance(found, WarplogError):
-            told(found)
+            on_error(found)
             continue
-        for name, column in columns.items():  # names and reasons repeat: each is kept once
+        for name, column in columns.items():  # names and reasons repeat: intern stores each once
             column += (sys.intern(v) if isinstance(v := row[name], str) else v for row in found)
     return pd.DataFrame(columns).astype({"value": "float64"})
 
@@ -265,7 +270,7 @@ def _here(files: Sequence[Path]) -> Iterator[Found]:
 
 
 def _apart(files: Sequence[Path]) -> Iterator[Found]:
-    """Many files in processes of some each, so that memory stays bounded and a crash costs one file."""
+    """Reads the files in several processes, so that memory stays bounded and a crash costs only one file."""
     left = list(files)
     while left:
         chunk = left[:FILES_A_PROCESS]
@@ -274,17 +279,17 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             command = [sys.executable, "-m", "warplog.parsers.reports", str(output), *map(str, chunk)]
             ended = run(command, timeout_s=_PROCESS_S, env=_environment())
             done = 0
-            for told in _rows_read(output):
+            for result in _results(output):
                 done += 1
-                yield WarplogError(told["error"]) if "error" in told else told["rows"]
+                yield WarplogError(result["error"]) if "error" in result else result["rows"]
         if done < len(chunk):
-            words = " ".join(ended.output_tail.split())[-200:]
-            yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {words}".rstrip())
+            tail = " ".join(ended.output_tail.split())[-200:]
+            yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {tail}".rstrip())
         left = left[min(done + 1, len(chunk)) :]
 
 
-def _rows_read(output: Path) -> Iterator[dict[str, Any]]:
-    """What the process wrote; a last line without an end is of a file that it did not finish."""
+def _results(output: Path) -> Iterator[dict[str, Any]]:
+    """Yields the results of a reader process; a last line without line end, of an unfinished file, is skipped."""
     if output.is_file():
         with output.open(encoding="utf-8") as lines:
             yield from (json.loads(line) for line in lines if line.endswith("\n"))
@@ -296,18 +301,18 @@ def _environment() -> dict[str, str]:
 
 
 def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
-    """Writes the table as "csv", "json" or "parquet"; `output` None is standard output, not for parquet.
+    """Writes the table as "csv", "json" or "parquet"; to standard output if `output` is None (not for parquet).
 
-    A file is complete or not there. A value that is missing or not finite is empty in CSV and null in JSON.
+    The file is written atomically. A value that is missing or not finite is empty in CSV and null in JSON.
 
     Raises:
-        WarplogError: the file cannot be written.
+        WarplogError: if the file cannot be written.
     """
     if output is None:
         sys.stdout.write(_as_text(table, style).encode(errors="replace").decode())
         return
     if not output.parent.is_dir():
-        raise WarplogError(f"{output}: cannot be written (there is no such folder)")
+        raise WarplogError(f"{output}: cannot be written (its folder does not exist)")
     if style == "parquet":
         write_bytes(output, table.to_parquet(index=False))
     else:
@@ -322,7 +327,7 @@ def _as_text(table: "pd.DataFrame", style: str) -> str:
 
 
 def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
-    """Each row as an object on a line of its own: the rows of a hundred reports are many."""
+    """Yields each row as a JSON object on one line, because the output can have many rows."""
     for cells in table.itertuples(index=False, name=None):
         row = dict(zip(table.columns, cells, strict=True))
         row["value"] = row["value"] if math.isfinite(row["value"]) else None
@@ -330,15 +335,15 @@ def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
 
 
 def read_into(output: Path, files: list[Path]) -> None:
-    """Reads the files into `output`."""
+    """Reads the files and writes one JSON line per file, with its rows or its error, to `output`."""
     die_with_parent(signal.SIGKILL)
     with output.open("w", encoding="utf-8") as lines:
         for file in files:
             try:
-                told: dict[str, object] = {"rows": list(read_any(file))}
+                result: dict[str, object] = {"rows": list(read_any(file))}
             except WarplogError as error:
-                told = {"error": str(error)}
-            lines.write(json.dumps(told) + "\n")
+                result = {"error": str(error)}
+            lines.write(json.dumps(result) + "\n")
             lines.flush()
 
 

@@ -1,7 +1,7 @@
-"""What compute-sanitizer printed: its findings, grouped by place, and whether it came to its end.
+"""Parses the output of compute-sanitizer: its findings, grouped by location, and whether it ran to completion.
 
-The wording is that of memcheck, racecheck, initcheck and synccheck of CUDA 11 to 13; places are read in the new
-form, `at kernel(int *)+0x90 in file.cu:12`, and in the old one, `at 0x90 in file.cu:12:kernel(int*)`.
+It knows the messages of memcheck, racecheck, initcheck and synccheck from CUDA 11 to 13. Locations are read in the
+new form, `at kernel(int *)+0x90 in file.cu:12`, and in the old one, `at 0x90 in file.cu:12:kernel(int*)`.
 """
 
 import re
@@ -41,13 +41,15 @@ _SOURCES = (".cu", ".cuh")
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of error at one place.
+    """One kind of error at one location.
 
     Attributes:
         kind: invalid_read, invalid_write, race, uninitialized_read, barrier, misaligned, api_error or other.
-        message: the tool's first line, and for a race the other access, without addresses.
-        kernel: name without its arguments; file and line as -lineinfo gives them ("" and 0 where it does not).
-        count: how often it was printed.
+        message: first line of the tool's message, followed by the other access for a race, without addresses.
+        kernel: kernel name without arguments.
+        file: source file from -lineinfo, "" if unknown.
+        line: source line from -lineinfo, 0 if unknown.
+        count: how many times the tool printed it.
     """
 
     kind: str
@@ -60,9 +62,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings, the most frequent first.
+    """All findings, most frequent first.
 
-    `errors` is the tool's own count, None where its last line is missing: then it did not come to its end.
+    `errors` is the number that the tool reports in its summary; None if the summary is missing, which means that
+    the tool did not run to completion.
     """
 
     findings: tuple[Finding, ...]
@@ -70,7 +73,7 @@ class Report:
 
 
 def parse(text: str) -> Report:
-    """The report in the output of a program that ran under compute-sanitizer."""
+    """Parses the output of a program that ran under compute-sanitizer."""
     lines = _lines(text.splitlines()[:_MOST_LINES])
     found: list[Finding] = []
     errors: int | None = None
@@ -81,7 +84,7 @@ def parse(text: str) -> Report:
             found.append(_with_place(Finding(kind, line), line))
         elif found:
             found[-1] = _continued(found[-1], line)
-    if errors and not found:  # of a wording that is not known here
+    if errors and not found:  # messages that _KINDS does not know
         found = [Finding("other", line) for line in lines if line and not _AROUND.match(line)][:1]
     merged: dict[Finding, int] = {}
     for one in found:
@@ -103,10 +106,10 @@ def _kind(line: str) -> str:
 
 
 def _continued(one: Finding, line: str) -> Finding:
-    """The finding with what a line below it adds: its place, or the other side of a race."""
+    """Returns the finding extended by a line that follows it: its location, or the other access of a race."""
     if one.kind == "race" and line.startswith("and ") and " and " not in one.message:
         return replace(one, message=f"{one.message} {line}")
-    # An error inside an inlined device function is told by the frame of the kernel that called it.
+    # The line of an error inside an inlined device function comes from the frame of the kernel that calls it.
     placed = one.file.endswith(_SOURCES) or (one.kernel and not line.startswith(_FRAME))
     if placed or one.kind == "api_error" or line.startswith("Host Frame"):
         return one
@@ -123,7 +126,7 @@ def _with_place(one: Finding, text: str) -> Finding:
 
 
 def _without_arguments(kernel: str) -> str:
-    """`void k<(bool)1>(float *, int)` as `k<(bool)1>`."""
+    """Returns `k<(bool)1>` for `void k<(bool)1>(float *, int)`."""
     name, depth = kernel.strip().removeprefix("void "), 0
     if not name.endswith(")"):
         return name

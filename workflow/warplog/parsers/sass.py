@@ -1,4 +1,4 @@
-"""Opcode counts per kernel from `cuobjdump -sass`: what the compiler really emitted."""
+"""Counts the opcodes of each kernel in the output of `cuobjdump -sass`."""
 
 import re
 from collections import Counter
@@ -16,14 +16,14 @@ Listing = list[tuple[int, str, str]]
 
 
 def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
-    """Instructions by full opcode (`LDG.E.128.CONSTANT`) for each kernel, by its mangled name.
+    """Counts instructions by full opcode (`LDG.E.128.CONSTANT`) for each kernel, keyed by its mangled name.
 
-    Predicates are not part of an opcode. Left out is what the assembler appends to every function and no
-    warp executes: the NOPs after the last instruction and the branch to itself before them.
-    The code of functions that were not inlined is listed, and counted, with the kernel that holds it.
+    Predicates are not part of an opcode. The padding that the assembler appends to every function is not counted,
+    because no warp executes it: the NOPs after the last instruction and the branch to itself before them.
+    The code of functions that were not inlined is counted with the kernel that contains it.
 
     Raises:
-        WarplogError: the dump holds several architectures and `arch` names none of them.
+        WarplogError: if the dump contains several architectures and `arch` is None, or does not contain `arch`.
     """
     listings: dict[tuple[str, str], Listing] = {}
     target, current = "", None
@@ -40,34 +40,34 @@ def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
 
 
 def check_whole(text: str) -> None:
-    """Refuses a dump that stops inside a function, which cuobjdump ends with a line of dots.
+    """Checks that the dump does not stop inside a function; cuobjdump ends each function with a line of dots.
 
     Raises:
-        WarplogError: the last function has no end.
+        WarplogError: if the last function has no end.
     """
     _, function, rest = text.rpartition("Function : ")
     if function and not _END.search(rest):
         raise WarplogError(
-            f"is cut: function {rest.split(None, 1)[0] if rest.split() else ''} has no end; dump it again"
+            f"is truncated: function {rest.split(None, 1)[0] if rest.split() else ''} has no end; dump it again"
         )
 
 
 def targets(text: str) -> tuple[str, ...]:
-    """The architectures in a dump, such as ("sm_80", "sm_90a"), in its order."""
+    """Returns the architectures in a dump, such as ("sm_80", "sm_90a"), in order of appearance."""
     return tuple(dict.fromkeys(found[1] for line in text.splitlines() if (found := _TARGET.match(line))))
 
 
 def matching(opcodes: Mapping[str, int], prefix: str) -> int:
-    """How many instructions are `prefix` or one of its forms: "LDG" counts LDG.E.128, not LDGSTS."""
+    """Counts the instructions whose opcode is `prefix` with any modifiers: "LDG" counts LDG.E.128, not LDGSTS."""
     return sum(n for opcode, n in opcodes.items() if opcode == prefix or opcode.startswith(f"{prefix}."))
 
 
 def _one_target(listings: Mapping[tuple[str, str], Listing], arch: str | None) -> dict[str, Listing]:
     targets = sorted({target for target, _ in listings})
     if arch is None and len(targets) > 1:
-        raise WarplogError(f"SASS dump: holds {', '.join(targets)}: name one architecture")
+        raise WarplogError(f"SASS dump: contains {', '.join(targets)}; choose one architecture")
     if arch is not None and targets and arch not in targets:
-        raise WarplogError(f"SASS dump: {arch}: it holds only {', '.join(targets)}")
+        raise WarplogError(f"SASS dump: {arch}: not in the dump, which contains {', '.join(targets)}")
     return {name: code for (target, name), code in listings.items() if arch in (None, target)}
 
 

@@ -1,8 +1,8 @@
-"""Numbers and units as NVIDIA's profilers print them, back to base units: ns, byte, Hz, single things.
+"""Converts numbers and units printed by NVIDIA's profilers to base units: ns, byte, Hz and counts.
 
 Spellings differ between versions (`usecond` and `us`, `hz` and `cycle/second`), and ncu scales what it prints
 (`523.71 usecond`, `2.33 Mbyte`) unless it is called with `--print-units base`. A prefix is a power of 1000.
-A scaled number keeps the digits that were printed: 1,024 bytes printed as `1.02 Kbyte` are 1,020 bytes.
+Scaled numbers have only the printed digits: 1,024 bytes printed as `1.02 Kbyte` are read as 1,020 bytes.
 """
 
 import math
@@ -30,12 +30,12 @@ _MOST_DIGITS = 64
 
 
 def number(text: str) -> float | None:
-    """The printed number, with or without thousands separators; None for `n/a`, a text or nothing.
+    """Returns the printed number, with or without thousands separators; None for `n/a`, other text or "".
 
-    Of a counter that is printed with its instances, `12 (4; 8)`, it is the first number.
+    For a counter printed with its instances, such as `12 (4; 8)`, this is the first number.
 
     Raises:
-        WarplogError: it has a decimal comma, which cannot be told from a thousands separator everywhere.
+        WarplogError: if the number has a decimal comma, which can be mistaken for a thousands separator.
     """
     text = text.strip()
     if found := _AGGREGATE.fullmatch(text):
@@ -48,14 +48,14 @@ def number(text: str) -> float | None:
         value = float(text)
         return value if math.isfinite(value) else None
     if _DECIMAL_COMMA.fullmatch(text):
-        raise WarplogError(f"{text}: has a decimal comma; print the report anew with LC_ALL=C")
+        raise WarplogError(f"{text}: has a decimal comma; print the report again with LC_ALL=C")
     return None
 
 
 def to_base(unit: str) -> float | None:
-    """What a number in this unit is multiplied by; None where the unit is not known.
+    """Returns the factor from this unit to its base unit; None if the unit is unknown.
 
-    The base of a time is ns, of a rate one per second: `Gbyte/s` gives 1e9, `cycle/nsecond` too.
+    Times are based on ns, rates on 1/s: `Gbyte/s` and `cycle/nsecond` both give 1e9.
     """
     top, *below = unit.strip().lower().split("/")
     factor = _TIMES_NS.get(top) or _count(top)

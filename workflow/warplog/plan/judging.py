@@ -1,6 +1,5 @@
-"""What judge.smk asks for: the A/A rounds, the campaigns that are compared, and those that make up the history."""
+"""Inputs and parameters of the rules that judge: A/A rounds, compared campaigns, histories."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,40 +7,36 @@ from typing import Any
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
-from warplog.judge import sources
+from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
 from warplog.plan.plan import Plan
 from warplog.track.connection import own_file
 
-_JUDGED = ("time/*/*/*.json", "extract/*/*/*.json", "aa/round*/time/*/*/*.json", "campaign/*.json")
+_JUDGED = ("time/*/*.json", "extract/*/*.json", "aa/round*/time/*/*.json", "campaign/*.json")
 
 
 @dataclass(frozen=True)
 class Judging:
-    """Names, files and parameters of the rules that judge; like the plan, it starts nothing and writes nothing."""
+    """Names, files and parameters for judge.smk; like the plan, it starts nothing and writes nothing."""
 
     plan: Plan
 
     def rounds(self, wildcards: Any) -> list[str]:
         """The records of all A/A rounds; without a GPU those of the recorded campaign, if it has any."""
         if self.plan.live:
-            return list(self._in_turn())
-        return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*/*.json")))
+            return self._in_turn()
+        return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json")))
 
     def before(self, wildcards: Any) -> list[str]:
-        """What must be done before one record of a round: the one before it in turn, or all checks."""
-        turns = list(self._in_turn())
-        place = turns.index(self._round(int(wildcards.round), wildcards.family, wildcards.variant))
+        """What a family's record of a round waits for: the record before it in turn, or all checks."""
+        turns = self._in_turn()
+        place = turns.index(self._round(int(wildcards.round), wildcards.family))
         return [turns[place - 1]] if place else self.plan.files("check")
 
-    def time_contract(self, wildcards: Any) -> str:
-        """Hash of what timing depends on."""
-        return self.plan.of(wildcards.family).time_contract()
-
-    def timed_cases(self, wildcards: Any) -> list[str]:
-        """Names of the timed cases."""
-        return list(self.plan.of(wildcards.family).cases)
+    def round_job(self, wildcards: Any) -> dict[str, Any]:
+        """Parameters of timing a family in one round: odd rounds go down the ladder, even ones up."""
+        return {**self.plan.time_job(wildcards), "backwards": int(wildcards.round) % 2 == 0}
 
     def names(self) -> list[str]:
         """The campaigns to compare: baseline and candidate."""
@@ -50,7 +45,7 @@ class Judging:
         return [str(baseline), str(settings["candidate"])]
 
     def measured_first(self, wildcards: Any) -> list[str]:
-        """The live records that a comparison waits for, where the campaign in results/ is compared."""
+        """The live records that a comparison waits for, if the campaign in results/ is compared."""
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
         counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
@@ -62,16 +57,22 @@ class Judging:
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
     def history(self) -> list[str]:
-        """The campaigns of the history that are there: recorded ones, results/, and what a folder holds.
+        """The campaigns of the history: recorded ones, results/, and those in the folders that are named.
 
         Raises:
-            WarplogError: a name that is not 'all' means none.
+            WarplogError: a name that is not 'all' refers to none.
         """
         chosen = self.plan.settings["history"]
         names = [chosen] if isinstance(chosen, str) else chosen
         if names != ["all"]:
-            return [str(place) for name in names for place in _campaigns(name)]
-        found = sorted(path.parent for path in paths.RECORDED.glob("*/time") if path.is_dir())
+            return [str(place) for name in names for place in self._campaigns(name)]
+        recorded = {
+            path.parent.name: path.parent
+            for place in (self.plan.project, Path())
+            for path in (place / paths.RECORDED).glob("*/time")
+            if path.is_dir()
+        }
+        found = [recorded[name] for name in sorted(recorded)]
         return [str(place) for place in (*found, paths.RESULTS) if (place / "time").is_dir()]
 
     def history_state(self, wildcards: Any) -> str:
@@ -82,16 +83,18 @@ class Judging:
         """The history of every family (PNG)."""
         return [f"results/history/{family}.png" for family in self.plan.chosen]
 
-    def _in_turn(self) -> Iterator[str]:
-        """All records of all rounds in the order in which they are timed: there and back again."""
-        pairs = self.plan.pairs()
-        for number in range(1, self.plan.settings["aa"]["rounds"] + 1):
-            for pair in pairs if number % 2 else reversed(pairs):
-                yield self._round(number, *pair)
+    def _in_turn(self) -> list[str]:
+        """The records of all rounds in the order in which they are timed: there and back again."""
+        families = list(self.plan.chosen)
+        return [
+            self._round(number, family)
+            for number in range(1, self.plan.settings["aa"]["rounds"] + 1)
+            for family in (families if number % 2 else reversed(families))
+        ]
 
-    def _round(self, number: int, family: str, variant: str) -> str:
+    def _round(self, number: int, family: str) -> str:
         root = paths.RESULTS / "aa" / f"round{number}"
-        return str(paths.record(root, "time", self.plan.gpu, family, variant))
+        return str(paths.family_record(root, "time", self.plan.gpu, family))
 
     def _state(self, name: str) -> str:
         if name.startswith(MLFLOW):
@@ -101,21 +104,20 @@ class Judging:
             return str(store.stat().st_mtime_ns)
         if name == PARENTS:
             return self.plan.table_contract()
-        folder = sources.find(name)
+        folder = campaigns.find(name, self.plan.project)
         files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern)) if folder else []
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 
+    def _campaigns(self, name: str) -> list[Path]:
+        """The results folders that a name of the history refers to: itself, a recorded campaign, or all in a folder.
 
-def _campaigns(name: str) -> list[Path]:
-    """The results folders that a name of the history means: itself, a recorded campaign, or all in a folder.
-
-    Raises:
-        WarplogError: it means none.
-    """
-    one = sources.find(name)
-    found = [one] if one else sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
-    if not found:
-        raise WarplogError(
-            f"config: history: {name!r}: no recorded campaign, results folder or folder of them"
-        )
-    return found
+        Raises:
+            WarplogError: it refers to none.
+        """
+        one = campaigns.find(name, self.plan.project)
+        found = [one] if one else sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
+        if not found:
+            raise WarplogError(
+                f"config: history: {name!r}: not a recorded campaign, a results folder or a folder of them"
+            )
+        return found

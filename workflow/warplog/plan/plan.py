@@ -137,7 +137,7 @@ class Plan:
         return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
 
     def of(self, family: str) -> FamilyPlan:
-        """The part of one family: its chosen variants, or all if none is chosen, so that any record can be asked for."""
+        """The part of one family: its chosen variants, or all if none is chosen, so that any record can be a target."""
         variants = self.chosen.get(family, self.families[family].variants)
         cases = self.cases.get(family, tuple(self.families[family].cases))
         return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
@@ -343,9 +343,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
     drawn = choose_figures(chosen, families)
-    return Plan(
-        settings, folders, families, chosen, cases, gpu, arch, live, root, message, drawn, project
-    )
+    return Plan(settings, folders, families, chosen, cases, gpu, arch, live, root, message, drawn, project)
 
 
 def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str]:

@@ -1,4 +1,4 @@
-"""What every script of the workflow does around its work: a log, and errors as one line."""
+"""What every script of the workflow does around its work: a log, and errors in one line."""
 
 import signal
 import sys
@@ -12,36 +12,25 @@ from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
 
 
-def values_of(rule: Any) -> dict[str, Any]:
-    """What jobs.make_job takes, from the `snakemake` object of a measuring rule's script."""
-    return {
-        "family_file": Path(rule.params.family_file),
-        "variant": rule.wildcards.variant,
-        "gpu": rule.wildcards.gpu,
-        "build": Path(rule.input.build),
-        "campaign": Path(rule.input.campaign),
-        "settings": rule.params.settings,
-    }
-
-
 def values_of_family(rule: Any) -> dict[str, Any]:
-    """What jobs.make_jobs takes, from the `snakemake` object of a rule that measures a whole family.
+    """The arguments of measure.job.make_jobs, from the `snakemake` object of a rule that measures a family.
 
-    Of its inputs, those that hold for all variants make the hash that tells which records are still good.
+    The inputs that hold for all variants make the hash that tells which records are still valid.
     """
+    job = rule.params.job
     named = set(rule.input.keys())
     single = [rule.input[name] for name in ("campaign", "reference", "timer") if name in named]
     shared = [*single, *rule.input.code]
     return {
-        "family_file": Path(rule.params.family_file),
-        "variants": list(rule.params.variants),
-        "gpu": rule.params.gpu,
+        "family_file": Path(job["family_file"]),
+        "variants": list(job["variants"]),
+        "gpu": rule.wildcards.gpu,
         "builds": [Path(path) for path in rule.input.builds],
         "campaign": Path(rule.input.campaign),
-        "settings": rule.params.settings,
-        "records": [Path(path) for path in rule.output],
+        "settings": job["settings"],
+        "record": Path(rule.output[0]),
         "inputs_sha256": sha256_of(
-            [sha256_file(Path(p)) for p in shared], rule.params.contract, rule.params.settings
+            [sha256_file(Path(path)) for path in shared], job["contract"], job["settings"]
         ),
     }
 

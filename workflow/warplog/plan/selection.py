@@ -1,16 +1,14 @@
 """What of the catalogue the configuration chooses: families, variants, cases."""
 
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import yaml
 
+from warplog import figures
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
-
-FIGURES = Path("workflow/scripts/figures")
 
 
 def typed(value: Any) -> Any:
@@ -81,40 +79,36 @@ def captured(family: Family, cases: Collection[str]) -> list[str]:
     return [c for c in family.profile_cases if c in cases or c not in family.cases]
 
 
-def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> tuple[tuple[str, str], ...]:
-    """(family, figure) for each chosen family, without those that would be empty there.
+def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
+    """The figures of each chosen family, without those that would be empty.
 
-    One that a family names is drawn for such families only.
+    A figure that some family lists under `figures` is drawn for such families only.
     """
-    figures = sorted(path.stem for path in FIGURES.glob("[a-z]*.py"))
+    needs = figures.needs()
     special = {figure for family in families.values() for figure in family.figures}
-    return tuple(
-        (f, n)
-        for f in chosen
-        for n in figures
-        if (n not in special or n in families[f].figures) and n not in _empty(families[f])
-    )
-
-
-def _empty(family: Family) -> set[str]:
-    """The figures with nothing to show: counters where ncu is not run, bank conflicts where no source has shared
-    memory, a roofline without operations, no claims.
-
-    Where `overlap` shows one launch engine by engine, the timeline of all of them says no more.
-    """
-    empty = {"timeline"} if "overlap" in family.figures else set()
-    if "ncu" not in family.measuring.profilers:
-        empty |= {"bank_conflicts", "occupancy", "roofline", "warp_stalls"}
-    if not any(_shares_memory(variant) for variant in family.variants):
-        empty.add("bank_conflicts")
-    if all(family.value(family.flops, case) == 0 for case in family.cases.values()):
-        empty.add("roofline")
-    if not family.claims:
-        empty.add("claims")
-    return empty
+    return {
+        name: tuple(
+            figure
+            for figure, needed in needs.items()
+            if (figure not in special or figure in families[name].figures)
+            and all(_HAS[need](families[name]) for need in needed)
+        )
+        for name in chosen
+    }
 
 
 def _shares_memory(variant: Variant) -> bool:
-    """Whether its source or a header of it names shared memory; that of a library is not seen."""
+    """Whether its source or a header of it names shared memory; the sources of a library are not available."""
     files = (variant.file, *variant.headers())
     return variant.library or any(b"__shared__" in file.read_bytes() for file in files)
+
+
+# What a figure may need (NEEDS in its module), and whether a family has it.
+_HAS: Mapping[str, Callable[[Family], bool]] = {
+    "counters": lambda family: "ncu" in family.measuring.profilers,
+    "shared_memory": lambda family: any(_shares_memory(variant) for variant in family.variants),
+    "flops": lambda family: any(family.value(family.flops, case) for case in family.cases.values()),
+    "claims": lambda family: bool(family.claims),
+    # The figure `overlap` shows one launch engine by engine: a timeline of all of them adds nothing.
+    "no_overlap_figure": lambda family: "overlap" not in family.figures,
+}

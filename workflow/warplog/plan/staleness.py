@@ -39,8 +39,10 @@ _CARRIERS = frozenset(
 # What they tell a measuring job is hashed into its inputs (contract, library, settings), or says how it is run.
 _MEASURING = frozenset(("build", "check", "sanitize", "time", "profile", "tune"))
 _HASHED_OTHERWISE = frozenset(
-    ("catalog", "machine.toolchain", "machine.wheels")
-    + tuple(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise"))
+    (
+        *("catalog", "machine.toolchain", "machine.wheels"),
+        *(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise")),
+    )
 )
 # Files beside the modules: templates and captions.
 _DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/page.*", "worklog/*.css")}

@@ -1,1 +1,1 @@
-"""What all figures share: style, labels, layout."""
+"""Style, labels and layout that all figures share."""

@@ -1,4 +1,4 @@
-"""Words and numbers in figures: what fits a line, labels that do not overlap, gaps, columns beside bars."""
+"""Text in figures: text width and wrapping, number formats, side labels, gap notes, columns beside bars."""
 
 import functools
 from collections.abc import Collection, Iterable, Sequence
@@ -17,18 +17,18 @@ WIDTH_IN = 7.2  # two columns of a printed page
 FONT_PT = 8.0
 LINE_IN = 0.155  # height of a line of text
 ROW_IN = 0.225  # height of a row of bars
-NAME_IN = 1.8  # most that a variant's name may take
-GAP_IN = 3.4  # most that the words in an empty row may take
+NAME_IN = 1.8  # maximum width of a variant's name
+GAP_IN = 3.4  # maximum width of the note in an empty row
 INK, MUTED, FAINT = "#222222", "#595959", "#d9d9d9"
 FONT = "DejaVu Sans"
-ON_PAPER = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.75}  # behind words that cross lines
+ON_PAPER = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.75}  # background of text that crosses lines
 
 
 @dataclass(frozen=True)
 class SideLabel:
-    """A label in the right margin, led to the point (x, y) in data units; without a point where x is NaN.
+    """A label in the right margin with a leader line to the point (x, y) in data units; no point if x is NaN.
 
-    Before the text stands a sample of the marker and, where `dashes` is not None, of the line.
+    A sample of the marker, and of the line unless `dashes` is None, precedes the text.
     """
 
     x: float
@@ -47,12 +47,12 @@ def _advance_in(character: str) -> float:
 
 
 def text_width_in(text: str) -> float:
-    """Width of a line of text in inches at the figures' font size (sum of the characters' advances)."""
+    """Returns the width of a line of text in inches at the figures' font size (sum of the characters' advances)."""
     return sum(map(_advance_in, text.strip()))
 
 
 def wrap(text: str, width_in: float = WIDTH_IN - 0.15) -> list[str]:
-    """`text` in lines of at most `width_in`, broken between words."""
+    """Splits `text` between words into lines of at most `width_in` inches."""
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
@@ -64,7 +64,7 @@ def wrap(text: str, width_in: float = WIDTH_IN - 0.15) -> list[str]:
 
 
 def fit(text: str, width_in: float) -> str:
-    """`text`, cut with an ellipsis where it is wider than `width_in`."""
+    """Returns `text`, shortened with an ellipsis if it is wider than `width_in` inches."""
     if text_width_in(text) <= width_in:
         return text
     ends = np.cumsum([_advance_in(character) for character in text])
@@ -73,7 +73,7 @@ def fit(text: str, width_in: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number for people: three digits at least, thousands apart; "n/a" for NaN."""
+    """Formats a number with at least three digits and separated thousands; "n/a" for NaN."""
     if not np.isfinite(value):
         return "n/a"
     if value == 0 or abs(value) >= 99.95:
@@ -83,35 +83,37 @@ def number(value: float) -> str:
 
 
 def tick(value: float) -> str:
-    """A number at an axis: no more digits than it has, thousands apart."""
+    """Formats an axis tick without superfluous digits and with separated thousands."""
     return f"{value:,.6g}".replace(",", "\u2009")
 
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions nearest to `targets` (least squares) and `gap` apart, within [low, high] if they fit."""
+    """Returns the positions closest to `targets` (least squares) that are `gap` apart, in [low, high] if they fit."""
     if not len(targets):
         return []
-    wanted = np.asarray(targets, dtype=float)
-    order, steps = np.argsort(wanted, kind="stable"), gap * np.arange(wanted.size)
-    level = isotonic_regression(wanted[order] - steps).x
-    result = np.empty(wanted.size)
+    ideal = np.asarray(targets, dtype=float)
+    order, steps = np.argsort(ideal, kind="stable"), gap * np.arange(ideal.size)
+    level = isotonic_regression(ideal[order] - steps).x
+    result = np.empty(ideal.size)
     result[order] = np.clip(level, low, max(low, high - steps[-1])) + steps
     return [float(v) for v in result]
 
 
 def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width_in: float) -> None:
-    """Writes labels right of axes of about this size, in the order of their points, without overlap.
+    """Writes labels to the right of the axes, in the order of their points and without overlap.
 
-    Labels without a point stand at the bottom, in italics. Set the axes' limits and scales before.
+    `height_in` and `width_in` are the approximate size of the axes. Labels without a point are placed at the bottom,
+    in italics. Set the limits and scales of the axes first.
     """
     to_fraction = axes.transData + axes.transAxes.inverted()
-    led = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
-    wanted = [
+    has_point = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
+    heights = [
         float(to_fraction.transform((label.x, label.y))[1]) if ok else -1.0 - rank
-        for rank, (label, ok) in enumerate(zip(labels, led, strict=True))
+        for rank, (label, ok) in enumerate(zip(labels, has_point, strict=True))
     ]
     start, sample = 1 + 0.2 / width_in, 0.26 / width_in
-    for label, ok, place in zip(labels, led, spread(wanted, LINE_IN / height_in, 0.0, 1.0), strict=True):
+    places = spread(heights, LINE_IN / height_in, 0.0, 1.0)
+    for label, ok, place in zip(labels, has_point, places, strict=True):
         arrow = {
             "arrowstyle": "-",
             "color": label.colour,
@@ -140,12 +142,12 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width
 
 
 def rectangles(axes: Axes) -> list[Rectangle]:
-    """The bars that were drawn, in order."""
+    """Returns the bars of the axes in the order in which they were drawn."""
     return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:
-    """Rows from the top down, one per variant with its name; the baseline says so."""
+    """Sets up one row per variant from the top down, labelled with its name; the baseline is marked as such."""
     labels = [
         fit(str(n), NAME_IN) + (" (baseline)" if b else "") for n, b in zip(names, baseline, strict=True)
     ]
@@ -157,14 +159,14 @@ def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) ->
 
 
 def gap_notes(axes: Axes, gaps: Iterable[str]) -> None:
-    """A note in each row with a gap."""
+    """Writes a note into each row whose gap is not ""."""
     for row, gap in enumerate(gaps):
         if gap:
             gap_note(axes, row, gap)
 
 
 def gap_note(axes: Axes, row: int, text: str) -> None:
-    """Says in an empty row, from the axes' left edge, why nothing is drawn there."""
+    """Writes into an empty row, from the left edge of the axes, why nothing is drawn there."""
     axes.annotate(
         fit(text, GAP_IN), (0, row), (4, 0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", style="italic", color=MUTED, annotation_clip=False,
@@ -175,9 +177,9 @@ def text_column(
     axes: Axes, header: str, cells: Sequence[str], start_in: float, align: Literal["left", "right"] = "left",
     strong: Collection[int] = (),
 ) -> float:  # fmt: skip
-    """A column of text right of the axes, one cell per row, `start_in` from their edge.
+    """Writes a column of text to the right of the axes, one cell per row, `start_in` inches from their edge.
 
-    `strong` are the rows in bold. Returns where the next column may start, in inches.
+    The rows in `strong` are set in bold. Returns the start of the next column in inches.
     """
     width = max(text_width_in(text) for text in [header, *cells]) * (1.1 if strong else 1.0)
     at = 72 * (start_in if align == "left" else start_in + width)
@@ -194,8 +196,8 @@ def text_column(
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist], rows: int = 1) -> None:
-    """A legend in `rows` rows between the figure's title and the columns' headers, from the left edge."""
-    axes.set_title(" ", pad=72 * LINE_IN * rows + 10)  # room for it
+    """Draws a legend of `rows` rows at the left edge, between the figure's title and the column headers."""
+    axes.set_title(" ", pad=72 * LINE_IN * rows + 10)  # reserves the space
     figure = axes.get_figure(root=True)
     assert figure is not None
     legend = figure.legend(

@@ -1,7 +1,8 @@
-"""The one look of all figures: colours that follow a variant, sizes for print, the stamp, saving."""
+"""The common look of all figures: one colour per variant, sizes for print, the stamp, and saving."""
 
 import functools
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ from warplog.tables.view import FigureTables
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# A leading "sample" or "samples" in a remark without its number.
+_SAMPLE = re.compile(r"^samples?\b")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2, 1.5))
-RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # early rungs light, late rungs dark: ordered in grey too
+RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # from light to dark, so that the order also shows in grey
 BASELINE_GREY = "#c4c4c4"
 THEME = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": FONT_PT,
@@ -43,7 +46,7 @@ THEME = {
 
 @dataclass(frozen=True)
 class VariantStyle:
-    """How one variant is drawn in every figure; colour is never the only cue."""
+    """Style of one variant in every figure; colour is never the only cue."""
 
     colour: str
     marker: str
@@ -58,27 +61,27 @@ class VariantStyle:
 
 @dataclass(frozen=True)
 class Look:
-    """What draw() needs beside the data: the stamp's first line and the style of each variant."""
+    """What draw() requires in addition to the data: the first line of the stamp and the style of each variant."""
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
 
     def style(self, variant: str) -> VariantStyle:
-        """The variant's style; plain grey for a name that the ladder does not have."""
+        """Returns the variant's style; plain grey for a name that is not in the ladder."""
         return self.styles.get(variant, VariantStyle(MUTED, "o", ()))
 
 
 def look(tables: FigureTables) -> Look:
-    """The look of a family's figures, from its ladder and the origin of its measurements."""
+    """Returns the look of a family's figures, from its ladder and the origin of its measurements."""
     return Look(origin_line(tables), variant_styles(tables.variants))
 
 
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
-    """A style per variant, from its place `order` on the ladder and the ladder's last place.
+    """Returns a style per variant, based on its position `order` and the length `rungs` of the whole ladder.
 
-    The last place is `rungs` - 1, the length of the whole ladder, so that a variant keeps its colour when others
-    are left out. Later rungs are darker, along a ramp whose lightness is even; the baseline is hatched grey
-    wherever it stands. Marker and dashes together repeat after 44 rungs.
+    Because the whole ladder counts, a variant keeps its colour when others are left out. Later rungs are darker, on a
+    colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The combination of
+    marker and dashes repeats after 44 rungs.
     """
     last = max(int(variants["rungs"].max()) - 1, 1)
     ramp = mpl.colormaps[RAMP]
@@ -92,7 +95,7 @@ def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
 
 
 def origin_line(tables: FigureTables) -> str:
-    """GPU, origin, campaign and the SM clocks seen at the headline case, for the stamp."""
+    """Returns the first line of the stamp: GPU, origin, campaign, SM clocks at the headline case, and remarks."""
     rows = tables.measurements if len(tables.measurements) else tables.variants
 
     def all_of(column: str) -> str:
@@ -113,21 +116,30 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def remarks(ladder: pd.DataFrame) -> list[str]:
-    """What the tables remark on good rows (such as an outdated source), each once, with the number of variants.
+    """Returns the remarks on rows with status ok (such as an outdated source), with the number of variants of each.
 
-    Remarks that differ in the number with which they begin are one: "47–100 samples below 1485 MHz".
+    Remarks that differ only in their leading number are merged: "47–100 samples below 1485 MHz".
     """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
     found: dict[tuple[bool, str], list[int]] = {}
     for remark in (part for reason in noted for part in split_remarks(reason)):
         first, _, rest = remark.partition(" ")
-        key = (True, rest) if first.isdigit() else (False, remark)
+        key = (True, _SAMPLE.sub("samples", rest)) if first.isdigit() else (False, remark)
         found.setdefault(key, []).append(int(first) if key[0] else 0)
     return [
-        f"{'all' if len(seen) == len(ladder) else f'{len(seen)} of {len(ladder)}'} variants: "
-        + (f"{_range(seen)} {words}" if counted else words)
-        for (counted, words), seen in sorted(found.items(), key=lambda item: -len(item[1]))
+        f"{_how_many(len(numbers), len(ladder))}: " + (_counted(numbers, words) if counted else words)
+        for (counted, words), numbers in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
+
+
+def _how_many(variants: int, whole: int) -> str:
+    """Returns "all variants", "1 of 1 variant" or "3 of 23 variants"."""
+    return "all variants" if variants == whole > 1 else f"{variants} of {whole} variant{'s' if whole > 1 else ''}"
+
+
+def _counted(numbers: Sequence[int], words: str) -> str:
+    """Returns the words with the range of numbers, such as "1 sample below ..." or "47–100 samples below ..."."""
+    return f"{_range(numbers)} {_SAMPLE.sub('sample', words) if max(numbers) == 1 else words}"
 
 
 def _range(numbers: Sequence[int]) -> str:
@@ -135,13 +147,13 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def theme() -> AbstractContextManager[None]:
-    """The rcParams of all figures, on top of seaborn's "ticks" style, while the context lasts."""
+    """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style."""
     parameters: Any = {**sns.axes_style("ticks"), **THEME}
     return mpl.rc_context(parameters)
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Runs a draw function under the theme and leaves matplotlib's global settings as they were."""
+    """Decorates a draw function to run under the theme, without changing matplotlib's global settings."""
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -152,9 +164,9 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
-    """An empty figure of two-column width: title above, stamp and a note on reading it below.
+    """Returns an empty figure of two-column width with the title above and the stamp and a note below.
 
-    `body_in` is the height left for axes and their labels, in inches.
+    `body_in` is the height for axes and their labels in inches. `note` explains how to read the figure.
     """
     lines = [*wrap(look.stamp), *wrap(note)]
     figure = Figure(figsize=(WIDTH_IN, body_in + 0.35 + LINE_IN * len(lines)))
@@ -165,18 +177,19 @@ def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
 
 
 def save(figure: Figure, png: Path, svg: Path) -> None:
-    """Writes both files; the same figure gives the same bytes (no date, fixed ids), text stays text in SVG.
+    """Writes a figure as PNG and SVG.
 
-    The PNG has 256 colours: as drawn to the eye, a third of the bytes.
+    The same figure gives the same bytes (no date, fixed ids), and text stays text in the SVG. The PNG has 256
+    colours, which is visually identical and a third of the size.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: if a file cannot be written.
     """
     for path in (png, svg):
         path.parent.mkdir(parents=True, exist_ok=True)
     with theme():
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once: both files show the same, in half the time
+        figure.set_layout_engine("none")  # one layout for both files, which halves the time
         figure.savefig(drawn := io.BytesIO(), dpi=200, metadata={"Software": None})
         with Image.open(drawn) as image:
             few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)

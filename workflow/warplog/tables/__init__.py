@@ -1,1 +1,1 @@
-"""Tidy tables from the records, and how they are read again."""
+"""Builds tidy tables from the records, and reads them."""

@@ -1,4 +1,4 @@
-"""Tables as files: Parquet and CSV with documented columns."""
+"""Writes and reads tables as Parquet and CSV files with documented columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 
 from warplog.core.columns import CLAIMS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_bytes, write_text
+from warplog.core.files import write_bytes, write_text
 from warplog.tables.rows import Row
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
-    """Writes <table>.parquet, <table>.csv and columns.csv; the same rows give the same bytes.
+    """Writes <table>.parquet and <table>.csv for every table, and columns.csv; the same rows give the same bytes.
 
     Raises:
-        WarplogError: a row has a column that is not documented, or the disk is full.
+        WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     for name, columns in TABLES.items():
         write_table(rows[name], columns, folder / name)
@@ -37,7 +37,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     """Writes <path>.parquet and <path>.csv with exactly the documented columns.
 
     Raises:
-        WarplogError: a row has a column that is not documented, or the disk is full.
+        WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), table.to_csv(index=False))
@@ -45,16 +45,16 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
 
 
 def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":
-    """A frame with exactly the documented columns and types; what a row lacks is "" or NA.
+    """Returns a data frame with exactly the documented columns and types; missing values are "" or NA.
 
     Raises:
-        WarplogError: a row has a column that is not documented.
+        WarplogError: if a row has an undocumented column.
     """
     import pandas as pd
 
     unknown = {key for row in rows for key in row} - set(columns)
     if unknown:
-        raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in table_columns.py")
+        raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in core/columns.py")
     frame = pd.DataFrame(rows, columns=list(columns))
     types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
     for column, description in columns.items():
@@ -88,19 +88,19 @@ NEEDED = {
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """One of the tables in NEEDED, from `folder`/<name>.parquet or else .csv.
+    """Reads a table listed in NEEDED from `folder`/<name>.parquet, or from .csv if that does not exist.
 
-    Whole numbers are float64 where one is missing, else int64.
+    Integer columns are float64 if they have missing values, otherwise int64.
 
     Raises:
-        WarplogError: it is missing, larger than 512 MiB, not readable, or lacks a column.
+        WarplogError: if the table is missing, larger than 512 MiB, not readable, or lacks a column.
     """
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
         raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
     if path.stat().st_size > _MOST_BYTES:
-        raise WarplogError(f"{path}: {path.stat().st_size} bytes; a table may have {_MOST_BYTES} at most")
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes, over the limit of {_MOST_BYTES} for tables")
     try:
         table = pd.read_parquet(path) if path is parquet else _read_csv(path)
     except (ValueError, OSError) as error:
@@ -118,7 +118,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """A CSV table: `case` and the other texts stay text ("" when empty), numbers are NaN when empty."""
+    """Reads a CSV table; empty cells are "" in text columns such as `case`, and NaN in numeric columns."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
     texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]

@@ -1,4 +1,4 @@
-"""The kernels that a library launches, case by case: what cuBLAS or CUB chose, and what each part costs."""
+"""The kernels that a library launches per case: which kernels cuBLAS or CUB chose, and the time of each."""
 
 from collections.abc import Mapping
 from math import prod
@@ -19,11 +19,11 @@ _NCU = {
 
 
 def library_kernels(extract: Record) -> list[Row]:
-    """One row for each different kernel or copy of each captured case, in the order of the launch.
+    """Returns one row per distinct kernel or copy of each captured case, in launch order.
 
-    Where an extract record holds no launch configuration of nsys (`kernels`), that of ncu serves.
+    The launch configuration comes from ncu if the extract record does not contain that of nsys (`kernels`).
     """
-    seen = {(k["case"], k["kernel"]): k for k in extract.get("kernels", ())}
+    launched = {(k["case"], k["kernel"]): k for k in extract.get("kernels", ())}
     kinds = {(e["case"], e["name"]): e["kind"] for e in extract["timeline"] if e["kind"] != "api"}
     whole = {r["case"]: r["value"] for r in extract["rows"] if r["metric"] == "nsys_duration_us"}
     counted = _ncu_values(extract)
@@ -34,12 +34,12 @@ def library_kernels(extract: Record) -> list[Row]:
             {
                 "case": case,
                 "order": order,
-                "kind": "kernel" if key in seen else kinds.get(key, "kernel"),
+                "kind": "kernel" if key in launched else kinds.get(key, "kernel"),
                 "kernel": name,
                 "short_name": short_name(name),
                 "is_split_k": bool(SPLIT_K.search(name)),
                 **counted.get(key, _namesake(counted, key, order)),
-                **_launch(seen.get(key)),
+                **_launch(launched.get(key)),
                 "nsys_us": nsys_us,
                 "share_pct": 100 * nsys_us / whole[case] if nsys_us and whole.get(case) else None,
             }
@@ -48,7 +48,7 @@ def library_kernels(extract: Record) -> list[Row]:
 
 
 def _parts(extract: Record, counted: Mapping[_Key, Row]) -> list[tuple[str, int, str, float | None]]:
-    """Case, order, kernel and nsys' time of each part of a launch; by ncu alone where nsys has none."""
+    """Returns case, order, name and nsys time of each part of a launch; cases without nsys come from ncu."""
     found: list[tuple[str, int, str, float | None]] = [
         (r["case"], r["launch"], r["kernel"], r["value"])
         for r in extract["rows"]
@@ -62,27 +62,30 @@ def _parts(extract: Record, counted: Mapping[_Key, Row]) -> list[tuple[str, int,
 
 
 def _namesake(counted: Mapping[_Key, Row], key: _Key, order: int) -> Row:
-    """ncu's values of the kernel at the same place with the same short name: tools write types differently."""
+    """Returns the ncu values of the kernel with the same position and short name, else {}.
+
+    The full names differ, because ncu and nsys print types differently.
+    """
     names = [name for case, name in counted if case == key[0]]
     same = order < len(names) and short_name(names[order]) == short_name(key[1])
     return counted[key[0], names[order]] if same else {}
 
 
-def _launch(seen: Mapping[str, Any] | None) -> Row:
-    if seen is None:
+def _launch(kernel: Mapping[str, Any] | None) -> Row:
+    if kernel is None:
         return {}
     return {
-        "grid": "x".join(map(str, seen["grid"])),
-        "grid_blocks": prod(seen["grid"]),
-        "block": "x".join(map(str, seen["block"])),
-        "block_threads": prod(seen["block"]),
-        "registers_per_thread": seen["registers_per_thread"],
-        "shared_bytes": seen["shared_bytes"],
+        "grid": "x".join(map(str, kernel["grid"])),
+        "grid_blocks": prod(kernel["grid"]),
+        "block": "x".join(map(str, kernel["block"])),
+        "block_threads": prod(kernel["block"]),
+        "registers_per_thread": kernel["registers_per_thread"],
+        "shared_bytes": kernel["shared_bytes"],
     }
 
 
 def _ncu_values(extract: Record) -> dict[_Key, Row]:
-    """ncu's values by case and kernel; of a kernel that runs twice in a launch the durations are added."""
+    """Returns the ncu values by case and kernel; durations of a kernel that runs twice in a launch are added."""
     found: dict[_Key, Row] = {}
     for row in extract["rows"]:
         column = next((c for c, metric in _NCU.items() if metric == row["metric"]), None)

@@ -1,4 +1,4 @@
-"""What others printed, beside what this campaign measured: the rows of the table `published`, and its page."""
+"""Published results next to those of this campaign: the rows of the table `published`, and its page."""
 
 import math
 import textwrap
@@ -9,7 +9,7 @@ from typing import Any
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_text
+from warplog.core.files import write_text
 from warplog.core.text import Table, escape_markdown, markdown_table
 
 Row = dict[str, Any]
@@ -20,10 +20,10 @@ _OF_MEASURED = ("case", "size", "status", "reason", "ratio_to_baseline")
 
 
 def rows(family: Family, measured: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """One row for each row of `measurements` of the family and each figure published for it.
+    """Returns one row per row of `measurements` of the family and figure published for it.
 
-    A figure stands at its own case, or at the headline case where its source names none; where nothing was
-    published for a measurement, its row has no figure.
+    A figure belongs to its own case, or to the headline case if its source does not name one. A measurement for
+    which nothing was published has one row without a figure.
     """
     found: list[Row] = []
     known = {variant.name: variant for variant in family.variants}
@@ -36,12 +36,12 @@ def rows(family: Family, measured: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def unit(family: Family) -> str:
-    """The unit that the family's published figures have, as the first of them; GFLOP/s where there are none."""
+    """Returns the unit of the family's first published figure; GFLOP/s if it has none."""
     return next((p.unit for v in family.variants for p in v.published), "GFLOP/s")
 
 
 def ratio(family: Family, figure: Published) -> float:
-    """The figure over the same source's figure for the baseline, on the same GPU and case; NaN without one."""
+    """Returns the figure divided by that of the baseline from the same source, GPU and case; NaN without one."""
     for other in family.variant(family.baseline).published if family.baseline else ():
         if (other.source, other.gpu, other.case) == (figure.source, figure.gpu, figure.case):
             return figure.value * GFLOPS[figure.unit] / (other.value * GFLOPS[other.unit])
@@ -72,9 +72,10 @@ def _row(family: Family, row: Mapping[str, Any], figure: Published | None) -> Ro
 
 
 def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> Table:
-    """Ours at the headline case, the share of the baseline at every timed size, and what others printed.
+    """Returns the table of one family: this campaign's speed at the headline case, its ratio to the baseline at every
+    timed size, and the published figures.
 
-    `measured` are rows of `measurements` of one GPU; `variants` are the rungs to show, in order.
+    `measured` are rows of `measurements` of one GPU; `variants` are the variants to show, in order.
     """
     at = {(str(r["variant"]), str(r["case"])): r for r in measured if r["family"] == family.name}
     cases = [case for case in family.cases if any(key[1] == case for key in at)]
@@ -93,15 +94,15 @@ def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Seque
         cells += [_cell(family, printed.get(source), scale) for source in sources]
         lines.append(tuple(cells))
     titles = ("variant", f"{shown} at {family.headline_case}", *(f"% at {case}" for case in cases), *heads)
-    told = (f"% is the speed relative to {family.baseline}, in the same run.",) if family.baseline else ()
+    about = (f"% is the speed relative to {family.baseline}, in the same run.",) if family.baseline else ()
     named = (
         f"({n}) {source}{f', at {case}' if case else ''}." for n, (_, source, case) in enumerate(sources, 1)
     )
-    return Table(titles, tuple(lines), frozenset(range(1, len(titles))), (*told, *named))
+    return Table(titles, tuple(lines), frozenset(range(1, len(titles))), (*about, *named))
 
 
 def page(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequence[Variant]) -> str:
-    """The table and its notes as Markdown."""
+    """Returns the table and its notes as Markdown."""
     found = table(family, measured, variants)
     first = next((r for r in measured if r["family"] == family.name), {})
     where = [str(first[name]) for name in ("gpu_name", "campaign") if first.get(name)]
@@ -111,10 +112,10 @@ def page(family: Family, measured: Sequence[Mapping[str, Any]], variants: Sequen
 
 
 def put_into(document: Path, pages: str) -> None:
-    """Replaces what stands in a document between the lines `<!-- warplog published -->` and `<!-- end -->`.
+    """Replaces the part of a document between the lines `<!-- warplog published -->` and `<!-- end -->`.
 
     Raises:
-        WarplogError: the document cannot be read, or lacks one of them.
+        WarplogError: if the document cannot be read or written, or lacks one of these lines.
     """
     try:
         before, begin, rest = document.read_text(encoding="utf-8").partition(_BEGIN)
@@ -129,10 +130,10 @@ def put_into(document: Path, pages: str) -> None:
 
 
 def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tuple[Variant, ...]]:
-    """The family's rows of `measurements` in a folder of tables, and the variants that they hold, in order.
+    """Returns the family's rows of `measurements` in a folder of tables, and the variants in them, in order.
 
     Raises:
-        WarplogError: a table is missing or not readable, or holds several GPUs and `gpu` names none.
+        WarplogError: if a table is missing or not readable, or contains several GPUs and `gpu` names none of them.
     """
     from warplog.tables import view
 
@@ -143,14 +144,14 @@ def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tupl
 
 
 def speed(value: float, status: str = "ok") -> str:
-    """A rate in whole units from 100 on, else three digits; the status where there is none."""
+    """Formats a rate: whole units from 100 on, otherwise three digits; the status if `value` is NaN."""
     if math.isnan(value):
         return status.replace("_", " ") if status != "ok" else "n/a"
     return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:#.3g}"
 
 
 def share(value: float) -> str:
-    """A ratio in percent with one decimal; "n/a" for NaN."""
+    """Formats a ratio in percent with one decimal; "n/a" for NaN."""
     return "n/a" if math.isnan(value) else f"{100 * value:.1f}"
 
 

@@ -1,15 +1,14 @@
-"""One number of a campaign by name: a column of `measurements`, or a metric of a captured or compiled kernel.
+"""Looks up the numbers of a campaign by name: columns of `measurements`, and metrics of captured or compiled kernels.
 
-Claims and probes of the oracle are judged by these; a number that is not there has a reason, never a value.
+Claims and the probes of the oracle are judged by these numbers. A missing number has a reason instead of a value.
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warplog.core import text
+from warplog.core import remarks, text
 from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name, longest_kernel
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 _TOTAL = "total_"
-_OF_TIMING = re.compile(r"\d+ samples |with the host's part")  # what gpu/time_case.py remarks
 
 
 @dataclass(frozen=True)
 class Found:
-    """A number in its unit; where it is NaN, `reason` says why ("" otherwise).
+    """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
 
-    `remark` is what the tables remark on the good row of the variant at the case.
+    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok.
     """
 
     value: float
@@ -37,31 +35,32 @@ class Found:
 
 
 class Quantities:
-    """The numbers of one GPU's tables `measurements` and `metrics`."""
+    """The numbers in the tables `measurements` and `metrics` of one GPU."""
 
     def __init__(self, measurements: "pd.DataFrame", metrics: "pd.DataFrame") -> None:
         self._measured: dict[Key, dict[str, Any]] = {
             (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
             for row in measurements.to_dict("records")
         }
-        # nsys numbers a launch's kernels in its own way: of it, only what holds for whole launches is meant.
+        # nsys numbers the kernels of a launch differently from ncu, so only its metrics of whole launches are used.
         metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
         self._rows = metrics
         groups = metrics.groupby(["family", "variant", "case", "metric"], sort=False)
-        indices: Mapping[Any, Any] = groups.indices  # the stubs know of single names as keys only
+        indices: Mapping[Any, Any] = groups.indices  # the stubs only allow single names as keys
         self._places = {tuple(map(str, key)): places for key, places in indices.items()}
         self._captured = {key[:3] for key in self._places if key[2]}
 
     def find(self, family: str, variant: str, case: str, name: str) -> Found:
-        """The number called `name` of a variant at a case.
+        """Returns the number called `name` of a variant at a case.
 
-        A column of `measurements` goes before a metric. Of a launch with several kernels, a metric is that of
-        the kernel with the longest `duration_us`; `total_<metric>` is the sum over all of them. What is known
-        from compiling (`registers_per_thread`, `sass_ffma`, ...) holds for all cases: that of the kernel which
-        was captured there, else the largest of the variant's kernels. A case that is never timed has metrics only.
+        Columns of `measurements` take precedence over metrics. For a launch with several kernels, a metric is that of
+        the kernel with the longest `duration_us`, and `total_<metric>` is the sum over all kernels. Metrics from
+        compiling (`registers_per_thread`, `sass_ffma`, ...) apply to all cases: the value is that of the kernel
+        captured at the case, or the largest of the variant's kernels if none was captured. A case that is not timed
+        has only metrics.
 
         Raises:
-            WarplogError: `name` is a column that holds text.
+            WarplogError: if `name` is a text column.
         """
         row = self._measured.get((family, variant, case))
         if row is None and (family, variant, case) in self._captured and name not in MEASUREMENTS:
@@ -70,26 +69,26 @@ class Quantities:
             return Found(math.nan, "", f"{variant} was not measured at {case}")
         if row["status"] != "ok":
             return Found(math.nan, "", f"{variant} at {case}: {row['status']}: {row['reason']}")
-        told = text.split_notes(row["reason"])
-        if name not in MEASUREMENTS:  # a counter does not depend on how a time was taken
-            told = [remark for remark in told if not _OF_TIMING.match(remark)]
-        return replace(self._number(family, variant, case, name, row), remark=text.join_notes(*told))
+        notes = text.split_notes(row["reason"])
+        if name not in MEASUREMENTS:  # a counter does not depend on how the times were taken
+            notes = [note for note in notes if not remarks.is_about_timing(note)]
+        return replace(self._number(family, variant, case, name, row), remark=text.join_notes(*notes))
 
     def _number(self, family: str, variant: str, case: str, name: str, row: Mapping[str, Any]) -> Found:
         if name in MEASUREMENTS:
             column = MEASUREMENTS[name]
             if column.kind not in ("int", "float"):
-                raise WarplogError(f"measurements: {name!r} is text, not a number; name a number")
+                raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
             value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
             return Found(value, column.unit, reason)
         return self._metric(family, variant, case, name)
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
-        """Instructions in the machine code of all the variant's kernels that are `prefix` or one of its forms."""
+        """Counts the instructions with the opcode `prefix` and any modifiers in the SASS of the variant's kernels."""
         mine = {k[3]: p for k, p in self._places.items() if k[:3] == (family, variant, "")}
         if "sass_instructions" not in mine:
-            return Found(math.nan, "", f"{variant} has no machine code that was read")
+            return Found(math.nan, "", f"{variant} has no recorded SASS")
         values = self._rows["value"]
         counts = {name.removeprefix("sass_"): int(values.iloc[p].sum()) for name, p in mine.items()}
         return Found(float(matching(counts, prefix)), "instructions")

@@ -6,7 +6,7 @@ from typing import Any
 
 from warplog.catalog.family import Variant
 from warplog.core import paths
-from warplog.core.records import Record, read_json
+from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.machine.device import Gpu, gpu_of
 
 _STAGES = ("build", "check", "time")
@@ -61,7 +61,7 @@ class VariantRecords:
 
 
 def build_record(root: Path, arch: str, variant: Variant) -> Path:
-    """Path of the build record that speaks for a variant: the recorded one if it has the same source, else the live one.
+    """The build record of a variant: the recorded one if its source is unchanged, else the one made here.
 
     `root` is results or results/recorded/<name>.
 
@@ -78,32 +78,48 @@ def build_record(root: Path, arch: str, variant: Variant) -> Path:
     return live
 
 
-def read_records(source: Source, family: str, variant: str, build: Path) -> VariantRecords:
-    """The records of a variant from its files, `build` among them; missing ones say so."""
-    origin = {"origin": source.origin} if source.root in build.parents else {}
-    stages = {
-        s: _read(paths.record(source.root, s, source.gpu, family, variant), source)
-        for s in ("check", "time", "extract")
-    }
-    return VariantRecords(build=_read(build, source) | origin, **stages)
+class FamilyRecords:
+    """The records of a family as the tables read them: one file per stage, each read once."""
 
+    def __init__(self, source: Source, family: str) -> None:
+        """Reads what is there.
 
-def read_captures(source: Source, family: str, variant: str) -> dict[str, Record]:
-    """What the profilers said of their sessions with a variant, by tool."""
-    where = (source.root, "profile", source.gpu, family, variant)
-    return {tool: _read(paths.record(*where, f".{tool}.json"), source) for tool in ("ncu", "nsys")}
+        Raises:
+            WarplogError: a file is damaged.
+        """
+        self._source = source
+        self._stages = {
+            stage: FamilyRecord.read_if_there(
+                paths.family_record(source.root, folder, source.gpu, family, suffix)
+            ).variants
+            for stage, folder, suffix in (
+                ("check", "check", ".json"),
+                ("time", "time", ".json"),
+                ("extract", "extract", ".json"),
+                ("ncu", "profile", ".ncu.json"),
+                ("nsys", "profile", ".nsys.json"),
+            )
+        }
 
+    def of(self, variant: str, build: Path) -> VariantRecords:
+        """The records of a variant, its build from the file `build`; missing ones have that status.
 
-def _read(path: Path, source: Source) -> Record:
-    if path.is_file():
-        record: Record = read_json(path, "record")
-        return record
-    where = f"the {source.origin} campaign {source.campaign['campaign']}"
-    return {
-        "status": "missing",
-        "reason": f"not in {where}",
-        "cases": [],
-        "rows": [],
-        "timeline": [],
-        "kernels": [],
-    }
+        Raises:
+            WarplogError: the build record is damaged.
+        """
+        origin = {"origin": self._source.origin} if self._source.root in build.parents else {}
+        made: Record = read_json(build, "record") if build.is_file() else self._missing()
+        stages = {stage: self._record(stage, variant) for stage in ("check", "time", "extract")}
+        return VariantRecords(build=made | origin, **stages)
+
+    def captures(self, variant: str) -> dict[str, Record]:
+        """The profilers' records of their sessions with a variant, by tool."""
+        return {tool: self._record(tool, variant) for tool in ("ncu", "nsys")}
+
+    def _record(self, stage: str, variant: str) -> Record:
+        return self._stages[stage].get(variant) or self._missing()
+
+    def _missing(self) -> Record:
+        where = f"the {self._source.origin} campaign {self._source.campaign['campaign']}"
+        lists: Record = {name: [] for name in ("cases", "rows", "timeline", "kernels")}
+        return {"status": "missing", "reason": f"not in {where}", **lists}

@@ -1,4 +1,4 @@
-"""Rows of the tables, from the records of all variants."""
+"""Builds the rows of the tables from the records of all variants."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from warplog.catalog.family import Family, Variant
-from warplog.core import text
+from warplog.core import remarks, text
 from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published
 from warplog.tables.library import library_kernels
-from warplog.tables.records import Source, VariantRecords, build_record, read_records
+from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
 from warplog.tables.stages import stage_rows
 
 Row = dict[str, Any]
@@ -35,11 +35,12 @@ def make_rows(
         family = families[name]
         ladder = family.ladder(variants)
         measured: list[Row] = []
+        stored = FamilyRecords(source, name)
         for variant in variants:
             build = build_record(source.root, source.arch, variant)
-            records = read_records(source, name, variant.name, build)
+            records = stored.of(variant.name, build)
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
-            rows["stages"] += stage_rows(records, source, name, variant.name)
+            rows["stages"] += stage_rows(records, stored.captures(variant.name), source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             found = {
@@ -60,7 +61,7 @@ def make_rows(
 
 
 def add_ratios(rows: list[Row], baseline: str) -> None:
-    """Ratios to the baseline's median of the same case; none where either has no time."""
+    """Adds the speed-up over the baseline at the same case (ratio of medians) to rows with a time for both."""
     medians = {r["case"]: r.get("median_us") for r in rows if r["variant"] == baseline}
     for row in rows:
         row["baseline"] = baseline
@@ -74,11 +75,11 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
 def agreement(
     cold_us: float, hot_us: float | None, ncu_us: float | None, nsys_us: float | None, kernels: int = 1
 ) -> str:
-    """'ok', or the numbers that differ by more than 3 % + 1 us; '' where there are no two to compare.
+    """Compares timings with the profilers: 'ok', or the times that differ by more than 3 % + 1 us.
 
-    Like is compared with like: cold time with ncu's duration behind its own cache flush, hot time with nsys'
-    back-to-back launches. A launch of several `kernels` is not quite alike, and says so: ncu flushes before
-    each of them and leaves out the gaps between.
+    The cold time is compared with ncu's duration, which follows a cache flush, and the hot time with nsys'
+    back-to-back launches; '' if neither pair exists. The comparison is inexact for a launch of several
+    `kernels`, which the text then mentions: ncu flushes the caches before each kernel and omits the gaps between them.
     """
     pairs = [("cold", cold_us, "ncu", ncu_us), ("hot", hot_us, "nsys", nsys_us)]
     known = [(a, x, b, y) for a, x, b, y in pairs if x is not None and y is not None]
@@ -87,7 +88,7 @@ def agreement(
         for a, x, b, y in known
         if abs(x - y) > AGREE_RELATIVE * y + AGREE_US
     ]
-    why = f" ({kernels} kernels a launch, each cold in ncu)" if kernels > 1 else ""
+    why = f" ({kernels} kernels per launch, each cold in ncu)" if kernels > 1 else ""
     return f"disagree: {'; '.join(apart)}{why}" if apart else "ok" if known else ""
 
 
@@ -109,13 +110,13 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
     if found is None or found["status"] == "skipped":
         return row | {
             "status": "missing" if status == "ok" else status,
-            "reason": reason or "case was not timed",
+            "reason": reason or "the case was not timed",
         }
     row |= {"status": found["status"], "reason": found["reason"]}
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
         is_old = source.origin == "recorded" and row["source_sha256"] != variant.fingerprint()
-        old = "recorded for an earlier source" if is_old else ""
+        old = remarks.EARLIER_SOURCE if is_old else ""
         row["reason"] = text.join_notes(row["reason"], old, variant.remark)
     return row
 
@@ -169,7 +170,7 @@ def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> 
 
 
 def _duration(rows: list[Row], case: str, metric: str, tool: str) -> tuple[float | None, int]:
-    """The launch's duration, all kernels of the case summed (None where the tool has none), and their number."""
+    """Returns the sum of the durations of a case's kernels (None if any is missing), and their number."""
     values = [r["value"] for r in rows if (r["case"], r["metric"], r["tool"]) == (case, metric, tool)]
     return (sum(values) if values and None not in values else None), len(values)
 
@@ -196,13 +197,25 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
     )
     for metric in ptxas:
         unit = "B" if metric.endswith("_bytes") else "registers"
-        yield {**common, "metric": metric, "value": kernel[metric], "unit": unit, "tool": "ptxas",
-               "tool_version": tools["nvcc"]}  # fmt: skip
+        yield {
+            **common,
+            "metric": metric,
+            "value": kernel[metric],
+            "unit": unit,
+            "tool": "ptxas",
+            "tool_version": tools["nvcc"],
+        }
     counts = {"sass_instructions": kernel["sass_instructions"]}
     counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
     for metric, count in counts.items():
-        yield {**common, "metric": metric, "value": count, "unit": "instructions", "tool": "cuobjdump",
-               "tool_version": tools["cuobjdump"]}  # fmt: skip
+        yield {
+            **common,
+            "metric": metric,
+            "value": count,
+            "unit": "instructions",
+            "tool": "cuobjdump",
+            "tool_version": tools["cuobjdump"],
+        }
 
 
 def _variant_row(
@@ -246,11 +259,11 @@ def _variant_row(
 
 
 def energy_of_run(found: Record, flops: float) -> dict[str, float | None]:
-    """Columns of `measurements` for a timed case that kept a trace; {} for one that kept none.
+    """Returns columns of `measurements` for a timed case with a trace; {} without one.
 
-    hot_power_w is the slope of the GPU's energy counter over the run, which its coarse steps blur least; where
-    there is no counter, the mean of the power readings. All else follows from it, from the mean clock of the
-    run and from its median time per launch.
+    hot_power_w is the slope of a line fitted to the GPU's energy counter over the hot run, which is least affected by
+    the counter's coarse steps, or the mean of the power readings if there is no counter. The other columns
+    follow from it, the mean clock of the run and the median time per launch.
     """
     trace = found.get("trace")
     if not trace:
@@ -269,12 +282,12 @@ def energy_of_run(found: Record, flops: float) -> dict[str, float | None]:
 
 
 def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
-    """Rows of the table `power_trace`: what the GPU told at each moment, and the rate of the launches then."""
+    """Yields rows of the table `power_trace`: the GPU's readings over time, with the rate of the launches then."""
     trace, hot = found.get("trace"), found.get("hot")
     if not trace or not hot:
         return
     samples_us = np.asarray(hot["samples_us"])
-    launches = hot["launches"] / samples_us.size  # of one sample
+    launches = hot["launches"] / samples_us.size  # per sample
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     for i, time_s in enumerate(trace["time_s"]):
         here = min(int(np.searchsorted(ends_s, time_s)), samples_us.size - 1)
@@ -285,9 +298,9 @@ def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
 
 
 def _power_w(trace: Mapping[str, Any]) -> float | None:
-    told = [(t, e) for t, e in zip(trace["time_s"], trace["energy_j"], strict=True) if e is not None]
-    if len({energy for _, energy in told}) > 2:
-        times, energies = np.array(told, dtype=np.float64).T
+    readings = [(t, e) for t, e in zip(trace["time_s"], trace["energy_j"], strict=True) if e is not None]
+    if len({energy for _, energy in readings}) > 2:
+        times, energies = np.array(readings, dtype=np.float64).T
         return float(np.polyfit(times - times[0], energies - energies[0], 1)[0])
     return _mean(trace["power_w"])
 

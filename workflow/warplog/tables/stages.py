@@ -1,18 +1,17 @@
-"""Where a campaign's time goes: what compiling, checking, timing and capturing cost, variant by variant."""
+"""The time of a campaign by stage and variant: building, checking, timing and profiling."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from warplog.core.records import Record
-from warplog.tables.records import Source, VariantRecords, read_captures
+from warplog.tables.records import Source, VariantRecords
 
 
 def stage_rows(
-    records: VariantRecords, source: Source, family: str, variant: str
+    records: VariantRecords, captures: Mapping[str, Record], source: Source, family: str, variant: str
 ) -> Iterator[dict[str, Any]]:
-    """A row for each stage that has a record; `seconds` of a stage add up over variants."""
-    captures = read_captures(source, family, variant)
+    """Yields one row per stage with a record; the `seconds` of a stage add up over variants."""
     for stage, record in {
         "build": records.build,
         "check": records.check,
@@ -32,7 +31,7 @@ def _cost(record: Record) -> dict[str, Any]:
 
 
 def told(rows: list[dict[str, Any]]) -> str:
-    """One line: the stages of a campaign in seconds, those of the GPU with their starts."""
+    """Summarises a campaign's time in one line: seconds per GPU stage, including session starts, and of compiling."""
     totals: dict[str, float] = defaultdict(float)
     for row in rows:
         totals[row["stage"]] += row["seconds"] + (row.get("start_seconds") or 0.0)

@@ -1,4 +1,4 @@
-"""The tables of one family as figures, pages and MLflow read them: a row per variant, in ladder order, with gaps."""
+"""The tables of one family as figures, pages and MLflow use them: one row per variant, in ladder order, with gaps."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from warplog.metrics.kernels import kernel_key, longest_kernel
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-LATER = ("power_trace", "claims", "lines")  # tables without them are drawn without them
+LATER = ("power_trace", "claims", "lines")  # added later: older campaigns may lack them
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a family's speed is told in: a column of `measurements`, its unit, and the GPU's peak in it."""
+    """The quantity that shows a family's speed: a column of `measurements`, its unit, and the GPU's peak."""
 
     column: str
     label: str
@@ -30,7 +30,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class FigureTables:
-    """The tables of one family on one GPU; columns as in results/tables."""
+    """The tables of one family on one GPU, with the columns of results/tables."""
 
     measurements: pd.DataFrame
     metrics: pd.DataFrame
@@ -43,37 +43,38 @@ class FigureTables:
 
     @property
     def family(self) -> str:
-        """Name of the family."""
+        """The name of the family."""
         return str(self.variants["family"].iloc[0])
 
     @property
     def case(self) -> str:
-        """The headline case: the one that single-number figures show."""
+        """The headline case, which figures with one number per variant show."""
         return str(self.variants["headline_case"].iloc[0])
 
     @property
     def profiled_case(self) -> str:
-        """The case that counters are shown for: the headline case, or the last one that has counters."""
+        """The case whose counters are shown: the headline case if it has any, otherwise the last case that does."""
         profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
         others = [c for c in self.profile_cases if c in profiled]
         return self.case if self.case in profiled or not others else others[-1]
 
     @property
     def profile_cases(self) -> list[str]:
-        """The cases that profilers were to capture, in the family's order."""
+        """The cases to be profiled, in the order of the family."""
         return [c.strip() for c in str(self.variants["profile_cases"].iloc[0]).split(",")]
 
     def peak(self, column: str) -> float:
-        """A column of the table `gpus` for this GPU; NaN where the GPU or the column is unknown."""
+        """Returns a column of the table `gpus` for this GPU; NaN if the GPU or the column is unknown."""
         rows = self.gpus
         if column not in rows or rows.empty:
             return np.nan
         return float(pd.to_numeric(rows[column], errors="coerce").iloc[0])
 
     def ladder(self, case: str) -> pd.DataFrame:
-        """One row per variant in ladder order: the columns of `variants` and of `measurements` at `case`.
+        """Returns one row per variant in ladder order, with columns of `variants` and of `measurements` at `case`.
 
-        A variant that was never measured there has status "missing". `gap` is "" or says why there is no number.
+        A variant that was not measured at the case has the status "missing". `gap` is "", or the reason why there
+        is no number.
         """
         rungs = self.variants.sort_values(["order", "variant"], kind="stable")
         rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
@@ -92,10 +93,10 @@ class FigureTables:
         return str(values[0]) if len(values) == 1 else ""
 
     def counters(self, names: Sequence[str]) -> pd.DataFrame:
-        """One row per variant of the ladder at the profiled case: the metrics `names` as columns (NaN: none).
+        """Returns one row per variant at the profiled case, with the metrics `names` as columns (NaN if missing).
 
-        Where a case launches several kernels, the row is that of the kernel with the longest `duration_us`,
-        named in the column `kernel`. `gap` is that of the ladder, or says why there are no counters.
+        If the variant launches several kernels, the row shows the kernel with the longest `duration_us`, named in
+        the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters.
         """
         case = self.profiled_case
         kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
@@ -117,7 +118,7 @@ class FigureTables:
         return f"n/a ({words(mine['status'].iloc[0])})" if len(mine) else "n/a"
 
     def compulsory_intensity(self) -> float:
-        """FLOPs of the algorithm over its compulsory bytes at the profiled case; NaN where there are none."""
+        """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""
         rows = self.measurements[self.measurements["case"] == self.profiled_case]
         known = _typical(rows, "gflops") / _typical(rows, "gbytes_per_s")
         if np.isnan(known) and {"flops", "bytes"} <= set(self.variants) and self.profiled_case == self.case:
@@ -125,10 +126,11 @@ class FigureTables:
         return known if 0 < known < np.inf else np.nan
 
     def quantity(self) -> Quantity:
-        """The unit that fits the family: GB/s left of the roofline's ridge, else GFLOP/s; time where neither.
+        """Chooses the quantity for the family's speed: GB/s below the roofline's ridge point, otherwise GFLOP/s.
 
-        The ridge is peak FLOP/s over peak bytes/s of the table `gpus`, of device memory or of the bus (column
-        `limit` of `variants`); the intensity is the algorithm's.
+        A family without FLOPs and bytes is shown by its time. The ridge point is peak FLOP/s over peak bytes/s
+        from the table `gpus`, of device memory or of the bus (column `limit` of `variants`); it is compared with the
+        arithmetic intensity of the algorithm.
         """
         rows = self.measurements[self.measurements["status"] == "ok"]
         rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
@@ -151,10 +153,10 @@ class FigureTables:
         return Quantity("median_us", "median time", "µs")
 
     def ceilings(self, best_gflops: float) -> list[tuple[str, float]]:
-        """The compute ceilings worth drawing, as (label, GFLOP/s), lowest first.
+        """Returns the compute ceilings to draw, as (label, GFLOP/s), lowest first.
 
-        FP32 always; the others (`<type>_tflops_peak` in `gpus`) only where tensor cores were used or the
-        fastest variant (`best_gflops`) exceeds the FP32 peak, which it cannot do without them.
+        FP32 is always drawn; the others (`<type>_tflops_peak` in `gpus`) only if tensor cores were used or the
+        fastest variant (`best_gflops`) exceeds the FP32 peak, which is impossible without them.
         """
         tensor = self.metrics.loc[self.metrics["metric"] == "tensor_flops", "value"].max() > 0
         fp32 = self.peak("fp32_tflops_peak") * 1e3
@@ -166,12 +168,12 @@ class FigureTables:
 
 
 def words(status: object) -> str:
-    """A status as a reader sees it: "compile error" for "compile_error"."""
+    """Returns a status for display: "compile error" for "compile_error"."""
     return str(status).replace("_", " ")
 
 
 def gap_text(status: str, reason: str) -> str:
-    """What stands where a bar would: "" for a good row, else the status and the reason on one line."""
+    """Returns the text to draw instead of a bar: "" if the status is ok, else status and reason on one line."""
     if status == "ok":
         return ""
     reason = one_line(reason)
@@ -185,45 +187,45 @@ def _typical(rows: pd.DataFrame, column: str) -> float:
 
 
 def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows of one variant and case, those of the kernel that stands for the launch."""
-    told = rows.to_dict("records")
-    main = longest_kernel(told)
-    return rows[[kernel_key(row) == main for row in told]]
+    """Selects the rows of the longest kernel from those of one variant and case."""
+    records = rows.to_dict("records")
+    main = longest_kernel(records)
+    return rows[[kernel_key(row) == main for row in records]]
 
 
 def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
-    """The tables of `family` in `folder` (`<table>.parquet`, else `<table>.csv`), of one GPU.
+    """Reads the tables of `family` on one GPU from `folder` (`<table>.parquet`, else `<table>.csv`).
 
     Raises:
-        WarplogError: a table is missing, too large, not readable or lacks a column; the family is in none of
-            them; they hold several GPUs and `gpu` names none of them.
+        WarplogError: if a table is missing, too large, not readable or lacks a column, if the family is missing, or
+            if the tables contain several GPUs and `gpu` names none of them.
     """
     return of_family(read_all(folder), folder, family, gpu)
 
 
 def read_all(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables of all families by name; those that campaigns of earlier versions lack may be missing.
+    """Reads the tables of all families, by name; those in LATER may be missing.
 
     Raises:
-        WarplogError: a table is missing, too large, not readable or lacks a column.
+        WarplogError: if a table is missing, too large, not readable or lacks a column.
     """
-    there = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
-    return {name: read_table(folder, name) for name in there}
+    names = [n for n in (*TABLES, *LATER) if n not in LATER or any(folder.glob(f"{n}.*"))]
+    return {name: read_table(folder, name) for name in names}
 
 
 def of_family(tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpu: str = "") -> FigureTables:
-    """The rows of `family` in the tables that were read from `folder`, of one GPU.
+    """Selects the rows of `family` on one GPU from the tables that were read from `folder`.
 
     Raises:
-        WarplogError: the family is in none of them; they hold several GPUs and `gpu` names none of them.
+        WarplogError: if the family is missing, or the tables contain several GPUs and `gpu` names none of them.
     """
     mine = {n: t if n == "gpus" else t[t["family"] == family] for n, t in tables.items()}
     if mine["variants"].empty:
         known = ", ".join(sorted(tables["variants"]["family"].unique())) or "none"
-        raise WarplogError(f"{folder}/variants: {family}: no such family; the table holds {known}")
+        raise WarplogError(f"{folder}/variants: {family}: no such family; the table contains {known}")
     found = sorted(set(mine["measurements"]["gpu"]))
     if len(found) > 1 and gpu not in found:
-        raise WarplogError(f"{folder}/measurements: {', '.join(found)}: several GPUs; name the one to draw")
+        raise WarplogError(f"{folder}/measurements: {', '.join(found)}: several GPUs; choose one")
     gpu = gpu or (found[0] if found else "")
     for name, table in mine.items():
         if "gpu" in table and gpu:

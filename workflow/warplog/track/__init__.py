@@ -1,1 +1,1 @@
-"""The campaign in MLflow."""
+"""Log a campaign to MLflow."""

@@ -1,4 +1,4 @@
-"""Reaching an MLflow store: within seconds or not at all, and without a call home."""
+"""Connect to an MLflow store: fail within seconds if it does not answer, and send no telemetry."""
 
 import contextlib
 import logging
@@ -17,7 +17,7 @@ FAMILY = "warplog.family"
 ARTIFACTS = "mlartifacts"
 _ADDRESS = "MLFLOW_TRACKING_URI"
 _TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
-# Never a call home; no address lines on stdout; no progress bars in a log.
+# No telemetry; no addresses on stdout; no progress bars in a log.
 _ALWAYS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
@@ -25,13 +25,13 @@ _ALWAYS = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_CONFIGURE_LOGGING": "false",
 }
-# MLflow's defaults (7 retries of 120 s) would keep a dead server's job waiting for minutes.
+# With MLflow's defaults (7 retries of 120 s), a job would wait for minutes if the server is down.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1"}
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A client that was answered, and the folder for files beside an SQLite database (else None)."""
+    """A client whose store answers, and the artifact folder beside an SQLite database (None for other stores)."""
 
     client: Any
     artifacts: Path | None
@@ -39,10 +39,10 @@ class Connection:
 
 @contextlib.contextmanager
 def connect(uri: str) -> Iterator[Connection]:
-    """A store that answers; MLflow's retries, telemetry and chatter are kept short meanwhile.
+    """Connects to a store; limits MLflow's retries and turns off its telemetry and progress output meanwhile.
 
     Raises:
-        WarplogError: the store does not answer, or fails while it is used; the text names the remedy.
+        WarplogError: the store does not answer, or fails while it is in use; the message names the remedy.
     """
     with _environment(_ALWAYS, _PATIENCE):
         try:
@@ -60,22 +60,22 @@ def connect(uri: str) -> Iterator[Connection]:
 
 
 def tracking_uri(default: str, environment: Mapping[str, str] = os.environ) -> str:
-    """MLFLOW_TRACKING_URI where it is set, else `default`."""
+    """Returns MLFLOW_TRACKING_URI if it is set, else `default`."""
     return environment.get(_ADDRESS, "").strip() or default
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """The file of an SQLite store; None of any other."""
+    """Returns the database file of an SQLite store; None for any other store."""
     return Path(uri.removeprefix("sqlite:///").split("?")[0]) if uri.startswith("sqlite:///") else None
 
 
 def own_file(default: str) -> Path | None:
-    """The SQLite file of the configured store; None where it is none, or where MLFLOW_TRACKING_URI names a store."""
+    """Returns the SQLite file of the configured store; None if it is not SQLite or MLFLOW_TRACKING_URI is set."""
     return sqlite_file(default) if _ADDRESS not in os.environ else None
 
 
 def shown(uri: str) -> str:
-    """The address without a password in it."""
+    """Returns the address without user name and password."""
     return re.sub(r"(?<=://)[^/@]*@", "", uri)
 
 
@@ -89,17 +89,17 @@ def _store_errors() -> tuple[type[Exception], ...]:
 
 
 def _explain(uri: str, error: Exception) -> str:
-    first: BaseException = error
-    while first.__cause__ or first.__context__:
-        first = first.__cause__ or first.__context__ or first
-    told = first if isinstance(first, OSError) and str(first) else error
-    why = " ".join(shown(str(told)).split())
+    root: BaseException = error
+    while root.__cause__ or root.__context__:
+        root = root.__cause__ or root.__context__ or root
+    cause = root if isinstance(root, OSError) and str(root) else error
+    why = " ".join(shown(str(cause)).split())
     why = why if len(why) <= 200 else f"{why[:200]}…"
     if uri.startswith("sqlite:"):
         return f"{shown(uri)}: the MLflow store cannot be used ({why}); move it away and run again"
     return (
-        f"{shown(uri)}: MLflow does not answer ({why}); start it, or unset MLFLOW_TRACKING_URI for the store"
-        " in results/, then run again: the results are safe on disk"
+        f"{shown(uri)}: MLflow does not answer ({why}); start it, or unset MLFLOW_TRACKING_URI to use the store"
+        " in results/, then run again; all results are kept on disk"
     )
 
 
@@ -114,7 +114,7 @@ def _client(uri: str) -> tuple[Any, Path | None]:
     if urlsplit(uri).scheme.split("+")[0] in ("sqlite", "postgresql", "mysql", "mssql"):
         import sqlalchemy
 
-        # MLflow would try a database that is away ten times, over minutes.
+        # Fail at once: MLflow itself retries ten times, over minutes, if the database does not answer.
         engine = sqlalchemy.create_engine(uri)
         engine.connect().close()
         engine.dispose()
@@ -126,34 +126,38 @@ def _client(uri: str) -> tuple[Any, Path | None]:
 
 
 def _follow_the_move(database: Path, artifacts: Path) -> None:
-    """Mends the absolute paths of our experiments, whose files lie beside the database, after a move."""
-    with contextlib.closing(sqlite3.connect(database, timeout=10)) as link, link:
-        tables = {row[0] for row in link.execute("select name from sqlite_master where type = 'table'")}
+    """Updates the absolute artifact paths of warplog's experiments after the project folder has moved."""
+    # MLflow stores absolute paths, even for a relative artifact location, and has no call to change one
+    # (github.com/mlflow/mlflow/issues/3719, open). The public alternative, a new experiment under the same
+    # name, would leave the runs of earlier campaigns behind. Hence SQL on three tables of MLflow's schema, only for
+    # an SQLite file and only for experiments with warplog's tag; a test moves a project and reads its files.
+    with contextlib.closing(sqlite3.connect(database, timeout=10)) as sql, sql:
+        tables = {row[0] for row in sql.execute("select name from sqlite_master where type = 'table'")}
         if not {"experiments", "experiment_tags", "runs"} <= tables:
             return
-        mine = link.execute(
+        logged = sql.execute(
             "select e.experiment_id, e.artifact_location from experiments e join experiment_tags t"
-            " on t.experiment_id = e.experiment_id where t.key = ?", (FAMILY,)
-        ).fetchall()  # fmt: skip
-        for experiment, place in mine:
-            wanted = str(artifacts / Path(str(place)).name)
-            if Path(str(place)).parent.name == ARTIFACTS and place != wanted:
-                link.execute(
-                    "update experiments set artifact_location = ? where experiment_id = ?",
-                    (wanted, experiment),
+            " on t.experiment_id = e.experiment_id where t.key = ?",
+            (FAMILY,),
+        ).fetchall()
+        for experiment, old in logged:
+            new = str(artifacts / Path(str(old)).name)
+            if Path(str(old)).parent.name == ARTIFACTS and old != new:
+                sql.execute(
+                    "update experiments set artifact_location = ? where experiment_id = ?", (new, experiment)
                 )
-                link.execute(
+                sql.execute(
                     "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ?"
                     " and substr(artifact_uri, 1, ?) = ?",
-                    (wanted, len(place) + 1, experiment, len(place) + 1, f"{place}/"),
+                    (new, len(old) + 1, experiment, len(old) + 1, f"{old}/"),
                 )
 
 
 @contextlib.contextmanager
 def _environment(always: Mapping[str, str], unless_set: Mapping[str, str]) -> Iterator[None]:
-    wanted = {**{k: v for k, v in unless_set.items() if k not in os.environ}, **always}
-    before = {key: os.environ.get(key) for key in wanted}
-    os.environ.update(wanted)
+    settings = {**{k: v for k, v in unless_set.items() if k not in os.environ}, **always}
+    before = {key: os.environ.get(key) for key in settings}
+    os.environ.update(settings)
     try:
         yield
     finally:

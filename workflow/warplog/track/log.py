@@ -1,13 +1,13 @@
-"""The MLflow stage: tells a tracking store what the tables say, and the figures when they are drawn; each once."""
+"""The MLflow stage: log the tables, and later the figures, to a tracking store without duplicates."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables
@@ -35,18 +35,30 @@ _FOLDERS: Mapping[str, str] = {
     ".sqlite": "reports",
     ".json": "records",
 }
-_NOT_PREVIEWED = (".cuh", ".sass", ".log")  # by the UI, unless they end in .txt
+_NOT_PREVIEWED = (".cuh", ".sass", ".log")  # the UI previews them only with a further .txt
 
 
-# Files of a (family, variant): source, SASS, records, reports; one that does not exist or is empty is left out.
-Artefacts = Mapping[tuple[str, str], Sequence[Path]]
+@dataclass(frozen=True)
+class VariantFiles:
+    """The artefacts of a run.
+
+    Attributes:
+        files: source, SASS, build record, reports; one that does not exist or is empty is left out.
+        records: the variant's records by file name ("time.json").
+    """
+
+    files: Sequence[Path] = ()
+    records: Mapping[str, Record] = field(default_factory=dict)
+
+
+Artefacts = Mapping[tuple[str, str], VariantFiles]  # by family and variant
 
 
 @dataclass(frozen=True)
 class LoggedFamily:
-    """One experiment as it stands now: its id, the link to its view, the runs by variant.
+    """One experiment as it is now in the store: its id, the link to its saved view, its runs by variant.
 
-    `home` is the variant whose run keeps what is of the whole family.
+    `home` is the variant whose run holds what belongs to the whole family.
     """
 
     family: str
@@ -56,7 +68,7 @@ class LoggedFamily:
     runs: Mapping[str, Logged]
 
     def as_record(self) -> dict[str, Any]:
-        """As JSON-able data; `runs` holds the run id of each variant."""
+        """Returns JSON-compatible data; `runs` maps each variant to its run id."""
         ids = {variant: run.run_id for variant, run in self.runs.items()}
         names = {"family": self.family, "experiment_id": self.experiment_id, "link": self.link}
         return {**names, "home": self.home, "runs": ids}
@@ -64,18 +76,18 @@ class LoggedFamily:
 
 @dataclass(frozen=True)
 class TrackingResult:
-    """What stands in the store now; `uri` is without a password."""
+    """The content of the store after logging; `uri` holds no password."""
 
     uri: str
     experiments: tuple[LoggedFamily, ...]
 
     def as_record(self) -> dict[str, Any]:
-        """As JSON-able data, the same after a second run that found nothing to do."""
+        """Returns JSON-compatible data; identical after a second run that changed nothing."""
         return {"uri": self.uri, "experiments": [logged.as_record() for logged in self.experiments]}
 
 
 def link_base(uri: str) -> str:
-    """The address of the UI: the server's own, or the one that `mlflow ui` has by default."""
+    """Returns the address of the UI: the server's, or the default address of `mlflow ui`."""
     served = uri.startswith(("http://", "https://"))
     return connection.shown(uri).rstrip("/") if served else LOCAL_UI
 
@@ -85,32 +97,30 @@ def log_campaign(
     campaign: Mapping[str, Any],
     artefacts: Artefacts,
     uri: str,
-    tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> TrackingResult:
-    """Brings the store at `uri` up to the tables: one experiment per family, one flat run per variant.
+    """Makes the store at `uri` match the tables: one experiment per family, one run per variant, not nested.
 
-    Running again changes nothing; a variant whose numbers or files changed gets a new run in place of its
-    old one, and a variant that left the tables loses its run. Other campaigns and foreign runs stay.
-    `campaign` is the campaign record; each line of progress goes to `tell`.
+    Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run in
+    place of the old one; the run of a variant that is no longer in the tables is deleted. Other campaigns and
+    unrelated runs are left alone. `campaign` is the campaign record; `progress` receives each progress line.
 
     Raises:
-        WarplogError: the tables lack the campaign, or the store does not answer.
+        WarplogError: the tables do not hold the campaign, or the store does not answer.
     """
     for key in _CAMPAIGN_KEYS:
         if not campaign.get(key) or "'" in str(campaign[key]):
-            raise WarplogError(
-                f"campaign record: {key}: {campaign.get(key)!r}: no usable value; measure again"
-            )
+            raise WarplogError(f"campaign record: {key}: {campaign.get(key)!r} is not usable; measure again")
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
     with connection.connect(uri) as link:
         job = _Job(
-            Store(link.client, link.artifacts), tables, frames, campaign, artefacts, link_base(uri), tell
+            Store(link.client, link.artifacts), tables, frames, campaign, artefacts, link_base(uri), progress
         )
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     shown = connection.shown(uri)
     if link_base(uri) == LOCAL_UI:
-        tell(f"  track   the links need a server: mlflow ui --backend-store-uri {shown}")
+        progress(f"  track   to open the links, run: mlflow ui --backend-store-uri {shown}")
     return TrackingResult(shown, logged)
 
 
@@ -118,11 +128,11 @@ def log_figures(
     record: Mapping[str, Any],
     figures: Mapping[str, Sequence[Path]],
     uri: str,
-    tell: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Puts each family's figures with its home run; those that lie there already are left alone.
+    """Uploads each family's figures to its home run; skips a family whose figures are unchanged.
 
-    `record` is what log_campaign left (TrackingResult.as_record).
+    `record` is the result of log_campaign (TrackingResult.as_record).
 
     Raises:
         WarplogError: the store does not answer.
@@ -132,7 +142,7 @@ def log_figures(
         for logged in record["experiments"]:
             drawn = [path for path in figures.get(logged["family"], ()) if path.is_file()]
             store.put_figures(logged["runs"][logged["home"]], drawn)
-            tell(f"  track   {logged['family']}  {len(drawn)} files of figures")
+            progress(f"  track   {logged['family']}  figure files: {len(drawn)}")
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ class _Job:
     campaign: Mapping[str, Any]
     artefacts: Artefacts
     base: str
-    tell: Callable[[str], None]
+    progress: Callable[[str], None]
 
     def log_family(self, family: str, origin: str) -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
@@ -156,7 +166,7 @@ class _Job:
         logged = {}
         for run, variant in zip(runs, data.variants.to_dict("records"), strict=True):
             note = notes.run_note(run, variant, data, campaign)
-            files = self.artefacts.get((family, run.variant), ())
+            files = self.artefacts.get((family, run.variant), VariantFiles())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 lay_out(Path(folder), files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
@@ -165,18 +175,18 @@ class _Job:
                 logged[run.variant] = self.store.upsert(
                     experiment.experiment_id, run, note, Path(folder), former
                 )
-            self.tell(f"  track   {family}/{run.variant}  {run.status}  run {logged[run.variant].change}")
+            self.progress(f"  track   {family}/{run.variant}  {run.status}  run {logged[run.variant].change}")
         for gone in old.values():
             self.store.delete(gone)
         key = self._put_views(experiment, data, runs, campaign)
         link = f"{self.base}/{mlflow_view.path(experiment.experiment_id, key)}"
-        self.tell(f"  track   {family}  {link}")
+        self.progress(f"  track   {family}  {link}")
         return LoggedFamily(family, experiment.experiment_id, link, mlflow_runs.home(runs).variant, logged)
 
     def _put_views(
         self, experiment: "Experiment", data: FigureTables, runs: Sequence[Run], campaign: Mapping[str, Any]
     ) -> str:
-        """Note and saved views (this campaign, all campaigns) of an experiment; the key of the first view."""
+        """Writes the experiment's note and its two saved views; returns the key of this campaign's view."""
         quantity = data.quantity()
         note = notes.experiment_note(data, quantity, runs, campaign)
         self.store.set_experiment_tag(experiment, "mlflow.note.content", note)
@@ -186,21 +196,23 @@ class _Job:
         key = f"warplog-{campaign['gpu']}-{campaign['origin']}"
         here = f"tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
         views = {
-            key: View(f"Speed and why ({campaign['gpu_name']}{origin})", here, *shared),
-            "warplog-all": View("Speed and why (all campaigns)", "", *shared),
+            key: View(f"Speed and counters ({campaign['gpu_name']}{origin})", here, *shared),
+            "warplog-all": View("Speed and counters (all campaigns)", "", *shared),
         }
         for name, view in views.items():
             self.store.set_experiment_tag(experiment, mlflow_view.TAG_PREFIX + name, view.tag())
         return key
 
 
-def lay_out(folder: Path, files: Sequence[Path], data: FigureTables, variant: str) -> None:
-    """Lays out a run's files in source/, build/, records/ and reports/, and its rows of the tables as CSV."""
-    for path in files:
+def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: str) -> None:
+    """Links a run's files into source/, build/, records/ and reports/, and writes its table rows as CSV."""
+    for path in artefacts.files:
         if path.is_file() and path.stat().st_size:
             target = folder / _place(path)
             target.parent.mkdir(exist_ok=True)
             target.symlink_to(path.resolve())
+    for name, record in artefacts.records.items():
+        write_json(folder / "records" / name, record)
     (folder / "tables").mkdir()
     for name, frame in (("measurements", data.measurements), ("metrics", data.metrics)):
         rows = frame[frame["variant"] == variant]
@@ -209,7 +221,7 @@ def lay_out(folder: Path, files: Sequence[Path], data: FigureTables, variant: st
 
 
 def _place(path: Path) -> str:
-    """Where a file goes: kernel.cu.txt for the source, <stage>.json for a record, its own name otherwise."""
+    """Returns the artifact path; the source is named kernel.cu.txt, a record <stage>.json, others as the file."""
     kind = next((suffix for suffix in _FOLDERS if path.name.endswith(suffix)), "")
     name = f"{path.name}.txt" if kind in _NOT_PREVIEWED else path.name
     if kind == ".cu":
@@ -222,7 +234,7 @@ def _place(path: Path) -> str:
 
 
 def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
-    """The campaign's families, each with the origin of its rows, in the order of the tables."""
+    """Returns the campaign's families with the origin of their rows, in the order of the tables."""
     rows = read_table(tables, "variants")
     mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
     if mine.empty:
@@ -233,7 +245,7 @@ def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _colours(data: FigureTables) -> dict[str, str]:
-    """The colour of each variant, as in the figures."""
+    """Returns the colour of each variant, as in the figures."""
     from warplog.plotting.style import variant_styles
 
     return {variant: style.colour for variant, style in variant_styles(data.variants).items()}

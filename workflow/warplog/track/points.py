@@ -1,4 +1,4 @@
-"""The tables' numbers as MLflow metric points: a name in a group, and the problem size as the step."""
+"""Convert table values to MLflow metric points: grouped names, with the problem size as the step."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from warplog import metrics
 from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
 
-# Column of `measurements` -> (name, factor). Names keep the table's unit.
+# Column of `measurements` -> (metric name, factor from the table's unit to the metric's).
 MEASURES: Mapping[str, tuple[str, float]] = {
     "gflops": ("perf/gflops", 1.0),
     "gbytes_per_s": ("perf/gbytes_per_s", 1.0),
@@ -40,7 +40,7 @@ MEASURES: Mapping[str, tuple[str, float]] = {
     "power_w": ("device/power_w", 1.0),
     "temperature_c": ("device/temperature_c", 1.0),
 }
-# Those that are told once more for the headline case, at step 0, so that the UI draws bars of them.
+# Columns repeated for the headline case at step 0, so that the UI draws them as bars.
 HEADLINES = ("gflops", "gbytes_per_s", "ratio_to_baseline", "median_us", "hot_us", "rel_spread", "power_w")
 
 Row = Mapping[Any, Any]
@@ -49,7 +49,7 @@ Steps = Mapping[str, tuple[str, int]]
 
 @dataclass(frozen=True)
 class Point:
-    """One value of a metric; the step is the problem size, or 0 for a single number."""
+    """One value of a metric; the step is the problem size, or 0 for a single value."""
 
     name: str
     value: float
@@ -57,10 +57,10 @@ class Point:
 
 
 def case_steps(rows: Iterable[Row], headline_case: str) -> dict[str, tuple[str, int]]:
-    """Case -> (suffix of its metric names, step). The step is the size.
+    """Returns for each case the suffix of its metric names and its step, which is the problem size.
 
-    Cases of equal size (uniform and skewed data, say) would fall on one point: there the rest of the case's
-    name becomes a suffix, except for the series that the headline case belongs to.
+    Cases of equal size (uniform and skewed data, for example) would share a point. Therefore the rest of the
+    case name becomes a suffix, except in the series that contains the headline case.
     """
     sizes = {str(row["case"]): int(row["size"]) for row in rows if known(row["size"])}
     if len(set(sizes.values())) == len(sizes):
@@ -73,10 +73,10 @@ def case_steps(rows: Iterable[Row], headline_case: str) -> dict[str, tuple[str, 
 
 
 def metric_path(name: str, case: str) -> str:
-    """A registry metric's name in MLflow: its group, then the name without that prefix.
+    """Returns a registry metric's name in MLflow: its group, then the name without that prefix.
 
-    What holds for all cases (case "") is a fact of the build. Metrics that the registry does not list one by
-    one (`sass_<opcode>`) are grouped by their first word.
+    Values that hold for all cases (case "") belong to the group `build`. Metrics that the registry does not list
+    individually (`sass_<opcode>`) are grouped by their first word.
     """
     metric = metrics.METRICS.get(name)
     group = name.split("_", 1)[0] if metric is None else metric.group if case else "build"
@@ -84,7 +84,7 @@ def metric_path(name: str, case: str) -> str:
 
 
 def measured(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[Point]:
-    """Points of rows of the table `measurements`; a bad or missing value gives none."""
+    """Yields the points of rows of `measurements`; skips failed rows and missing values."""
     for row in rows:
         if row["status"] != "ok" or row["case"] not in steps:
             continue
@@ -99,7 +99,7 @@ def measured(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[
 
 
 def counted(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[Point]:
-    """Points of rows of the table `metrics`, which name each metric once per case; see `main_rows`."""
+    """Yields the points of rows of `metrics`; each metric must occur once per case, see `main_rows`."""
     for row in rows:
         case, name, value = str(row["case"]), str(row["metric"]), row["value"]
         if not known(value) or row["status"] != "ok" or _absent_opcode(name, value):
@@ -114,40 +114,40 @@ def counted(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[P
 
 
 def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
-    """Of the rows of one case: those of the whole launch, and of one kernel per tool.
+    """Selects from the rows of one case those of the whole launch, and those of one kernel per tool.
 
-    A launch can run several kernels; one set of counters keeps variants comparable. It is the one called
+    A launch can run several kernels; counters of a single kernel keep variants comparable. It is the kernel named
     `kernel`, else the one with the longest duration, else the first.
     """
     kept = [row for row in rows if row["kernel"] == ""]
     for tool in dict.fromkeys(row["tool"] for row in rows):
-        own = [row for row in rows if row["tool"] == tool and row["kernel"] != ""]
-        names = {str(row["kernel"]) for row in own}
-        wanted = (
+        counters = [row for row in rows if row["tool"] == tool and row["kernel"] != ""]
+        names = {str(row["kernel"]) for row in counters}
+        matching = (
             {n for n in names if n == kernel}
             or {n for n in names if bare_name(n) == bare_name(kernel)}
             or names
         )
-        main = longest_kernel(row for row in own if row["kernel"] in wanted)
-        kept += (row for row in own if kernel_key(row) == main)
+        main = longest_kernel(row for row in counters if row["kernel"] in matching)
+        kept += (row for row in counters if kernel_key(row) == main)
     return kept
 
 
 def known(value: object) -> TypeGuard[float]:
-    """Whether a cell holds a finite number (not None, NaN or pandas' NA)."""
+    """Returns whether a cell holds a finite number (not None, NaN or pandas' NA)."""
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def legal(name: str) -> str:
-    """`name` with the characters that MLflow refuses in a metric's name replaced."""
+    """Returns `name` with every character that MLflow rejects in a metric name replaced by "_"."""
     return re.sub(r"[^\w/.\- :]", "_", name)
 
 
 def _absent_opcode(name: str, value: float) -> bool:
-    """Dozens of opcodes occur in no GEMM: the tables keep their zeros, the UI's lists are for what is there."""
+    """Returns whether this is an opcode count of zero; dozens of them would only lengthen the UI's lists."""
     return name.startswith("inst_") and value == 0
 
 
 def _rounded(value: float) -> float:
-    """Six digits: the UI's table shows every digit of a number, and the exact ones are in the series."""
+    """Rounds to six digits: the UI's table prints all digits, and the series hold the exact value."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""What the MLflow runs of one family hold: parameters, tags and metric points, taken from the tables."""
+"""Build the MLflow runs of one family from the tables: parameters, tags and metric points."""
 
 import dataclasses
 import datetime
@@ -20,12 +20,12 @@ from warplog.track.points import Point, Row, Steps, case_steps, counted, known, 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Worst first. A variant that only lacks what a case needs did not run: that is no failure.
+# Worst first. A variant that does not support a case did not run, which is not a failure.
 _FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
 _ABSENCES = ("missing", "denied", "unsupported", "skipped")
-# Columns of `variants` that become parameters.
+# Columns of `variants` that are logged as parameters.
 FACTS = ("registers_per_thread", "static_shared_bytes", "spill_bytes")
-_COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # what counters need
+_COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # needed for counters
 _PROVENANCE = (
     "campaign",
     "origin",
@@ -42,10 +42,10 @@ _PROVENANCE = (
 
 @dataclass(frozen=True)
 class Run:
-    """All that MLflow is told about one variant in one campaign, except its files and its note.
+    """Everything that is logged for one variant of one campaign, except its files and its note.
 
-    `looks` are tags that depend on the other variants too (colour, place in the ladder): they are changed in
-    place, while any other change makes a new run.
+    `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
+    place; any other change creates a new run.
     """
 
     family: str
@@ -61,23 +61,23 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """MLflow's own word for the status: FINISHED, FAILED, or KILLED for what did not run."""
+        """MLflow's status of the run: FINISHED, FAILED, or KILLED if the variant did not run."""
         return "FINISHED" if self.status == "ok" else "KILLED" if self.status in _ABSENCES else "FAILED"
 
     @property
     def is_baseline(self) -> bool:
-        """Whether ratios refer to this variant."""
+        """Whether ratios are relative to this variant."""
         return self.tags["role"] == "baseline"
 
     def headline(self, name: str) -> float:
-        """The single number `headline/<name>`; NaN where there is none."""
+        """Returns the value of `headline/<name>`; NaN if it is missing."""
         return next((p.value for p in self.points if p.name == f"headline/{name}"), math.nan)
 
 
 def load(
     tables: Mapping[str, "pd.DataFrame"], folder: Path, family: str, campaign: Mapping[str, Any]
 ) -> FigureTables:
-    """The rows of one family and campaign in the tables that were read from `folder`, variants in ladder order.
+    """Returns the rows of one family and campaign, variants in ladder order; `tables` were read from `folder`.
 
     Raises:
         WarplogError: the tables hold no variant of that family in the campaign.
@@ -99,9 +99,9 @@ def load(
 def runs(
     data: FigureTables, campaign: Mapping[str, Any], colours: Mapping[str, str] = MappingProxyType({})
 ) -> list[Run]:
-    """One run per variant, in ladder order; `colours` are hexadecimal, by variant.
+    """Returns one run per variant, in ladder order; `colours` maps variants to hexadecimal colours.
 
-    The home run has the verdicts on the family's claims as tags.
+    The home run carries the verdicts on the family's claims as tags.
     """
     steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
     times = _by("variant", data.measurements.to_dict("records"))
@@ -110,24 +110,24 @@ def runs(
     for variant in data.variants.to_dict("records"):
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, campaign))
-    keeper, verdicts = home(found), _verdicts(data)
+    home_run, verdicts = home(found), _verdicts(data)
     return [
         dataclasses.replace(
             run,
             looks={**run.looks, **_colour(colours, run.variant)},
-            tags={**run.tags, **(verdicts if run is keeper else {})},
+            tags={**run.tags, **(verdicts if run is home_run else {})},
         )
         for run in found
     ]
 
 
 def home(runs: Sequence[Run]) -> Run:
-    """The run that keeps what is of the whole family: the baseline's, or the first one without a baseline."""
+    """Returns the run that holds what belongs to the whole family: the baseline's, else the first."""
     return next((run for run in runs if run.is_baseline), runs[0])
 
 
 def _verdicts(data: FigureTables) -> dict[str, str]:
-    """How many claims of the family have which verdict, and the verdict on each."""
+    """Returns tags with the number of claims per verdict and with the verdict on each claim."""
     if data.claims.empty:
         return {}
     verdicts = {str(row["id"]): str(row["verdict"]) for row in data.claims.to_dict("records")}
@@ -178,7 +178,7 @@ def _run(
 
 
 def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:
-    """One row per metric and case; the build's facts are those of the kernel that the counters are of."""
+    """Selects one row per metric and case; values of the build are taken from the same kernel as the counters."""
     cases = _by("case", rows)
     kernel = _kernel(main_rows(cases.get(profiled_case, [])))
     return [row for case, of_case in cases.items() for row in main_rows(of_case, "" if case else kernel)]
@@ -189,7 +189,7 @@ def _kernel(rows: Sequence[Row]) -> str:
 
 
 def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
-    """What the counters of the profiled case come to, in words; nothing where there are none."""
+    """Returns tags that summarise the counters of the profiled case; empty if there are none."""
     mine = [row for row in rows if row["case"] == profiled_case and known(row["value"])]
     if not mine:
         return {}
@@ -202,16 +202,16 @@ def _findings(rows: Sequence[Row], profiled_case: str) -> dict[str, str]:
 
 
 def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Of (status, reason) per case: the worst failure; else ok where any is; else why none ran."""
-    for wanted in (*_FAILURES, "ok", *_ABSENCES):
-        reasons = [reason for status, reason in cases if status == wanted]
+    """Reduces (status, reason) of all cases to the worst failure, else ok if any is, else why none ran."""
+    for candidate in (*_FAILURES, "ok", *_ABSENCES):
+        reasons = [reason for status, reason in cases if status == candidate]
         if reasons:
-            return wanted, next((reason for reason in reasons if reason), "")
+            return candidate, next((reason for reason in reasons if reason), "")
     return "missing", "not measured"
 
 
 def _params(variant: Row) -> dict[str, str]:
-    """Numbers as plain numbers: the UI's parallel coordinates need them so."""
+    """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
     tuning = json.loads(variant.get("parameters") or "{}")
     facts = {name: variant.get(name) for name in FACTS}
     words = {"variant": str(variant["variant"]), "parent": str(variant["parent"] or "")}

@@ -1,4 +1,4 @@
-"""Writing to an MLflow store so that running again updates and never doubles."""
+"""Write to an MLflow store; writing again updates runs instead of duplicating them."""
 
 import datetime
 import re
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 KEY, FINGERPRINT, CAMPAIGN, FIGURES = "warplog.key", "warplog.fingerprint", "campaign", "warplog.figures"
 LOGGED_AT = "warplog.logged_at"
 _METRICS_A_BATCH, _PARAMS_A_BATCH = 1000, 100
-_MOST_TAG = 5000  # older servers take no more
+_MOST_TAG = 5000  # characters; the limit of older servers
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A run as it stands in the store; `change` is created, replaced or unchanged."""
+    """A run in the store; `change` is created, replaced or unchanged."""
 
     run_id: str
     change: str
@@ -31,13 +31,13 @@ class Logged:
 
 @dataclass(frozen=True)
 class Store:
-    """A reachable MLflow store. `artifacts` is the folder for files beside an SQLite database, else None."""
+    """A reachable MLflow store; `artifacts` is the artifact folder beside an SQLite database, else None."""
 
     client: Any
     artifacts: Path | None
 
     def experiment(self, name: str, family: str) -> "Experiment":
-        """The experiment of that name: found, made, or fetched back from MLflow's bin."""
+        """Returns the experiment of that name; creates it, or restores it if it was deleted."""
         found = self.client.get_experiment_by_name(name)
         if found is None:
             place = str(self.artifacts / re.sub(r"[^\w.-]", "_", name)) if self.artifacts else None
@@ -51,37 +51,37 @@ class Store:
         return self.client.get_experiment(found.experiment_id)
 
     def campaign_runs(self, experiment_id: str, campaign: str, gpu: str) -> dict[str, list["StoredRun"]]:
-        """The runs of a campaign on a GPU by their key, half-written ones too, those of other makers not."""
+        """Returns warplog's runs of a campaign on a GPU by key, including incomplete ones."""
         return self._by_key(experiment_id, f"tags.`{CAMPAIGN}` = '{campaign}' and tags.`gpu` = '{gpu}'")
 
     def upsert(
         self, experiment_id: str, run: Run, note: str, folder: Path, old: Sequence["StoredRun"]
     ) -> Logged:
-        """Brings one run up to date: kept where nothing changed, else written anew and the old ones deleted.
+        """Keeps the run if nothing changed; otherwise writes a new run and deletes the old ones.
 
-        The fingerprint is written last, so a run that a crash cut short is not taken for a whole one.
+        The fingerprint is written last, so that a run interrupted by a crash does not count as complete.
         """
         files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
         digests = {name: sha256_file(p) for name, p in files.items()}
         mark = sha256_of(run.params, run.tags, [vars(p) for p in run.points], note, run.outcome, digests)[:16]
-        whole = next((r for r in old if _is_whole(r, mark, run.outcome, files)), None)
-        if whole is None:
+        complete = next((r for r in old if _is_complete(r, mark, run.outcome, files)), None)
+        if complete is None:
             run_id = self._write(experiment_id, run, note, folder if files else None, mark)
         else:
-            run_id = str(whole.info.run_id)
+            run_id = str(complete.info.run_id)
             for key, value in run.looks.items():
-                if whole.data.tags.get(key) != value:
+                if complete.data.tags.get(key) != value:
                     self.client.set_tag(run_id, key, value)
         self.delete([r for r in old if r.info.run_id != run_id])
-        return Logged(run_id, "unchanged" if whole else "replaced" if old else "created")
+        return Logged(run_id, "unchanged" if complete else "replaced" if old else "created")
 
     def delete(self, runs: Sequence["StoredRun"]) -> None:
-        """Puts runs into MLflow's bin (`mlflow gc` empties it)."""
+        """Marks runs as deleted; `mlflow gc` removes them for good."""
         for run in runs:
             self.client.delete_run(run.info.run_id)
 
     def put_figures(self, run_id: str, figures: Sequence[Path]) -> None:
-        """The family's figures, as files of one run; uploaded again only where their content changed."""
+        """Uploads a family's figures to one run, unless the run already holds the same figures."""
         mark = sha256_of([(p.name, sha256_file(p)) for p in figures])[:16]
         if not figures or self.client.get_run(run_id).data.tags.get(FIGURES) == mark:
             return
@@ -90,7 +90,7 @@ class Store:
         self.client.set_tag(run_id, FIGURES, mark)
 
     def set_experiment_tag(self, experiment: "Experiment", key: str, value: str) -> None:
-        """Sets a tag of an experiment where it is not so already."""
+        """Sets a tag of an experiment if its value differs."""
         if experiment.tags.get(key) != value:
             self.client.set_experiment_tag(experiment.experiment_id, key, value)
 
@@ -138,13 +138,13 @@ class Store:
                 return found
 
     def _drop_doubles(self, experiment_id: str) -> None:
-        """A restored experiment brings back replaced runs too: the last written run of each key stays."""
+        """Keeps the last written run of each key: restoring an experiment also restores replaced runs."""
         for runs in self._by_key(experiment_id, "").values():
             runs.sort(key=lambda r: r.data.tags.get(LOGGED_AT, ""))
             self.delete(runs[:-1])
 
 
-def _is_whole(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Path]) -> bool:
+def _is_complete(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Path]) -> bool:
     if run.data.tags.get(FINGERPRINT) != mark or run.info.status != outcome:
         return False
     place = str(run.info.artifact_uri).removeprefix("file://")
@@ -152,7 +152,7 @@ def _is_whole(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Pat
 
 
 def _mlflow_tags(run: Run) -> dict[str, str]:
-    """The tags that the UI shows as source, version and user."""
+    """Returns the tags that the UI shows as source, version and user."""
     tags = {"mlflow.source.name": "warplog", "mlflow.source.type": "JOB", "mlflow.user": "warplog"}
     commit = run.tags.get("commit", "")
     return tags | ({"mlflow.source.git.commit": commit} if commit else {})

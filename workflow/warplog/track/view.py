@@ -1,8 +1,10 @@
 """MLflow's saved view: the columns, sorting and charts that an experiment opens with.
 
-The UI of MLflow 3.17 keeps a saved view in the experiment tag `mlflow.sharedViewState.<key>`: JSON with a
-name and a `state`, which is "deflate;" and the base64 of a zlib-packed JSON. The format is read from what the
-UI itself stores; it is not documented, so mlflow is pinned to 3.17 and a test decodes what is written here.
+The UI of MLflow 3.17 stores a saved view in the experiment tag `mlflow.sharedViewState.<key>`: JSON with a name
+and a `state`, which is "deflate;" followed by the base64 of zlib-compressed JSON. The format is undocumented; it
+was read from what the UI stores. It is written here because MLflow has no API for views, and without one an
+experiment opens with its runs by date and a chart for every metric. pyproject.toml pins mlflow to 3.17, a test
+decodes the tag, and a UI that cannot read it reports an invalid share key and falls back to its default view.
 """
 
 import base64
@@ -22,7 +24,7 @@ TAG_PREFIX = "mlflow.sharedViewState."
 MOST_TAG_CHARACTERS = 20_000
 _MARK = "deflate;"
 _STALL_CHARTS = 4
-# One bar per variant each, where it was measured. The UI titles a chart with its metric's name.
+# One bar chart per metric, if it was measured. The UI uses the metric's name as the title.
 _WHY_BARS = (
     "achieved_occupancy_pct",
     "shared_conflict_ways",
@@ -40,10 +42,10 @@ _RUN_NAME = "attributes.`Run Name`"
 
 @dataclass(frozen=True)
 class View:
-    """What a saved view shows: the runs that fit the filter `search`.
+    """A saved view of the runs that match the filter `search`.
 
-    `speed` is the column they are told in: gflops, gbytes_per_s or median_us. `size_label` says what the
-    steps count.
+    `speed` is the column that measures speed: gflops, gbytes_per_s or median_us. `size_label` names the quantity
+    on the step axis.
     """
 
     name: str
@@ -55,24 +57,24 @@ class View:
 
     @cached_property
     def metrics(self) -> frozenset[str]:
-        """The names that these runs have; nothing else gets a chart or a column."""
+        """The metric names of these runs; only these get a chart or a column."""
         return frozenset(point.name for run in self.runs for point in run.points)
 
     @property
     def counters_case(self) -> str:
-        """The case that the counters of the headline are of."""
+        """The case at which the headline counters were captured."""
         tags = (run.tags.get("counters_case") for run in self.runs)
         return next((case for case in tags if case), self.headline_case)
 
     def has_param(self, name: str) -> bool:
-        """Whether any run has the parameter."""
+        """Returns whether any run has the parameter."""
         return any(name in run.params for run in self.runs)
 
     def tag(self) -> str:
-        """The value of the experiment tag; the same for the same view.
+        """Returns the value of the experiment tag; equal views have equal tags.
 
         Raises:
-            WarplogError: the view is longer than MLflow takes.
+            WarplogError: the tag is longer than MLflow accepts.
         """
         packed = base64.b64encode(zlib.compress(json.dumps(_state(self)).encode(), 9)).decode()
         moment = min((run.started_ms for run in self.runs), default=0)
@@ -80,13 +82,13 @@ class View:
         value = json.dumps({**stamped, "state": _MARK + packed})
         if len(value) > MOST_TAG_CHARACTERS:
             raise WarplogError(
-                f"saved view {self.name!r}: {len(value)} characters; MLflow takes {MOST_TAG_CHARACTERS}"
+                f"saved view {self.name!r}: {len(value)} characters; MLflow accepts {MOST_TAG_CHARACTERS}"
             )
         return value
 
 
 def path(experiment_id: str, key: str) -> str:
-    """The part of a link behind the server's address; it opens the charts of the view."""
+    """Returns the path of a link, after the server's address, that opens the charts of the view."""
     query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode=CHART"
     return f"#/experiments/{experiment_id}/runs?{query}"
 
@@ -110,7 +112,7 @@ def _state(view: View) -> dict[str, Any]:
         "columnWidths": {_RUN_NAME: 220, **columns},
         "runsHiddenMode": "SHOW_ALL",
         "compareRunCharts": charts,
-        # The UI adds a chart for every other metric: those sections stay folded.
+        # The UI adds a chart for every other metric; their sections stay folded.
         "compareRunSections": [*(_section(s, True) for s in sections), *(_section(g, False) for g in groups)],
         "viewMaximized": False,
         "runListHidden": False,
@@ -126,14 +128,14 @@ def _state(view: View) -> dict[str, Any]:
 
 def _sections(view: View) -> tuple[str, str, str]:
     return (
-        f"1 Speed: step = {view.size_label}, headline = {view.headline_case}",
-        f"2 Why: counters at {view.counters_case}",
-        "3 Knobs: parameters and resources against speed",
+        f"1 Speed (step = {view.size_label}, headline case {view.headline_case})",
+        f"2 Counters at {view.counters_case}",
+        "3 Tuning parameters and resources against speed",
     )
 
 
 def _columns(view: View) -> dict[str, int]:
-    """Column -> width in pixels, wide enough for the name; speed and knobs first, they fit a small screen."""
+    """Returns column -> width in pixels; speed and tuning parameters come first, to fit on a small screen."""
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
     numbers = [f"metrics.`headline/{n}`" for n in (view.speed, *_COLUMNS) if f"headline/{n}" in view.metrics]
     names = [] if view.search else ["tags.`campaign`"]
@@ -161,7 +163,7 @@ def _charts(view: View) -> Iterable[dict[str, Any]]:
 
 
 def _worst_stalls(runs: Sequence[Run]) -> list[str]:
-    """The metrics of the stall reasons that cost most over all runs."""
+    """Returns the metrics of the stall reasons with the most cycles, summed over all runs."""
     cost: dict[str, float] = {}
     for point in (point for run in runs for point in run.points):
         if re.fullmatch(r"headline/stall_(?!selected_)\w+_cycles_per_issue", point.name) and point.value > 0:
@@ -170,7 +172,7 @@ def _worst_stalls(runs: Sequence[Run]) -> list[str]:
 
 
 def _common_knobs(runs: Sequence[Run]) -> list[str]:
-    """Tile parameters of at least half of the tuned variants: a run without one drops out of the chart."""
+    """Returns the parameters that at least half of the tuned variants have; the chart omits runs without them."""
     tuned = [[name for name in run.params if name not in _NO_KNOBS] for run in runs]
     tuned = [names for names in tuned if names]
     every = dict.fromkeys(name for names in tuned for name in names)
@@ -223,5 +225,5 @@ def _section(name: str, unfolded: bool) -> dict[str, Any]:
 
 
 def _id(*parts: str) -> str:
-    """The same view gets the same identifiers, so that writing it again changes nothing."""
+    """Returns an identifier derived from `parts`, so that writing the same view again changes nothing."""
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:20]

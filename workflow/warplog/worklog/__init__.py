@@ -1,7 +1,7 @@
-"""The worklog: a family's ladder told step by step, from its tables and sources.
+"""The worklog: a page that describes a family's ladder step by step, from its tables and sources.
 
-`excerpt` takes the code that is a rung's idea, `page` holds what is told, `rungs` and `gather` fill it from the
-tables, and `html`, `markdown` and `latex` write it. No fact is computed while writing.
+`gather` and `ladder` fill the data classes of `page` from the tables; `excerpt` selects the code to show. `html`,
+`markdown` and `latex` render a page and compute nothing.
 """
 
 from warplog.worklog.gather import gather

@@ -1,4 +1,4 @@
-"""What stands beside a rung where the campaign has it: claims that name it, and the lines its warps were at."""
+"""Tables that stand beside a rung if the campaign has the data: its claims and its hottest source lines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
-_LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "most often in")
+_LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
 _WHERE_NAMED = ("claim", "condition", "measure")
 
 
 def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> dict[str, list[Row]]:
-    """Each claim once: with the last rung that its text, condition or formula names, the baseline apart.
+    """Assigns each claim to the last rung in `order` that its text, condition or formula names.
 
-    Those that name more than three rungs, or none of `order`, are about the whole ladder: their key is "".
+    The baseline counts only if the claim names no other rung. Claims that name more than three rungs, or none,
+    are about the whole ladder and have the key "".
     """
     placed: dict[str, list[Row]] = {}
     for row in claims:
@@ -34,7 +35,7 @@ def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> 
 
 
 def claims_table(claims: Sequence[Row]) -> Table | None:
-    """Claims with what was published, what was measured here, and the verdict; None without one."""
+    """Returns claims with verdict, value measured here, published value and source; None if there are no claims."""
     rows = tuple(
         (
             f"{text(row['id'])}: {text(row['claim'])}",
@@ -44,13 +45,13 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
         )
         for row in claims
     )
-    return Table(("claim", "verdict", "measured here", "published", "by"), rows) if rows else None
+    return Table(("claim", "verdict", "measured here", "published", "source"), rows) if rows else None
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:
-    """The hottest source lines of a kernel: where its warps were seen, what it executes, where banks conflict.
+    """Returns at most five source lines of a kernel with the largest share of its samples, instructions or conflicts.
 
-    Five at most, by samples, or by instructions where the kernel was not sampled; what no line has is no column.
+    Columns that are empty for all of these lines are left out. None if there are no lines or only empty columns.
     """
     excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
     hottest = sorted(lines, key=lambda row: (-_heat(row, excess), text(row["file"]), number(row["line"])))
@@ -64,7 +65,7 @@ def lines_table(lines: Sequence[Row]) -> Table | None:
 
 
 def _heat(row: Row, excess: float) -> float:
-    """The largest share of the kernel that the line has: of its samples, instructions or conflicts."""
+    """Returns the largest of the line's shares of the kernel's samples, instructions and excess wavefronts."""
     shares = (number(row["sample_share"]), number(row["instruction_share"]))
     lost = number(row["shared_wavefronts_excess"]) / excess if excess > 0 else 0.0
     return max([lost, *(share for share in shares if share > 0)])
@@ -83,23 +84,23 @@ def _line(row: Row) -> tuple[str, ...]:
 
 
 def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table, each by column name."""
+    """Returns the rows of a table as dictionaries by column name."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def number(value: object) -> float:
-    """The value as a number; NaN where it is none."""
+    """Returns the value as a float; NaN if it is not a number."""
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 def text(cell: object) -> str:
-    """The cell as text; "" where there is none."""
+    """Returns the cell as text; "" for None and NaN."""
     return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell)
 
 
 def _verdict(row: Row) -> str:
     verdict, reason = text(row["verdict"]).replace("_", " "), text(row.get("reason"))
-    return f"{verdict}: {reason}" if reason else verdict
+    return f"{verdict} ({reason})" if reason else verdict
 
 
 def _words(sentence: str) -> set[str]:

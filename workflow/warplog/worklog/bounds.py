@@ -1,7 +1,7 @@
-"""What bounds a kernel: the ceiling it is nearest to, or latency, or a grid that does not fill the GPU.
+"""What bounds a kernel: the ceiling that it comes closest to, latency, or a grid that does not fill the GPU.
 
-The throughputs and the 60 % below which latency is the first suspect are those of the section "GPU Speed Of
-Light Throughput" in the Nsight Compute Profiling Guide.
+The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section "GPU
+Speed Of Light Throughput" of the Nsight Compute Profiling Guide.
 """
 
 import math
@@ -42,10 +42,14 @@ class Bound:
 
     Attributes:
         kind: "memory", "compute", "latency", "launch" (the grid does not fill the GPU), or "" (no counters).
-        ceiling, ceiling_pct: the nearest ceiling, and how much of it is used.
-        stall, stall_pct: the state that a warp waits in longest, and its share of a warp's cycles.
-        theoretical_pct, achieved_pct: occupancy; `limiters` are the resources that limit it.
-        gap: "", or why nothing is known.
+        ceiling: The closest ceiling.
+        ceiling_pct: How much of it is used.
+        stall: The warp state with the most cycles, apart from `selected`.
+        stall_pct: Its share of a warp's cycles.
+        theoretical_pct: Theoretical occupancy.
+        achieved_pct: Achieved occupancy.
+        limiters: The resources that limit the theoretical occupancy.
+        gap: Why the bound is unknown; "" if it is known.
     """
 
     variant: str
@@ -61,12 +65,12 @@ class Bound:
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
-    """What bounds the kernel with these counters; absent ones are NaN or left out."""
+    """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent."""
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
     ceilings = {name: values.get(name, math.nan) for name in (*_MEMORY, *_COMPUTE)}
     known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
     if not known:
-        return Bound(variant, "", gap="the tables hold no throughput of it")
+        return Bound(variant, "", gap="the tables contain no throughput metrics for it")
     nearest = max(known, key=known.__getitem__)
     stall = dominant_stall(rows) or ""
     return Bound(
@@ -90,7 +94,7 @@ def _kind(nearest: str, pct: float, values: Mapping[str, float], sms: float) -> 
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:
-    """The SM's ceiling by the pipe that sets it, where one does (within 1 % of it)."""
+    """Returns the name of the ceiling; for the SM's throughput, the pipe that sets it (within 1 %), if any."""
     if nearest != "sm_throughput_pct":
         return (_MEMORY | _COMPUTE)[nearest]
     pipes = [name for name in _PIPES if known.get(name, 0.0) >= 0.99 * known[nearest]]

@@ -1,14 +1,15 @@
-"""A step of the ladder taken apart: by which factors, and in which warp states, the cycles went.
+"""Decomposes a step of the ladder into factors and into warp states.
 
-A scheduler with A active warps, each of which issues once in W cycles, issues A / W instructions a cycle. So N
-instructions take N W / A cycles of busy schedulers, SMs that are busy for a share U of the kernel make
-N W / (A U) cycles of it, and the clock turns them into time. Between two kernels on one GPU the constants cancel:
+A scheduler with A active warps, each of which issues once every W cycles, issues A / W instructions per cycle.
+N instructions therefore take N W / A cycles of active schedulers. If the SMs are active for a share U of the kernel,
+it takes N W / (A U) cycles, which the clock converts to time. In the ratio of two kernels on one GPU the constants
+cancel:
 
     time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
 
-The same cycles are also split additively: a kernel's elapsed cycles, shared out as its warps' cycles are
-between the states in which a warp waits or issues. Counters are NVIDIA's, see "Warp Stall Sampling" and
-"Metrics Reference" in the Nsight Compute Profiling Guide.
+A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
+proportion to the cycles that warps spend in them. The counters are NVIDIA's; see "Warp Stall Sampling" and "Metrics
+Reference" in the Nsight Compute Profiling Guide.
 """
 
 import math
@@ -20,7 +21,7 @@ from warplog.metrics.names import OPCODES
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
-# Counters of what a warp waits for in a state, the most telling first; told where they move with the state.
+# Counters that explain why warps wait in a state, the most specific first; they are evidence if they move with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
         "global_load_sectors_per_request",
@@ -45,7 +46,7 @@ COUNTERS = tuple(
     )
 )
 _LEAST_SHARE = 0.01
-# A counter that moved by 5 % proves nothing of a wait that doubled: it must move by a quarter of it, in logarithms.
+# A counter that changed by 5 % does not explain a wait that doubled: on a log scale it must move by a quarter of it.
 _LEAST_MOVE, _LEAST_PART = 0.05, 0.25
 _LEAST_OPCODE = 0.2
 _UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
@@ -55,7 +56,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Change:
-    """A quantity before and after, in the unit of its name."""
+    """A quantity before and after, in the unit that its name gives."""
 
     name: str
     before: float
@@ -64,9 +65,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Factor:
-    """How many times faster a change makes the variant; below 1 it makes it slower.
+    """A change and how many times faster it makes the variant; below 1 it makes it slower.
 
-    `evidence` are, for the instructions, the opcodes that make up most of the change, two at most.
+    For instructions, `evidence` holds at most two opcodes that make up most of the change.
     """
 
     change: Change
@@ -78,9 +79,9 @@ class Factor:
 class StateChange:
     """A warp state: its cycles per issued instruction, and the elapsed GPU cycles that it no longer costs.
 
-    `saved_cycles` is negative where it costs more; `share` is it over the parent's elapsed cycles.
-    `evidence` are the first two counters of what is waited for that moved the same way, by 5 % or more and by
-    a quarter of what the state moved, both in logarithms: a small move is no reason for a large one.
+    `saved_cycles` is negative if the state costs more; `share` is `saved_cycles` over the parent's elapsed cycles.
+    `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at least 5 % and, on a
+    log scale, by at least a quarter of the change of the state: a small change does not explain a large one.
     """
 
     change: Change
@@ -91,15 +92,16 @@ class StateChange:
 
 @dataclass(frozen=True)
 class Step:
-    """A variant against its parent at one case.
+    """A variant compared with its parent at one case.
 
     Attributes:
-        ratio: parent's median cold time over the variant's; NaN where one has none.
-        factors: what the ratio is made of, the largest first; their product times `remainder` is `ratio`.
-        states: warp states by the cycles they account for, the largest first, from 1 % of the parent's.
-        remainder: what no counter accounts for, profiler runs that differ from the timing included.
-        explained: whether the remainder is small beside the ratio.
-        gap: "", or why there is no decomposition.
+        ratio: The parent's median cold time over the variant's; NaN if either has none.
+        factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
+        states: The warp states that account for at least 1 % of the parent's cycles, the largest first.
+        remainder: What no counter accounts for, including differences between profiled and timed runs.
+        explained: Whether the remainder is small compared with the ratio.
+        gap: Why there is no decomposition; "" if there is one.
+        remark: A caveat about the counters, or "".
     """
 
     family: str
@@ -116,14 +118,15 @@ class Step:
 
 
 def missing(values: Values) -> list[str]:
-    """The counters without which nothing can be decomposed and that `values` has no positive number for."""
+    """Returns the counters that a decomposition requires and that are missing or not positive in `values`."""
     return [name for name in NEEDED if not values.get(name, math.nan) > 0]
 
 
 def factors(before: Values, after: Values, clocks: tuple[float, float], sms: float) -> tuple[Factor, ...]:
-    """The factors of the ratio of times, the largest first; `clocks` are MHz while timing, NaN: unknown.
+    """Returns the factors of the ratio of times, the largest first.
 
-    The busy share needs `ipc` and the number of SMs; without them it is left to the remainder.
+    `clocks` are the SM clocks during timing in MHz, NaN if unknown. The busy share requires `ipc` and the number of
+    SMs. A factor that is unknown becomes part of the remainder.
     """
     instructions = _factor("instructions_executed", before, after, 1)
     found = [
@@ -140,13 +143,13 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
 
 
 def busy_share(values: Values, sms: float) -> float:
-    """Share of the kernel's cycles in which its SMs were busy, on average; NaN where it cannot be told."""
+    """Returns the share of the kernel's cycles in which an SM was active, averaged over SMs; NaN if unknown."""
     most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
     return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """The warp states by the cycles they account for; those under 1 % of the parent's are left out."""
+    """Returns the warp states by the cycles they account for; those below 1 % of the parent's cycles are omitted."""
     found = []
     for state, name in STATES.items():
         old, new = before.get(name, math.nan), after.get(name, math.nan)
@@ -156,13 +159,13 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
         share = saved / before["gpu_cycles"]
         if abs(share) >= _LEAST_SHARE:
             move = abs(_log_ratio(_cycles(before, old), _cycles(after, new)))
-            proof = _evidence(state, before, after, saved > 0, _LEAST_PART * move)
-            found.append(StateChange(Change(state, old, new), saved, share, proof))
+            evidence = _evidence(state, before, after, saved > 0, _LEAST_PART * move)
+            found.append(StateChange(Change(state, old, new), saved, share, evidence))
     return tuple(sorted(found, key=lambda s: -abs(s.saved_cycles)))
 
 
 def is_explained(ratio: float, remainder: float) -> bool:
-    """Whether the remainder is within 2 %, or within a quarter of the ratio on a logarithmic scale."""
+    """Returns whether the remainder is within 2 %, or within a quarter of the ratio on a logarithmic scale."""
     return abs(math.log(remainder)) <= max(_NOISE, _UNEXPLAINED_SHARE * abs(math.log(ratio)))
 
 
@@ -175,7 +178,7 @@ def _cycles(values: Values, state_cycles: float) -> float:
 
 
 def _opcodes(before: Values, after: Values) -> tuple[Change, ...]:
-    """The opcodes with the largest part in the change of the executed instructions, from a fifth of it."""
+    """Returns at most two opcodes that make up at least a fifth of the change in executed instructions."""
     whole = after["instructions_executed"] - before["instructions_executed"]
     moved = [Change(name, before.get(name, math.nan), after.get(name, math.nan)) for name in _MIX]
     parts = [(c, (c.after - c.before) / whole) for c in moved if whole and not math.isnan(c.after - c.before)]
@@ -197,7 +200,7 @@ def _evidence(
 
 
 def _log_ratio(old: float, new: float) -> float:
-    """Logarithm of new / old; infinite where one of them is zero."""
+    """Returns the logarithm of new / old; infinite if only one of them is zero."""
     if old > 0 and new > 0:
         return math.log(new / old)
     return 0.0 if old == new else math.inf

@@ -1,7 +1,7 @@
-"""The lines of a variant's source that are its idea.
+"""Selects the lines of a variant's source that show its idea.
 
-Between a line `// [excerpt]` and a line `// [/excerpt]`, where the source has such a pair; else the longest
-kernel, or its longest loop where the kernel is longer than a page; else `launch`.
+These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the longest
+kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`.
 """
 
 import re
@@ -17,13 +17,13 @@ PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
-# What may hold braces that open nothing: comments, character and string literals.
+# Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of a source file, from the line number `first`, without the indentation that all of them share."""
+    """Lines of a source file from line `first` on, without their common indentation."""
 
     file: str
     first: int
@@ -31,14 +31,14 @@ class Excerpt:
 
 
 def excerpt(path: Path) -> Excerpt:
-    """The excerpt of a source file.
+    """Returns the excerpt of a source file.
 
     Raises:
-        WarplogError: the file cannot be read, its marks are no single pair, or there is no code to show.
+        WarplogError: if the file cannot be read, its marks are not exactly one pair, or there is no code to show.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise WarplogError(f"{path}: over {_MOST_BYTES} bytes; is it a source?")
+            raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
@@ -53,25 +53,26 @@ def excerpt(path: Path) -> Excerpt:
 
 
 def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
-    """First and last line between the marks; None without marks."""
+    """Returns the first and last line between the marks; None if there are no marks."""
     marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (_BEGIN, _END)]
     if not marks:
         return None
     for place, (number, mark) in enumerate(marks):
-        wanted = _BEGIN if place == 0 else _END
-        if place > 1 or mark != wanted:
-            what = f"a further {mark}; a source has one excerpt" if place > 1 else f"{mark}, not {wanted}"
-            raise WarplogError(f"{path}:{number}: {what}")
+        expected = _BEGIN if place == 0 else _END
+        if place > 1:
+            raise WarplogError(f"{path}:{number}: second {mark}; a source has one excerpt")
+        if mark != expected:
+            raise WarplogError(f"{path}:{number}: found {mark}, expected {expected}")
     if len(marks) == 1:
-        raise WarplogError(f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; close it")
+        raise WarplogError(f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; add {_END} after the code to show")
     return marks[0][0] + 1, marks[1][0] - 1
 
 
 def _main(text: str) -> tuple[int, int] | None:
-    """The longest kernel, its longest loop where it does not fit a page, or the launcher."""
+    """Returns the longest kernel, its longest loop if the kernel does not fit on a page, or the launcher."""
     bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
     spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
-    # The name of the launcher's linkage is a string, and blank in `bare`.
+    # The launcher's linkage "C" is a string, which is blank in `bare`.
     spans = spans or [s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))]
     if not spans:
         return None
@@ -90,7 +91,7 @@ def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def _braces(bare: str, start: int) -> tuple[int, int] | None:
-    """From `start` to the brace that closes the first one opened behind it; None where a `;` ends it before."""
+    """Returns `start` and the position of the brace that closes the first block after it; None if a `;` comes first."""
     depth = parentheses = 0
     for place in range(start, len(bare)):
         character = bare[place]
@@ -113,7 +114,7 @@ def _line(bare: str, place: int) -> int:
 
 
 def _dedent(lines: list[str]) -> str:
-    """Without the common indentation; preprocessor lines stand at the edge anyway and do not count."""
+    """Joins the lines without their common indentation; preprocessor lines are not indented and do not count."""
     counted = [line for line in lines if line.strip() and not line.startswith("#")]
     edge = min((len(line) - len(line.lstrip()) for line in counted), default=0)
     cut = [line if line.startswith("#") else line[edge:] for line in lines]

@@ -1,7 +1,7 @@
-"""`warplog explain`: why a variant is faster than its parent and what bounds it, in sentences and rows.
+"""`warplog explain`: why a variant is faster than its parent and what bounds it, in sentences and tables.
 
-It says what the counters support and no more: which factors and warp states account for the cycles, and the
-remainder that they leave. What is missing or does not add up is said.
+It reports only what the counters support: which factors and warp states account for the cycles, and the remainder.
+Missing counters, and ratios that the counters do not explain, are reported as such.
 """
 
 import math
@@ -23,16 +23,16 @@ _WHOLE = 0.95
 
 
 def families(folder: Path) -> list[str]:
-    """The families in the tables of `folder`.
+    """Returns the families in the tables of `folder`.
 
     Raises:
-        WarplogError: there is no table of variants, or it is not readable.
+        WarplogError: if the table of variants is missing or not readable.
     """
     return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
 
 
 def steps(tables: FigureTables) -> tuple[Step, ...]:
-    """A step for each variant with a parent, in ladder order, at the case that counters are shown for."""
+    """Returns a step for each variant with a parent, in ladder order, at the case that counters are shown for."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
     counters = _counters(tables, decomposition.COUNTERS)
     return tuple(
@@ -43,7 +43,7 @@ def steps(tables: FigureTables) -> tuple[Step, ...]:
 
 
 def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
-    """What bounds each variant's longest kernel, in ladder order."""
+    """Returns what bounds each variant's longest kernel, in ladder order."""
     sms = tables.peak("sms")
     return tuple(
         Bound(name, "", gap=values["gap"]) if values["gap"] else bounds.bound(name, _numbers(values), sms)
@@ -52,17 +52,18 @@ def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
 
 
 def markdown(tables: FigureTables) -> str:
-    """The steps as sentences and tables, and what bounds each kernel, as Markdown."""
+    """Returns Markdown with the steps as sentences and tables, and what bounds each kernel."""
     found = steps(tables)
     first = tables.measurements.head(1).to_dict("records")
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
-    lines = [f"# {escape_markdown(tables.family)}: why", ""]
-    lines += [f"Case {escape_markdown(tables.profiled_case)}; {escape_markdown(', '.join(facts))}.", ""]
+    lines = [f"# {escape_markdown(tables.family)}: why each step is faster or slower", ""]
+    about = "; ".join(filter(None, (f"Case {tables.profiled_case}", ", ".join(facts))))
+    lines += [f"{escape_markdown(about)}.", ""]
     lines += [f"- **{escape_markdown(step.variant)}**: {escape_markdown(sentence(step))}" for step in found]
     for title, table in (
-        ("What the steps are made of", factor_table(found)),
-        ("Where the cycles went", state_table(found)),
-        ("What bounds them", bound_table(bounds_of(tables))),
+        ("Factors of each step", factor_table(found)),
+        ("Warp states of each step", state_table(found)),
+        ("What bounds each variant", bound_table(bounds_of(tables))),
     ):
         lines += ["", f"## {title}", "", *(escape_markdown(note) for note in table.notes)]
         lines += ["", *text.markdown_table(table)]
@@ -76,19 +77,22 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
         return Step(*key, math.nan, gap=f"{parent} is not in the tables")
     pair = (rows[parent], rows[name])
     bad = [
-        f"{row['variant']} is {str(row['status']).replace('_', ' ')}" for row in pair if row["status"] != "ok"
+        f"{row['variant']} has no time ({str(row['status']).replace('_', ' ')})"
+        for row in pair
+        if row["status"] != "ok"
     ]
     if bad:
         return Step(*key, math.nan, gap=" and ".join(bad))
     timeless = [str(row["variant"]) for row in pair if not 0 < row["median_us"] < math.inf]
     if timeless:
-        return Step(*key, math.nan, gap=f"{' and '.join(timeless)} has no cold time")
+        have = "have" if len(timeless) > 1 else "has"
+        return Step(*key, math.nan, gap=f"{' and '.join(timeless)} {have} no cold time")
     ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
     for side in (parent, name):
         absent = decomposition.missing(_numbers(counters[side]))
         if counters[side]["gap"] or absent:
             why = counters[side]["gap"] or ", ".join(absent)
-            return Step(*key, ratio, gap=f"{side} lacks counters ({why})")
+            return Step(*key, ratio, gap=f"{side} lacks counters: {why}")
     before, after = _numbers(counters[parent]), _numbers(counters[name])
     clocks = (float(pair[0].get("sm_mhz", math.nan)), float(pair[1].get("sm_mhz", math.nan)))
     found = decomposition.factors(before, after, clocks, tables.peak("sms"))
@@ -99,13 +103,15 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:
-    """What must be said where a launch has several kernels: the counters are those of the longest."""
-    told = []
+    """Returns a caveat if a launch has several kernels: the counters cover only the longest of them."""
+    caveats = []
     for row, values in zip(pair, counters, strict=True):
         share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
         if share < _WHOLE:
-            told.append(f"counters cover {100 * share:.0f} % of {row['variant']}, its longest kernel")
-    return "; ".join(told)
+            caveats.append(
+                f"the counters cover only the longest kernel of {row['variant']}, {100 * share:.0f} % of its time"
+            )
+    return "; ".join(caveats)
 
 
 def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:

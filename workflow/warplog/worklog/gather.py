@@ -1,4 +1,4 @@
-"""The page of a family from its tables, the campaign's record, and the figures drawn before."""
+"""Builds the worklog page of a family from its tables, the campaign's record and its figures."""
 
 import math
 import re
@@ -16,20 +16,20 @@ from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 
 _ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
-# Opens the page; told in tables, claim by claim.
+# The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
 _METHOD = (
     "Every variant was checked against a float64 reference before it was timed.",
-    "A time is the median of launches with a cold L2: foreign, clean lines fill it before each of them, and"
-    " the interval of two events with nothing between is subtracted.",
+    "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
+    " unmodified lines. The interval between two events with nothing between them is subtracted.",
 )
 _COUNTERS = (
-    "Counters are Nsight Compute's, taken apart from the timing, with flushed caches and untouched clocks;"
-    " they are those of the longest kernel at {case}."
+    "Counters come from separate runs under Nsight Compute with flushed caches and without its clock control;"
+    " they describe the longest kernel at {case}."
 )
-_NO_COUNTERS = "Nsight Systems watched apart from the timing; counters are not captured, copies have none."
-_PAGE = 100  # characters across
-_OTHERS = "What others printed was measured by them: another GPU, compiler or size, as it says beside it."
+_NO_COUNTERS = "Nsight Systems traced separate runs; counters are not captured because copies have none."
+_PAGE = 100  # width in characters
+_PUBLISHED = "Published results are quoted from their sources; their GPU, compiler and size may differ."
 
 
 def gather(
@@ -39,13 +39,17 @@ def gather(
     pictures: Sequence[Path],
     captions: Path,
 ) -> Page:
-    """The worklog of a family.
+    """Returns the worklog page of a family.
 
-    `campaign` is the campaign's record, `pictures` the PNGs of the family, `captions` the folder with
-    `<figure>.rst`.
+    Args:
+        family: The family.
+        tables: Its tables.
+        campaign: The campaign's record.
+        pictures: The PNGs of the family's figures.
+        captions: The folder with `<figure>.rst`.
 
     Raises:
-        WarplogError: a source has no excerpt.
+        WarplogError: if no excerpt can be taken from a source.
     """
     device = campaign.get("device", {})
     major, minor = device.get("compute_capability") or (0, 0)
@@ -53,14 +57,14 @@ def gather(
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
     order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER})]
     counters = _COUNTERS.format(case=tables.profiled_case) if ladder.counted else _NO_COUNTERS
-    others = any(variant.published for variant in family.variants)
+    has_published = any(variant.published for variant in family.variants)
     return Page(
         family=family.name,
         title=family.title,
         summary=family.summary,
-        facts=(*_facts(tables, campaign), *(("All variants", told) for told in ladder.shared)),
+        facts=(*_facts(tables, campaign), *(("All variants", remark) for remark in ladder.shared)),
         lead=_lead(ladder),
-        method=(*_METHOD, counters, *([_OTHERS] if others else [])),
+        method=(*_METHOD, counters, *([_PUBLISHED] if has_published else [])),
         ladder=drawn.get("ladder"),
         notes=(*FACTOR_NOTES, *STATE_NOTES) if ladder.counted else (),
         rungs=ladder.rungs(),
@@ -92,7 +96,7 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
 
 
 def _lead(ladder: Ladder) -> tuple[str, ...]:
-    """What the ladder comes to: its first and its fastest rung, and the largest and smallest step between."""
+    """Describes the fastest rung, the first rung before it, and the largest and smallest step between them."""
     good = {name: row for name, row in ladder.rows.items() if row["status"] == "ok" and row["median_us"] > 0}
     own = {name: row for name, row in good.items() if not row["is_baseline"]}
     if not own:
@@ -101,23 +105,24 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
     way = [best]
     while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
         way.append(parent)
-    told = [f"The fastest is {best} with {ladder.speed(own[best])}{_of_baseline(own[best])}."]
+    lead = [f"The fastest variant is {best} with {ladder.speed(own[best])}{_of_baseline(own[best])}."]
     if len(way) > 1:
         times = own[way[-1]]["median_us"] / own[best]["median_us"]
-        told.append(
-            f"It is {times:.3g} times as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
-            f" in {len(way) - 1} step{'s' if len(way) > 2 else ''}."
+        lead.append(
+            f"It is {times:.3g}x as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
+            f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the ladder."
         )
     ratios = {name: ladder.steps[name].ratio for name in way[:-1]}
     if len(ratios) > 1:
         most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-        told.append(
-            f"The largest step is {most} ({ratios[most]:.3g} times its parent), the smallest {least}"
-            f" ({ratios[least]:.3g} times)."
+        last = f", {least} the smallest" if ratios[least] >= 1 else f"; {least} is slower than its parent"
+        lead.append(
+            f"Of these steps, {most} brings the largest speed-up ({ratios[most]:.3g}x over its parent)"
+            f"{last} ({ratios[least]:.3g}x)."
         )
     bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
-    told += [f"Without a time: {', '.join(bad)}."] if bad else []
-    return tuple(told)
+    lead += [f"Variants without a time: {', '.join(bad)}."] if bad else []
+    return tuple(lead)
 
 
 def _of_baseline(row: Row) -> str:
@@ -127,16 +132,16 @@ def _of_baseline(row: Row) -> str:
 
 def _waiting(ladder: Ladder) -> Table | None:
     absent = [v for v in ladder.family.variants if v.draft and v.name not in ladder.rows]
-    lines = tuple((v.name, v.parent or "", v.idea, _printed(v)) for v in absent)
-    return Table(("variant", "improves on", "idea", "what others printed"), lines) if lines else None
+    lines = tuple((v.name, v.parent or "", v.idea, _published(v)) for v in absent)
+    return Table(("variant", "based on", "idea", "published results"), lines) if lines else None
 
 
-def _printed(variant: Variant) -> str:
-    told = (
+def _published(variant: Variant) -> str:
+    results = (
         f"{published.speed(p.value)} {p.unit}, {p.gpu}{f', at {p.case}' if p.case else ''} ({p.source})"
         for p in variant.published
     )
-    return "; ".join(told)
+    return "; ".join(results)
 
 
 def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
@@ -154,13 +159,13 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
-    return (*found, *([Summary("What was claimed of the whole ladder", claims)] if claims else ()))
+    return (*found, *([Summary("Claims about the whole ladder", claims)] if claims else ()))
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
-    """A row for each variant, a column for each timed case, in the order of their sizes.
+    """Returns a table with one row per variant and one column per timed case, in order of size.
 
-    Where that is wider than a page, a row for each case and a column for each variant, if that is narrower.
+    If that is wider than a page, rows and columns are exchanged, provided that the result is narrower.
     """
     rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
     cases = list(dict.fromkeys(str(row["case"]) for row in rows))
@@ -174,7 +179,7 @@ def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
 
 
 def _width(table: Table) -> int:
-    """Characters across, with the space between columns."""
+    """Returns the width in characters, including the space between columns."""
     return sum(max(map(len, column)) + 3 for column in zip(table.titles, *table.rows, strict=True))
 
 
@@ -182,11 +187,11 @@ def _resources(ladder: Ladder) -> Table:
     titles = (
         "variant",
         "registers",
-        "threads a block",
-        "shared B a block",
-        "spilled B",
-        "occupancy %",
-        "held %",
+        "threads per block",
+        "shared bytes per block",
+        "spill bytes",
+        "theoretical occupancy %",
+        "achieved occupancy %",
     )
     lines = []
     for name, row in ladder.rows.items():
@@ -195,7 +200,7 @@ def _resources(ladder: Ladder) -> Table:
         cells = [_count(value) for value in (*counts, number(row.get("spill_bytes")))]
         cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
         lines.append((name, *cells))
-    notes = ("Shared memory with the part that the driver reserves.",)
+    notes = ("Shared memory includes the part that the driver reserves.",)
     return Table(titles, tuple(lines), frozenset(range(1, len(titles))), notes)
 
 
@@ -208,7 +213,7 @@ def _one(value: float) -> str:
 
 
 def _picture(path: Path, captions: Path, family: str) -> Picture:
-    """The figure with the caption of its .rst, as plain text."""
+    """Returns the figure with the caption of its .rst file as plain text."""
     source = captions / f"{path.stem}.rst"
     text = source.read_text(encoding="utf-8") if source.is_file() else ""
     lines = [line for line in text.splitlines() if not line.startswith("..")]

@@ -1,4 +1,4 @@
-"""A worklog as one HTML file that needs nothing else: figures, style and colours of code are inside."""
+"""Renders a worklog as one self-contained HTML file, with figures, style sheet and syntax colours."""
 
 import base64
 import re
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _MOST_PNG_BYTES = 8 << 20
 _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
-# Names of warp states in a sentence; "barrier" and "wait" only where they cannot be meant as words.
-_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= in )(?:{_ANY})(?= \()")
+# Names of warp states in a sentence; "barrier" and "wait" only where the sentences use them as names, not as words.
+_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
 LIGHT, DARK = "default", "github-dark"
 _UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
 
 
 def html(page: Page) -> str:
-    """The page; every text in it is escaped.
+    """Returns the page; every text in it is escaped.
 
     Raises:
-        WarplogError: a figure is missing, too large or no PNG.
+        WarplogError: if a figure is missing, too large or not a PNG.
     """
     return _environment().get_template("page.html.j2").render(page=page, style=_style()) + "\n"
 
@@ -49,7 +49,7 @@ def _environment() -> "Environment":
 
 
 def _mark_states(text: str) -> "Markup":
-    """The text, escaped, with the names of warp states in a typewriter face and units beside their numbers."""
+    """Escapes the text, marks names of warp states as code and puts no-break spaces before units."""
     from markupsafe import Markup, escape
 
     marked = _STATES.sub(r"<code>\g<0></code>", str(escape(one_line(text))))
@@ -57,7 +57,7 @@ def _mark_states(text: str) -> "Markup":
 
 
 def _code(excerpt: Excerpt) -> "Markup":
-    """The lines of an excerpt, escaped and coloured."""
+    """Returns the lines of an excerpt, escaped and with syntax colours."""
     from markupsafe import Markup
     from pygments import highlight  # type: ignore[import-untyped]
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
@@ -67,16 +67,16 @@ def _code(excerpt: Excerpt) -> "Markup":
 
 
 def _image(picture: Picture) -> str:
-    """The PNG as a data URI."""
+    """Returns the PNG as a data URI."""
     from PIL import Image
 
     try:
         if picture.path.stat().st_size > _MOST_PNG_BYTES:
-            raise WarplogError(f"{picture.path}: over {_MOST_PNG_BYTES} bytes; draw it again")
+            raise WarplogError(f"{picture.path}: larger than {_MOST_PNG_BYTES} bytes; draw it again")
         with Image.open(picture.path) as image:
             image.verify()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise WarplogError(f"{picture.path}: is no readable PNG ({error}); draw it again") from None
+        raise WarplogError(f"{picture.path}: not a readable PNG ({error}); draw it again") from None
     return f"data:image/png;base64,{base64.b64encode(picture.path.read_bytes()).decode()}"
 
 
@@ -85,18 +85,18 @@ def _anchor(name: str) -> str:
 
 
 def _width(percent: float) -> str:
-    """A percentage for CSS, from 0 to 100."""
+    """Formats a percentage for CSS, clipped to the range from 0 to 100."""
     return f"{min(100.0, max(0.0, percent)):.1f}"
 
 
 def _sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
+    """Returns the text with a capital letter and a full stop."""
     text = one_line(text)
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
 def _style() -> "Markup":
-    """The page's own rules and those of coloured code, for light and dark; both from files of ours."""
+    """Returns the page's CSS and that of the syntax colours, for light and dark mode; neither is user input."""
     from markupsafe import Markup
     from pygments.formatters import HtmlFormatter
 

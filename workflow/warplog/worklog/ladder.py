@@ -1,7 +1,8 @@
-"""The rungs of a worklog, from the tables of a family and its sources."""
+"""Builds the rungs of a worklog from the tables of a family and its sources."""
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +34,7 @@ from warplog.worklog.step_tables import factor_table, state_table
 
 @dataclass(frozen=True)
 class Ladder:
-    """A family with its tables, on a GPU of this compute capability."""
+    """A family with its tables and the compute capability of the GPU."""
 
     family: Family
     tables: FigureTables
@@ -41,14 +42,14 @@ class Ladder:
 
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The headline row of each variant, in ladder order, with the columns of `variants`."""
+        """The row of each variant at the headline case, in ladder order, with the columns of `variants`."""
         more = {str(row["variant"]): row for row in records(self.tables.variants)}
         ladder = records(self.tables.ladder(self.tables.case))
         return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
 
     @cached_property
     def steps(self) -> dict[str, Step]:
-        """The step that each variant with a parent makes."""
+        """The step from the parent to each variant that has one."""
         return {step.variant: step for step in explain.steps(self.tables)}
 
     @cached_property
@@ -65,33 +66,35 @@ class Ladder:
 
     @cached_property
     def kernels(self) -> dict[str, str]:
-        """The name of each variant's longest kernel; "" where it was not captured."""
+        """The name of each variant's longest kernel; "" if it was not captured."""
         return {str(row["variant"]): str(row["kernel"]) for row in records(self.tables.counters([]))}
 
     @cached_property
     def claimed(self) -> dict[str, list[Row]]:
-        """The claims by the rung that they stand with; "" for those about the whole ladder."""
+        """The claims by the rung beside which they are shown; "" for those about the whole ladder."""
         return place_claims(records(self.tables.claims), list(self.rows), self.family.baseline)
 
     @cached_property
     def unit(self) -> tuple[str, str, float]:
-        """The column of `measurements` that speed is told in, its unit, and the factor from the one to the other."""
+        """The column of `measurements` that gives the speed, the unit to show it in, and the conversion factor."""
         quantity = self.tables.quantity()
         rates = (number(row[quantity.column]) for row in records(self.tables.measurements))
         unit, factor = rate_unit(quantity.unit, rates)
         return quantity.column, unit, factor
 
     def speed(self, row: Row) -> str:
-        """The row's speed with its unit; "" where it has none."""
+        """Returns the row's speed with its unit; "" if it has none."""
         column, unit, factor = self.unit
         value = number(row.get(column)) * factor
         return "" if math.isnan(value) else f"{published.speed(value)} {unit}"
 
     def rungs(self) -> tuple[Rung, ...]:
-        """Every variant of the tables, in ladder order; code that an earlier one has shown is named instead.
+        """Returns every variant of the tables in ladder order.
+
+        A source that an earlier variant has shown is not shown again; the text names that variant instead.
 
         Raises:
-            WarplogError: a source has no excerpt.
+            WarplogError: if no excerpt can be taken from a source.
         """
         found: list[Rung] = []
         shown: dict[Path, str] = {}
@@ -99,7 +102,7 @@ class Ladder:
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
             if variant.file in shown:
-                same = f"the code of {shown[variant.file]}"
+                same = f"same source as {shown[variant.file]}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
             shown.setdefault(variant.file, name)
             found.append(rung)
@@ -132,27 +135,26 @@ class Ladder:
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(self.claimed.get(variant.name, ())),
-            remarks=tuple(told for told in _remarks(row) if told not in self.shared) if good else (),
+            remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
         )
 
     @property
     def counted(self) -> bool:
-        """Whether the family's counters are captured at all."""
+        """Whether counters are captured for the family."""
         return "ncu" in self.family.measuring.profilers
 
     def _story(self, step: Step) -> tuple[str, ...]:
-        """Why the step is faster; how much faster it is stands above already, where nothing else is known."""
-        told = sentences(step)
-        return told if self.counted or math.isnan(step.ratio) else ()
+        """Returns the sentences about a step; none if they would only repeat the ratio of the headline numbers."""
+        return sentences(step) if self.counted or math.isnan(step.ratio) else ()
 
     def _lines(self, variant: str) -> list[Row]:
-        """The hot lines of the variant's longest kernel."""
+        """Returns the hot lines of the variant's longest kernel."""
         key, kernel = (variant, self.tables.profiled_case), self.kernels[variant]
         mine = [row for row in records(self.tables.lines) if (row["variant"], row["case"]) == key]
         return [row for row in mine if row["kernel"] == kernel or not kernel]
 
     def _compulsory_bytes(self, row: Row) -> float:
-        """What the algorithm must move at the profiled case; NaN where the tables do not say."""
+        """Returns the bytes that the algorithm must move at the profiled case; NaN if the tables do not hold them."""
         return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
 
     def _figures(self, row: Row, step: Step | None) -> tuple[tuple[str, str], ...]:
@@ -168,11 +170,12 @@ class Ladder:
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
-        """The remarks on every variant that has a time, of several: what the page says once."""
+        """Remarks that apply to all variants with a time, shown once; empty if there is only one such variant."""
         each = [_remarks(row) for row in self.rows.values() if row["status"] == "ok"]
-        return tuple(told for told in each[0] if all(told in own for own in each)) if len(each) > 1 else ()
+        return tuple(note for note in each[0] if all(note in own for own in each)) if len(each) > 1 else ()
 
     def _printed(self, variant: Variant) -> Table | None:
+        """Returns the variant's published results, after this campaign's at the same case; None if there are none."""
         if not variant.published:
             return None
         unit = published.unit(self.family)
@@ -184,56 +187,57 @@ class Ladder:
             if figures or case == self.family.headline_case:
                 ratio = number(mine.get("ratio_to_baseline"))
                 speed = number(mine.get("gflops")) / published.GFLOPS[unit]
-                told = published.speed(speed, str(mine["status"]))
-                lines.append(("this campaign", str(mine["gpu_name"]), case, told, _share(ratio)))
+                shown = published.speed(speed, str(mine["status"]))
+                lines.append(("this campaign", str(mine["gpu_name"]), case, shown, _share(ratio)))
                 lines += [self._line(figure, unit) for figure in figures]
         timed = {str(case) for case in rows["case"]}
         elsewhere = (p for p in variant.published if (p.case or self.family.headline_case) not in timed)
         lines += [self._line(figure, unit) for figure in elsewhere]
-        titles = ("who", "GPU", "size", unit, f"% of {self.family.baseline or 'its baseline'}")
+        titles = ("source", "GPU", "size", unit, f"% of {self.family.baseline or 'its baseline'}")
         return Table(titles, tuple(lines), frozenset({3, 4}))
 
     def _line(self, figure: Published, unit: str) -> tuple[str, ...]:
         value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
         ratio = published.ratio(self.family, figure)
-        return figure.source, figure.gpu, figure.case or "not said", published.speed(value), _share(ratio)
+        return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
 
 
 def time_text(us: float) -> str:
-    """A time in microseconds, from 10 000 on in milliseconds: "2.94 µs", "3088.0 µs", "275.82 ms"."""
+    """Formats a time, in milliseconds from 10 000 µs on: "2.94 µs", "3088.0 µs", "275.82 ms"."""
     return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
 def _badge(row: Row, draft: bool) -> str:
-    told = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
-    told += ["baseline"] if row["is_baseline"] else []
-    return ", ".join([*told, "draft"] if draft else told)
+    labels = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
+    labels += ["baseline"] if row["is_baseline"] else []
+    return ", ".join([*labels, "draft"] if draft else labels)
 
 
 def _origins(row: Row) -> tuple[str, ...]:
     parameters = json.loads(row.get("parameters") or "{}")
-    told = [f"improves on {row['parent']}"] if row["parent"] else []
-    told += [str(row["credit"])] if row.get("credit") else []
-    told += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
-    return tuple(told)
+    origins = [f"based on {row['parent']}"] if row["parent"] else []
+    origins += [str(row["credit"])] if row.get("credit") else []
+    origins += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
+    return tuple(origins)
 
 
 def _noise(row: Row) -> str:
-    low, high = time_text(row["q1_us"]), time_text(row["q3_us"])
-    between = f"half of them between {low} and {high}" if low != high else f"half of them at {low}"
-    samples = int(row["samples"])
-    return f"Median of {samples} launches with a cold L2: {time_text(row['median_us'])}, {between}."
+    median, low, high = (time_text(row[name]) for name in ("median_us", "q1_us", "q3_us"))
+    if (samples := int(row["samples"])) == 1:
+        return f"One launch with a cold L2: {median}."
+    spread = f"quartiles {low} to {high}" if low != high else f"both quartiles {low}"
+    return f"Median of {samples} launches with a cold L2: {median} ({spread})."
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
-    told = text.split_notes(row["reason"])
+    remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
     if (agreement := str(row.get("agreement") or "ok")) != "ok":
-        told.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
+        remarks.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
     if row.get("throttle_reasons"):
-        told.append(f"the GPU throttled while it was timed: {row['throttle_reasons']}")
+        remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
-        told.append(f"{int(row['spill_bytes'])} B of registers spilled")
-    return tuple(told)
+        remarks.append(f"{int(row['spill_bytes'])} bytes of register spills")
+    return tuple(remarks)
 
 
 def _share(ratio: float) -> str:

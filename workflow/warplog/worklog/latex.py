@@ -1,7 +1,7 @@
-"""The tables of a worklog in LaTeX, for an article; needs booktabs, tabularx and textcomp.
+"""Renders the tables of a worklog in LaTeX, for an article; requires booktabs, tabularx and textcomp.
 
-A table that is wider than a page of `article` breaks its long texts, one that is longer is cut into parts, so
-that no cell leaves the page.
+Long texts are wrapped in a table that is wider than a page of `article`, and a table that is longer than a page is
+split into parts, so that every cell stays on the page.
 """
 
 import math
@@ -16,21 +16,21 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "`": r"\textasciigrave{}",
-    "[": "{[}", "]": "{]}", "*": "{*}",  # after a row's end they would be its argument
+    "[": "{[}", "]": "{]}", "*": "{*}",  # after \\ they would be read as its argument
     "→": r"$\rightarrow$", "−": r"$-$", "×": r"$\times$", "µ": r"\textmu{}", "μ": r"\textmu{}",
     "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "∞": r"$\infty$", "√": r"$\surd$",
 }  # fmt: skip
-# Characters that a line of `article` holds in the size of the tables, those between two columns, lines of a page.
+# For `article` in the font size of the tables: characters per line, between two columns, and lines per page.
 _LINE, _GAP, _PAGE = 78, 2, 46
-# Text of this length never breaks; a longer one may, where the table is wider than the line.
+# Text up to this length is never wrapped; longer text is if the table is wider than the line.
 _SHORT = 14
 _HEAD = """\
-% Needs in the preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
-% Take the tables you want, or the whole file; \\clearpage before each variant keeps LaTeX's queue of floats short."""
+% Requires in the preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
+% Copy single tables or include the whole file; \\clearpage before each variant keeps LaTeX's queue of floats short."""
 
 
 def latex(page: Page) -> str:
-    """The ladder, the summaries, and each rung's factors and states, as tables with captions and labels."""
+    """Returns the ladder, the summaries and the tables of each rung, with captions and labels."""
     about = "; ".join(f"{what}: {text}" for what, text in page.facts)
     parts = [f"% {one_line(about)}\n{_HEAD}"]
     parts += _floats(page, "ladder", f"{page.title}: the ladder", _ladder(page.rungs))
@@ -39,10 +39,10 @@ def latex(page: Page) -> str:
     for rung in page.rungs:
         parts.append(r"\clearpage")
         for kind, title, table in (
-            ("factors", "what the step is made of", rung.factors),
-            ("states", "where the parent's cycles went", rung.states),
-            ("claims", "what was claimed", rung.claims),
-            ("published", "beside what others printed", rung.printed),
+            ("factors", "factors of the step", rung.factors),
+            ("states", "warp states of the step", rung.states),
+            ("claims", "claims", rung.claims),
+            ("published", "published results", rung.printed),
         ):
             if table:
                 parts += _floats(page, f"{rung.name}-{kind}", f"{rung.name}: {title}", table)
@@ -50,20 +50,20 @@ def latex(page: Page) -> str:
 
 
 def escape(text: str) -> str:
-    """Text on one line that LaTeX sets as it is; an address may break behind a slash."""
+    """Escapes text for LaTeX, on one line; addresses may be broken after a slash."""
     safe = "".join(_SPECIAL.get(character, character) for character in one_line(text))
     return re.sub(r"/(?=\w{3}|\d)", r"/\\allowbreak{}", safe)
 
 
 def _ladder(rungs: tuple[Rung, ...]) -> Table:
-    told = (", ".join(f"{value} {what}" for value, what in rung.figures) or rung.gap for rung in rungs)
-    rows = tuple((rung.name, rung.idea, text) for rung, text in zip(rungs, told, strict=True))
+    speeds = (", ".join(f"{value} {what}" for value, what in rung.figures) or rung.gap for rung in rungs)
+    rows = tuple((rung.name, rung.idea, speed) for rung, speed in zip(rungs, speeds, strict=True))
     return Table(("variant", "idea", "speed"), rows)
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table in LaTeX, their widths in characters, and whether some of them break."""
+    """The columns of a table in LaTeX, their widths in characters, and whether the text of some is wrapped."""
 
     kinds: tuple[str, ...]
     widths: tuple[float, ...]
@@ -71,7 +71,7 @@ class _Columns:
 
 
 def _floats(page: Page, label: str, caption: str, table: Table) -> Iterator[str]:
-    """The table; in parts where it is longer than a page."""
+    """Yields the table as one float, or as several if it is longer than a page."""
     columns = _columns(table)
     parts = _parts(table, columns)
     for number, part in enumerate(parts, 1):
@@ -107,9 +107,9 @@ def _float(label: str, caption: str, table: Table, columns: _Columns) -> str:
 
 
 def _columns(table: Table) -> _Columns:
-    """Numbers to the right; where the table is wider than a line, its longer texts break and share the rest of it.
+    """Returns the columns: numbers right-aligned, and long texts wrapped if the table is wider than a line.
 
-    Each has room for its longest word, what is left goes by all that they hold.
+    Each wrapped column has room for its longest word; the rest of the line is divided in proportion to their text.
     """
     cells = list(zip(table.titles, *table.rows, strict=True))
     widths = [float(max(map(len, column))) for column in cells]
@@ -130,17 +130,17 @@ def _columns(table: Table) -> _Columns:
 
 
 def _longest(text: str) -> int:
-    """Characters of the longest word; those of a long name may break behind an underscore."""
+    """Returns the length of the longest word; long names may be broken after an underscore."""
     words = re.split(r"[\s/]", text)
     return max(len(w) if len(w) <= _SHORT else max(map(len, re.split(r"(?<=_)", w))) for w in words)
 
 
 def _parts(table: Table, columns: _Columns) -> list[Table]:
-    """The table cut where a page would be full; its notes stand under the last part."""
+    """Splits the table into parts that fit on a page; the notes go to the last part."""
     parts: list[list[tuple[str, ...]]] = [[]]
     height = 0.0
     for row in table.rows:
-        # A word that does not fit leaves a part of its line empty.
+        # The factor 1.2 allows for lines that are not filled because a word does not fit.
         lines = [
             math.ceil(1.2 * len(cell) / width)
             for cell, width in zip(row, columns.widths, strict=True)

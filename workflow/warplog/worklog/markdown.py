@@ -1,4 +1,4 @@
-"""A worklog as Markdown; the figures lie where they were drawn and are linked from there."""
+"""Renders a worklog as Markdown; the figures are linked, not copied."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from warplog.worklog.page import Page, Picture, Rung
 
 
 def markdown(page: Page, folder: Path) -> str:
-    """The page as a file in `folder`; links to figures are relative to it."""
+    """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
     lines = [f"# {escape_markdown(page.title)}", "", escape_markdown(page.summary), ""]
     lines += [escape_markdown(" ".join(page.lead)), ""]
     lines += [
@@ -49,7 +49,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
                 f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures
             ),
         )
-    for text in (rung.noise, *(f"Note: {remark}." for remark in rung.remarks)):
+    for text in (rung.noise, *(f"Note: {remark.removesuffix('.')}." for remark in rung.remarks)):
         if text:
             yield from ("", escape_markdown(text))
     if rung.excerpt:

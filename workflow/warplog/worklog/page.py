@@ -1,4 +1,4 @@
-"""What a worklog tells, as data: three renderers write it, and none of them computes a fact."""
+"""The content of a worklog page as data; the renderers only format it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +19,23 @@ class Picture:
 
 @dataclass(frozen=True)
 class Rung:
-    """One variant as the page tells it; a text or table that does not apply is empty or None.
+    """One variant on the page; a text or table that does not apply is empty or None.
 
     Attributes:
-        badge: "", or what must be seen at once: the status where it is not ok, baseline, draft.
-        gap: why there are no numbers.
-        origins: parent, credit and parameters, one text each.
-        figures: the headline numbers as (value, what it is).
-        percent: speed in percent of the baseline, for a bar; None where there is none.
-        noise: how many launches, and how far they lie apart.
-        printed: what others printed, ours first.
-        story: why it is faster, in sentences; `factors` and `states` are the numbers behind them.
-        limits: what bounds it and its occupancy, in sentences; `lines`: its hottest source lines.
-        remarks: what a reader must know before the numbers are believed.
+        badge: A status other than ok, "baseline", "draft", or "".
+        gap: Why there are no numbers.
+        idea: The variant's idea in one sentence.
+        origins: Parent, credit and parameters, one text each.
+        figures: Headline numbers as (value, description).
+        percent: Speed in percent of the baseline, drawn as a bar; None if unknown.
+        noise: The number of timed launches, their median and quartiles.
+        excerpt: The lines of the source that show the idea; None if an earlier rung shows the same source.
+        printed: Published results, after the result of this campaign.
+        story: Sentences about why it is faster than its parent; `factors` and `states` hold the numbers.
+        limits: Sentences about what bounds it, its memory traffic and its occupancy.
+        lines: Its hottest source lines.
+        claims: The claims that name this variant last.
+        remarks: Caveats about the numbers.
     """
 
     name: str
@@ -55,7 +59,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Summary:
-    """A table over all rungs, under its heading."""
+    """A table about all rungs, with its heading."""
 
     heading: str
     table: Table
@@ -66,11 +70,13 @@ class Page:
     """The worklog of a family.
 
     Attributes:
-        facts: GPU, campaign and tools as (what, text).
-        lead: what the ladder comes to, in sentences; `method`: how it was measured.
-        ladder: the picture that opens the page; `pictures` are the others.
-        notes: how the tables of the rungs are read, once for all of them.
-        waiting: drafts that this campaign does not hold.
+        facts: GPU, campaign and tools as (name, text).
+        lead: Sentences that summarize the ladder.
+        method: Sentences about how it was measured.
+        ladder: The picture at the top of the page; `pictures` are the others.
+        notes: How to read the tables of the rungs.
+        waiting: Drafts that this campaign did not measure.
+        summaries: Tables about all rungs.
     """
 
     family: str

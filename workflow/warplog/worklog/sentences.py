@@ -1,4 +1,4 @@
-"""Sentences about steps of the ladder and about what bounds a kernel, as far as the numbers support them."""
+"""Sentences about the steps of a ladder and about what bounds a kernel; they claim no more than the counters show."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 
 NAMES = {
     "instructions_executed": "instructions",
-    "warp_cycles_per_issue": "cycles between two instructions of a warp",
+    "warp_cycles_per_issue": "warp cycles per issued instruction",
     "achieved_occupancy_pct": "active warps",
-    "sm_busy_pct": "busy SMs",
+    "sm_busy_pct": "SM active time",
     "sm_mhz": "SM clock",
     "shared_wavefronts_excess": "excess shared wavefronts",
     "shared_wavefronts": "shared wavefronts",
@@ -24,118 +24,154 @@ NAMES = {
     "l2_bytes": "L2 bytes",
     "l1_bytes": "L1 bytes",
 }
-# What a warp waits for in a state, after "Warp Scheduler States" in the Nsight Compute Profiling Guide.
+# What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 WAITS_FOR: Mapping[str, str] = {
     "barrier": "other warps at a barrier",
     "branch_resolving": "the target of a branch",
     "dispatch_stall": "the dispatcher",
-    "drain": "its stores to leave",
+    "drain": "its stores to drain",
     "gmma": "wgmma",
-    "imc_miss": "constants that missed their cache",
+    "imc_miss": "constants that missed the constant cache",
     "lg_throttle": "room in the queue of global and local accesses",
     "long_scoreboard": "data from global or local memory",
     "math_pipe_throttle": "an arithmetic pipe",
     "membar": "a memory fence",
     "mio_throttle": "room in the queue of shared-memory and special instructions",
-    "no_instruction": "an instruction to be fetched",
-    "not_selected": "a turn, though ready to issue",
+    "misc": "miscellaneous reasons",
+    "no_instruction": "an instruction fetch",
+    "not_selected": "the scheduler, although ready to issue",
     "short_scoreboard": "data from shared memory or a special function",
     "sleeping": "the end of a sleep",
     "tex_throttle": "room in the queue of texture accesses",
     "wait": "a fixed latency",
 }
-_MORE_LESS = {"sm_busy_pct": ("busier SMs", "less busy SMs"), "sm_mhz": ("higher SM clock", "lower SM clock")}
-# States that follow from the others: issuing itself, and waiting for another warp's issue.
+# Quantities whose change is given in percent, with the words for an increase and a decrease.
+_IN_PERCENT = {
+    "sm_busy_pct": ("SMs active {} more", "SMs active {} less"),
+    "sm_mhz": ("SM clock {} higher", "SM clock {} lower"),
+}
+# Why warps wait longer or shorter in total although the cycles per instruction moved the other way.
+_REASONS = {
+    "instructions_executed": ("fewer instructions ran", "more instructions ran"),
+    "achieved_occupancy_pct": ("more warps were active", "fewer warps were active"),
+    "sm_busy_pct": ("the SMs were active more of the time", "the SMs were active less of the time"),
+}
+# States that follow from the others: the issue itself, and waiting while another warp issues.
 _NO_STALL = ("selected", "not_selected")
-_TOLD_FACTOR, _TOLD_STATE, _MOST_STATES = 0.1, 0.02, 2
+# Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
+_LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _SAME = 0.005
 
 
 def sentence(step: Step) -> str:
-    """The step in a few sentences on one line."""
+    """Describes the step in a few sentences on one line."""
     return " ".join(sentences(step))
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """How much faster the step is, which factors work for and against it, in which states, and what remains."""
+    """Describes how much faster the step is, the factors for and against it, what they leave, and the warp states."""
     if math.isnan(step.ratio):
-        return (f"No ratio to {step.parent}: {step.gap}.",)
-    if abs(math.log(step.ratio)) <= math.log1p(_SAME):
-        head = f"As fast as {step.parent} ({step.ratio:.3f} times)."
-    else:
-        back = "" if step.ratio > 1 else ", a step back"
-        head = f"{step.ratio:.3g} times as fast as {step.parent}{back}."
+        return (f"Not compared with {step.parent} because {step.gap}.",)
+    head = _head(step)
     if step.gap:
-        return (head, f"Not explained: {step.gap}.")
-    told = [f for f in step.factors if _weight(f, step) >= _TOLD_FACTOR]
-    sides = [
-        f"{word}: {_listed([_factor(f) for f in told if (f.factor > 1) == (word == 'For it')])}."
-        for word in ("For it", "Against it")
-        if any((f.factor > 1) == (word == "For it") for f in told)
-    ]
+        return (head, f"Not explained because {step.gap}.")
+    large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
+    helping = [_factor(factor) for factor in large if factor.factor > 1]
+    hindering = [_factor(factor) for factor in large if factor.factor <= 1]
+    sides = [f"In its favour: {_listed(helping)}."] if helping else []
+    sides += [f"Against it: {_listed(hindering)}."] if hindering else []
     remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
     parts = (head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
     return tuple(part for part in parts if part)
 
 
+def _head(step: Step) -> str:
+    if abs(math.log(step.ratio)) <= math.log1p(_SAME):
+        return f"As fast as {step.parent} ({step.ratio:.3f}x)."
+    if step.ratio > 1:
+        return f"{step.ratio:.3g}x as fast as {step.parent}."
+    return f"{1 / step.ratio:.3g}x slower than {step.parent}."
+
+
 def _rest(step: Step) -> str:
     if not step.explained:
-        return f"The counters do not explain it: a factor of {step.remainder:.3f} remains."
+        return f"The counters do not explain this: a factor of {step.remainder:.3f} remains."
     if abs(math.log(step.remainder)) <= math.log1p(_SAME):
-        return f"All factors multiply to this ratio within {max(100 * abs(step.remainder - 1), 0.1):.1f} %."
-    return f"A factor of {step.remainder:.3f} remains that no counter accounts for."
+        percent = max(100 * abs(step.remainder - 1), 0.1)
+        return f"The product of all factors matches the measured ratio within {percent:.1f} %."
+    return f"A factor of {step.remainder:.3f} remains unexplained."
 
 
 def _weight(factor: Factor, step: Step) -> float:
-    """How much of the ratio a factor is, on a logarithmic scale; a ratio near 1 counts as 5 %."""
+    """Returns a factor's part of the ratio on a logarithmic scale; a ratio near 1 counts as 5 %."""
     return abs(math.log(factor.factor)) / max(abs(math.log(step.ratio)), math.log1p(0.05))
 
 
 def _factor(factor: Factor) -> str:
-    """ "1.79x fewer instructions (11.8 G → 6.6 G, most of all LDG 4.29 G → 134 M)"."""
+    """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG instructions 4.29 G → 134 M)"."""
     name, rises = factor.change.name, factor.change.after > factor.change.before
-    more = "more" if rises else "fewer"
-    what = _MORE_LESS[name][not rises] if name in _MORE_LESS else f"{more} {NAMES.get(name, name)}"
-    proof = f", most of all {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
-    times = max(factor.factor, 1 / factor.factor)
-    return f"{times:{'.3g' if times >= 1.005 else '.4g'}}x {what} ({_span(factor.change)}{proof})"
+    mainly = f", mainly {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
+    if name in _IN_PERCENT:
+        what = _IN_PERCENT[name][not rises].format(_percent(factor.change.after / factor.change.before - 1))
+    else:
+        times = max(factor.factor, 1 / factor.factor)
+        digits = f"{times:{'.3g' if times >= 1.005 else '.4g'}}"
+        what = f"{digits}x {'more' if rises else 'fewer'} {NAMES.get(name, name)}"
+    return f"{what} ({_span(factor.change)}{mainly})"
 
 
 def _states(step: Step) -> list[str]:
-    """The two stalls that moved the cycles most the step's way, and the one that did most against it."""
-    stalls = [s for s in step.states if s.change.name not in _NO_STALL and abs(s.share) >= _TOLD_STATE]
+    """Describes the two stalls that moved the cycles most in the step's direction, and the largest one against it."""
+    stalls = [s for s in step.states if s.change.name not in _NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
-    return [_state(state, step.parent) for state in (*mine[:_MOST_STATES], *others[:1])]
+    return [_state(state, step) for state in (*mine[:_MOST_STATES], *others[:1])]
 
 
-def _state(state: StateChange, parent: str) -> str:
+def _state(state: StateChange, step: Step) -> str:
     name, less = state.change.name, state.share > 0
-    span = f"{short_number(state.change.before)} → {short_number(state.change.after)} cycles per instruction"
-    word, other = ("less", "more") if less else ("more", "less")
-    told = f"{word.capitalize()} waiting for {waits_for(name)}"
-    if less == (state.change.after > state.change.before):  # other instructions, or warps to share it
-        told = f"Waiting for {waits_for(name)}, {word} in all though {other} for an instruction of a warp,"
-    told += f" ({name}, {span}) {'saves' if less else 'costs'} {share_text(state.share)} of {parent}'s cycles"
+    before, after = short_number(state.change.before), short_number(state.change.after)
+    span = f"({name}, {before} → {after} cycles per instruction)"
+    effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
+    if less == (state.change.after > state.change.before):
+        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}"
+        text = f"{total}{_why_total(step, less)} {span}, which {effect}"
+    else:
+        text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
     if not state.evidence:
-        return f"{told}."
-    return f"{told}; {_listed([_moved(c) for c in state.evidence])} {'fell' if less else 'rose'} with it."
+        return f"{text}."
+    moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
+    return f"{text}; {moved} {'fell' if less else 'rose'} as well."
+
+
+def _why_total(step: Step, less: bool) -> str:
+    """Names the factor that outweighs the cycles per instruction; "" if the step has none.
+
+    The cycles of a state are instructions x cycles per instruction / (active warps x busy share).
+    """
+    factors = {f.change.name: f.factor for f in step.factors if f.change.name in _REASONS}
+    if not factors:
+        return ""
+    name = (max if less else min)(factors, key=factors.__getitem__)
+    if (factors[name] > 1) != less:
+        return ""
+    return f" because {_REASONS[name][not less]}"
 
 
 def waits_for(state: str) -> str:
-    """What a warp in this state waits for."""
+    """Returns what a warp in this state waits for."""
     return WAITS_FOR.get(state, state.replace("_", " "))
 
 
 def share_text(share: float) -> str:
-    """A share of cycles in percent, without its sign, with two digits: "9.7 %", "92 %"."""
+    """Formats a share of cycles as a percentage with two digits and no sign: "9.7 %", "92 %"."""
     percent = 100 * abs(share)
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
 
 
 def name_of(change: Change) -> str:
-    """What changed, in words: "LDG instructions"."""
+    """Returns the plain name of what changed: "LDG instructions"."""
     plain = NAMES.get(change.name, change.name)
     return f"{plain.removeprefix('inst_').upper()} instructions" if plain.startswith("inst_") else plain
 
@@ -144,14 +180,20 @@ def _moved(change: Change) -> str:
     return f"{name_of(change)} {_span(change)}"
 
 
+def _percent(change: float) -> str:
+    """Formats a relative change as a percentage without its sign: "20 %", "1.7 %", "0.4 %"."""
+    percent = 100 * abs(change)
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
+
+
 def _span(change: Change) -> str:
-    """Before and after with their unit: "99.6 % → 49.3 %"."""
+    """Returns the values before and after with their unit: "99.6 % → 49.3 %"."""
     unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
     return f"{short_number(change.before)}{unit} → {short_number(change.after)}{unit}"
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Joins texts: "a", "a and b", "a, b and c"."""
     return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
 
 
@@ -159,64 +201,65 @@ LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "th
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess")
 _WHOLE_PCT = 99.95
 _SAME_PCT = 0.1
-_TOLD_CONFLICTS = 0.05
+_LEAST_CONFLICTS = 0.05
 
 
 def bound_sentences(bound: Bound) -> tuple[str, ...]:
-    """The nearest ceiling and the longest state of the variant's warps."""
+    """Describes the nearest ceiling and the state in which the variant's warps stall longest."""
     if bound.gap:
-        return (f"What bounds it is not known: {bound.gap}.",)
-    used = f"{bound.ceiling}, {short_number(bound.ceiling_pct)} % used"
-    near = {
-        "latency": f"No ceiling is near (the nearest is {used}): latency is the first suspect.",
-        "launch": f"No ceiling is near (the nearest is {used}): the grid does not fill the GPU.",
+        return (f"What bounds it is unknown: {bound.gap}.",)
+    nearest = f"{bound.ceiling} at {short_number(bound.ceiling_pct)} %"
+    far = {
+        "latency": f"No ceiling is close (the closest is {nearest}): latency is the likely bound.",
+        "launch": f"No ceiling is close (the closest is {nearest}): the grid does not fill the GPU.",
     }
     memory = "device memory" if bound.ceiling == "device memory" else "on-chip memory"
     kind = memory if bound.kind == "memory" else bound.kind
-    told = [near.get(bound.kind, f"The nearest ceiling is {used}: bound by {kind}.")]
-    if bound.stall:
+    text = [far.get(bound.kind, f"The closest ceiling is {nearest}: bound by {kind}.")]
+    if bound.stall == "not_selected":
         share = share_text(bound.stall_pct / 100)
-        state = f"{bound.stall} ({share} of their cycles), waiting for {waits_for(bound.stall)}"
-        told.append(f"Issuing aside, its warps are longest in {state}.")
-    return tuple(told)
+        ready = "Warps are most often ready while another warp issues"
+        text.append(f"{ready} (not_selected, {share} of their cycles).")
+    elif bound.stall:
+        share = f"{share_text(bound.stall_pct / 100)} of their cycles"
+        text.append(f"Warps stall mostly on {bound.stall} ({share}), waiting for {waits_for(bound.stall)}.")
+    return tuple(text)
 
 
 def occupancy_sentences(
     bound: Bound, launch: Mapping[str, float], capability: tuple[int, int]
 ) -> tuple[str, ...]:
-    """How many warps there are, what limits them, and what would let an SM hold more.
+    """Describes the occupancy, what limits it, and which change would let an SM hold more warps.
 
-    `launch` are the metrics LAUNCH of the kernel. What would is computed by hand and said only where the same
-    computation gives the occupancy that was captured.
+    `launch` holds the metrics LAUNCH of the kernel. The change is calculated from the occupancy rules, and
+    given only if the same calculation reproduces the captured occupancy.
     """
     if bound.gap or math.isnan(bound.theoretical_pct):
         return ()
-    held = f"{short_number(bound.achieved_pct)} % were filled"
-    if bound.theoretical_pct >= _WHOLE_PCT:
-        return (f"The launch can fill all of an SM's warp slots; {held}.",)
-    limits = " and ".join(name.replace("_", " ") for name in bound.limiters)
-    room = f"The launch can fill {short_number(bound.theoretical_pct)} % of an SM's warp slots"
-    told = [f"{room}{f', limited by {limits}' if limits else ''}; {held}."]
-    return (*told, *_lift(launch, capability))
+    whole = bound.theoretical_pct >= _WHOLE_PCT
+    limits = _listed([name.replace("_", " ") for name in bound.limiters])
+    text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
+    text += f", limited by {limits}" if limits and not whole else ""
+    if not math.isnan(bound.achieved_pct):
+        text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+    return (f"{text}.", *([] if whole else _lift(launch, capability)))
 
 
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
-    """Device-memory traffic beside what the algorithm must move, and what bank conflicts cost.
+    """Compares device-memory traffic with what the algorithm must move, and describes the cost of bank conflicts.
 
-    `values` are the metrics TRAFFIC; a conflict is told from a twentieth of the wavefronts.
+    `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on.
     """
     moved, whole, excess = (values.get(name, math.nan) for name in TRAFFIC)
-    told = []
+    text = []
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
         least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
-        told.append(f"It moves {_bytes(moved)} to and from device memory, {least}.")
-    if excess >= _TOLD_CONFLICTS * whole > 0:
+        text.append(f"It moves {_bytes(moved)} to and from device memory, {least}.")
+    if excess >= _LEAST_CONFLICTS * whole > 0:
         share = share_text(excess / whole)
-        told.append(
-            f"Bank conflicts cause {share} of its {short_number(whole)} passes through shared memory."
-        )
-    return tuple(told)
+        text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
+    return tuple(text)
 
 
 def _bytes(count: float) -> str:
@@ -235,4 +278,4 @@ def _lift(metrics: Mapping[str, float], capability: tuple[int, int]) -> list[str
         lift = occupancy.lift(*launch)
     except WarplogError:
         return []
-    return [f"That is {lift}."] if lift else []
+    return [f"The launch allows {lift}."] if lift else []

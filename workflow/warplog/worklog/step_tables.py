@@ -1,4 +1,4 @@
-"""What steps and bounds are made of, as tables."""
+"""Tables of the factors and warp states of steps, and of what bounds each variant."""
 
 import math
 from collections.abc import Iterable
@@ -10,41 +10,46 @@ from warplog.worklog.decomposition import Change, Step
 from warplog.worklog.sentences import name_of, share_text
 
 _KEY = ("variant", "parent")
-_FACTORS = ("what", "before", "after", "factor")
-_STATES = ("state", "saved", "before", "after", "moved with it")
+_FACTORS = ("quantity", "before", "after", "factor")
+_STATES = ("state", "saved", "before", "after", "changed along with it")
 FACTOR_NOTES = (
-    "A factor above 1 makes the variant faster; all of them and the remainder multiply to the ratio of times.",
-    "They are an account, not causes: where fewer warps are active, each of them also has its turn sooner.",
+    "A factor above 1 makes the variant faster. The product of all factors and the remainder is the ratio of the"
+    " two times.",
+    "Factors account for the time; they are not independent causes. For example, with fewer active warps each warp"
+    " also issues more often.",
 )
 STATE_NOTES = (
-    "Cycles that a warp spends in a state for each instruction it issues, and what share of the parent's"
-    " elapsed cycles the state no longer costs; below zero it costs more.",
-    "selected is the issue itself, not_selected a warp that could have issued.",
+    "Warp states: before and after are the cycles that a warp spends in the state per instruction it issues;"
+    " saved is the share of the parent's elapsed cycles that the state no longer costs (negative: it costs more).",
+    "A warp in the state selected issues; a warp in the state not_selected is ready while another warp issues.",
 )
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
-    """The ratio of each step, its factors and the remainder; with `key`, each row names variant and parent."""
+    """Returns the ratio, factors and remainder of each step; with `key`, each row names the variant and its parent."""
     rows = [(step, row) for step in steps for row in _factors(step)]
     return _keyed(rows, _FACTORS, frozenset({1, 2, 3}), FACTOR_NOTES, key)
 
 
 def state_table(steps: Iterable[Step], key: bool = True) -> Table:
-    """The warp states of each step with the cycles they save, and the counters that moved with them."""
+    """Returns the warp states of each step, the cycles they save, and the related counters that changed.
+
+    Arguments as for `factor_table`; without `key`, the shares are also drawn as bars.
+    """
     found = [(step, state) for step in steps for state in step.states]
     rows: list[tuple[Step, tuple[str, ...]]] = []
     for step, state in found:
-        proof = "; ".join(f"{_told(c)[0]} {_told(c)[1]} → {_told(c)[2]}" for c in state.evidence)
+        evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
         sign = "−" if state.share < 0 else ""
-        _, before, after = _told(state.change)
-        rows.append((step, (state.change.name, sign + share_text(state.share), before, after, proof)))
+        _, before, after = _cells(state.change)
+        rows.append((step, (state.change.name, sign + share_text(state.share), before, after, evidence)))
     bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
     return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
 
 
 def bound_table(bounds: Iterable[Bound]) -> Table:
-    """What bounds each variant, its longest state and its occupancy."""
-    titles = ("variant", "bound by", "nearest ceiling", "used", "longest state", "occupancy", "limited by")
+    """Returns what bounds each variant, the state its warps spend most cycles in, and its occupancy."""
+    titles = ("variant", "bound by", "closest ceiling", "used", "main warp state", "occupancy", "limited by")
     return Table(titles, tuple(_bound(one) for one in bounds), frozenset({3}))
 
 
@@ -67,11 +72,12 @@ def _factors(step: Step) -> list[tuple[str, ...]]:
         ratio = [] if math.isnan(step.ratio) else [("time", "", "", f"{step.ratio:.3f}")]
         return [*ratio, (step.gap, "", "", "")]
     rows = [("time", "", "", f"{step.ratio:.3f}")]
-    rows += [(*_told(factor.change), f"{factor.factor:.3f}") for factor in step.factors]
+    rows += [(*_cells(factor.change), f"{factor.factor:.3f}") for factor in step.factors]
     return [*rows, ("remainder", "", "", f"{step.remainder:.3f}")]
 
 
-def _told(change: Change) -> tuple[str, str, str]:
+def _cells(change: Change) -> tuple[str, str, str]:
+    """Returns the name with its unit, and the values before and after."""
     unit = ", %" if change.name.endswith("_pct") else ", MHz" if change.name.endswith("_mhz") else ""
     return name_of(change) + unit, short_number(change.before), short_number(change.after)
 

@@ -1,1 +1,1 @@
-"""Figures that come with a verdict."""
+"""Figures of comparisons and histories."""

@@ -1,4 +1,4 @@
-"""A comparison as a picture: the ratio of each case with its interval, on the band of gaps that do not count."""
+"""Draw a comparison: the change of each case with its interval, over the band of gaps that do not count."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +17,11 @@ from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
 NOTE = (
-    "points: ratio of the medians of cold times; lines: 99 % intervals within the processes that were timed; grey: gaps"
-    " that the same code shows from process to process, which do not count"
+    "points: change of the median cold time; lines: 99 % confidence intervals, without drift between processes; grey:"
+    " gaps that the same code shows between processes, which do not count"
 )
 MOST_ROWS = 70
-# Direction by shape as well as by colour; hollow where nothing is claimed.
+# Shape and colour both show the direction; markers without a claimed difference are hollow.
 STYLES = {
     "SLOWER": ("^", "#b2182b", "#b2182b"),
     "FASTER": ("v", "#2166ac", "#2166ac"),
@@ -31,25 +31,25 @@ STYLES = {
 
 
 def save(found: Comparison, png: Path, svg: Path) -> None:
-    """Draws the comparison into both files."""
+    """Draws the comparison to both files."""
     style.save(draw(found), png, svg)
 
 
 def shown(rows: Sequence[Row]) -> list[Row]:
-    """The rows that fit a page: all, or without the SAME ones, or the largest changes among those."""
+    """Returns the rows that fit on a page: all, else those that are not SAME, else the largest changes of these."""
     if len(rows) <= MOST_ROWS:
         return list(rows)
-    told = [row for row in rows if row.word != "SAME"]
-    largest = sorted(told, key=_size, reverse=True)[:MOST_ROWS]
-    return [row for row in told if row in largest]
+    changed = [row for row in rows if row.word != "SAME"]
+    largest = sorted(changed, key=_size, reverse=True)[:MOST_ROWS]
+    return [row for row in changed if row in largest]
 
 
 @styled
 def draw(found: Comparison) -> Figure:
-    """One row a case, grouped by variant: percent of change with interval, verdict, times."""
+    """Draws one row per case, grouped by variant: change in percent with interval, A's time and verdict."""
     rows = shown(found.rows)
     left_out = len(found.rows) - len(rows)
-    note = NOTE + (f"; {left_out} cases that changed less are in the CSV only" if left_out else "")
+    note = NOTE + (f"; {left_out} cases with smaller changes are only in the CSV" if left_out else "")
     look = Look(" · ".join([found.gpu, *found.summary().splitlines()]))
     figure = new_figure(TITLE, 0.8 + ROW_IN * max(len(rows), 1), note, look)
     axes = figure.add_subplot()
@@ -61,7 +61,7 @@ def draw(found: Comparison) -> Figure:
         _point(axes, place, row)
     axes.axvline(0, color=INK, lw=0.9, zorder=0.9)
     axes.set_xlim(*_limits(rows))
-    axes.set_xlabel("change in time (%), right: slower")
+    axes.set_xlabel("change in time of B against A (%); right: slower")
     before = [f"{number(row.verdict.before_us)} µs" if row.verdict else "" for row in rows]
     change = [percent(row.verdict.time.ratio) if row.verdict else "" for row in rows]
     end = text_column(axes, "A", before, 0.08, "right")
@@ -74,7 +74,7 @@ def draw(found: Comparison) -> Figure:
 
 
 def _rows(axes: Axes, rows: Sequence[Row]) -> None:
-    """From the top down: the variant's name in its first row, the case in each; a line between variants."""
+    """Labels the rows from the top down: the variant in its first row, the case in each; lines separate variants."""
     names = [f"{row.family}/{row.variant}" for row in rows]
     first = [place for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
     labels = [
@@ -106,7 +106,7 @@ def _mark(word: str) -> Line2D:
 
 
 def _limits(rows: Sequence[Row]) -> tuple[float, float]:
-    """Wide enough for every point, for the intervals of what is claimed, and for all but the widest bands."""
+    """Returns axis limits that hold all points, the intervals of FASTER and SLOWER, and 90 % of the grey bands."""
     found = [row.verdict for row in rows if row.verdict]
     if not found:
         return -1.0, 1.0

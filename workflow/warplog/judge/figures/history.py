@@ -1,4 +1,4 @@
-"""The history as a picture: a small panel for each variant, its median time per campaign, the steps marked."""
+"""Draw the history of a family: one small panel per variant with its median time per campaign and its changes."""
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -16,24 +16,24 @@ from warplog.plotting.labels import INK, MUTED, ON_PAPER, fit, number
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.view import gap_text
 
-TITLE = "Headline time from campaign to campaign"
+TITLE = "Headline time over the campaigns"
 NOTE = (
-    "points: medians of cold times; lines: quartiles; triangles: FASTER (down) or SLOWER (up) than the level before, by"
-    " the verdicts of `warplog compare`; dashed: GPU, driver or clocks differ; each panel has its own axis"
+    "points: medians of cold times; lines: quartiles; triangles: FASTER (down) or SLOWER (up) than the previous level,"
+    " as judged by `warplog compare`; dashed: GPU, driver or clocks differ; each panel has its own axis"
 )
 PANEL_IN, PANEL_COLUMNS = 1.15, 2
 MOST_LABELLED, MOST_NAMED = 6, 12  # campaigns
-_LEAST_SPAN = 0.02  # an axis shows 2 % at least, so that noise does not look like a change
+_LEAST_SPAN = 0.02  # an axis spans at least 2 %, so that noise does not look like a change
 
 
 def save(data: pd.DataFrame, family: Family, png: Path, svg: Path) -> None:
-    """Draws the table of history.collect into both files."""
+    """Draws the table of history.collect to both files."""
     style.save(draw(data, family), png, svg)
 
 
 @styled
 def draw(data: pd.DataFrame, family: Family) -> Figure:
-    """Two columns of panels in the order of the ladder, all with the same campaigns from left to right."""
+    """Draws two columns of panels in ladder order; all panels show the same campaigns from left to right."""
     variants = list(dict.fromkeys(data["variant"]))
     lines = max(1, -(-len(variants) // PANEL_COLUMNS))
     campaigns = data[["place", "campaign", "commit", "started"]].drop_duplicates("place")
@@ -77,7 +77,7 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
-    """The step that leads to a point, or why there is no point."""
+    """Marks the change at a point, or states why the point is missing."""
     if row["status"] != "ok":
         text = fit(gap_text(str(row["status"]), ""), 0.8)
         axes.annotate(
@@ -102,16 +102,16 @@ def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
 
 
 def _stamp(data: pd.DataFrame, names: list[str]) -> str:
-    """The GPU and the campaigns by number; the first and the last where there are many."""
-    told = [f"{place} = {name}" for place, name in enumerate(names, 1)]
-    told = told if len(told) <= MOST_NAMED else [told[0], "…", told[-1]]
+    """Returns the GPU and the numbered campaigns; only the first and the last if there are many."""
+    listed = [f"{place} = {name}" for place, name in enumerate(names, 1)]
+    listed = listed if len(listed) <= MOST_NAMED else [listed[0], "…", listed[-1]]
     gpu = " + ".join(sorted({str(name) for name in data["gpu_name"] if name})) or "GPU unknown"
     count = "1 campaign" if len(names) == 1 else f"{len(names)} campaigns"
-    return f"{gpu} · {count}: {', '.join(told)}"
+    return f"{gpu} · {count}: {', '.join(listed)}"
 
 
 def _labels(campaigns: pd.DataFrame) -> list[str]:
-    """The number of a campaign, with its day and its commit where there is room."""
+    """Returns the numbers of the campaigns, with day and commit if there is room."""
     numbers = [str(place + 1) for place in campaigns["place"]]
     if len(numbers) > MOST_LABELLED:
         step = -(-len(numbers) // (2 * MOST_LABELLED))

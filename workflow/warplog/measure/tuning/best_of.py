@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warplog.catalog import winners as tuned
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_text
+from warplog.core.files import write_text
 from warplog.tables import view
 
 if TYPE_CHECKING:

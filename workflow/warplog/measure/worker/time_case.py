@@ -3,12 +3,13 @@
 import time
 from typing import Any
 
-from warplog.core import text
+from warplog.core import remarks, text
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import (
+    THROTTLED_BELOW,
     ColdSample,
     StopRule,
     Timer,
@@ -124,13 +125,16 @@ def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dic
 
 
 def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float, blocking: bool) -> str:
-    told = []
+    found = []
     if len(samples) < rule.min_samples:
-        told.append(f"{len(samples)} samples in the {rule.max_seconds:g} s allowed")
-    if discarded := unthrottled(samples, default_mhz)[1]:
-        told.append(f"{discarded} samples below {default_mhz * 0.75:.0f} MHz")
+        found.append(remarks.of_samples(remarks.FEW_SAMPLES, len(samples), seconds=rule.max_seconds))
+    kept, slow = unthrottled(samples, default_mhz)
+    if slow:
+        outcome = "kept" if len(kept) == len(samples) else "discarded"
+        mhz = THROTTLED_BELOW * default_mhz
+        found.append(remarks.of_samples(remarks.LOW_CLOCK, slow, mhz=mhz, outcome=outcome))
     if not blocking:
-        told.append("with the host's part of each launch")
+        found.append(remarks.HOST_TIME)
     elif waiting := sum(not s.blocked for s in samples):
-        told.append(f"{waiting} samples not blocked: the launcher synchronises")
-    return text.join_notes(*told)
+        found.append(remarks.of_samples(remarks.NOT_BLOCKED, waiting))
+    return text.join_notes(*found)

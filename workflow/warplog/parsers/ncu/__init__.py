@@ -1,1 +1,1 @@
-"""Nsight Compute: reports and what ncu prints."""
+"""Nsight Compute: .ncu-rep reports and the pages that ncu prints."""

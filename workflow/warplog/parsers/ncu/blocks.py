@@ -1,11 +1,11 @@
-"""The framing of a .ncu-rep file: proves that it is whole before NVIDIA's reader, which does not, opens it.
+"""The block structure of a .ncu-rep file: checks that the file is complete, which NVIDIA's reader does not.
 
-A report is the magic `NVR\\0`, a file header, then blocks up to the end of the file; ncu appends a block for
+A report consists of the magic `NVR\\0`, a file header, and blocks up to the end of the file; ncu appends a block for
 each piece of session information, each program and each profiled launch. Lengths are little-endian 32-bit
 words, headers are protobuf messages (`ProfilerReport.proto`, shipped with ncu under extras/FileFormat).
-A cut inside a block always shows. A cut exactly between two blocks shows where the session information
-(written after the first launch) is not complete or where a program has no launch; a file that ends after a
-whole later launch cannot be told from a session of fewer launches: compare the number of launches.
+Truncation inside a block is always detected. Truncation exactly between two blocks is detected if the session
+information (written after the first launch) is incomplete, or if a program has no launch. A file that ends after a
+later complete launch looks like a session with fewer launches: callers must compare the number of launches.
 """
 
 import re
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_bytes
+from warplog.core.files import read_bytes
 
 MAGIC = b"NVR\0"
 MAX_BYTES = 512 * 1024**2
 _VERSION = re.compile(r"(20\d\d\.\d+\.\d+(?:\.\d+)?)")
-# Fields of BlockHeader and of ReportSessionDetails within it.
+# Field numbers of BlockHeader, then of the ReportSessionDetails that it contains.
 _SOURCES, _RESULTS, _SESSION, _PAYLOAD = 1, (2, 7, 8, 9), 3, 5
 _TARGET_SYSTEM, _DEVICES, _VERSIONS, _COMMAND_LINE = 4, 6, 8, 11
 _COMMAND_LINE_SINCE = (2022, 3)
@@ -28,7 +28,11 @@ _COMMAND_LINE_SINCE = (2022, 3)
 
 @dataclass
 class Contents:
-    """What the block headers tell: number of launches, version of ncu, and which parts of the session are there."""
+    """The contents of the block headers: number of launches, version of ncu, and which session fields are present.
+
+    `open_source` is set if the last block with programs or launches contains a program, whose launch is then
+    still to follow.
+    """
 
     launches: int = 0
     tool_version: str = ""
@@ -36,31 +40,31 @@ class Contents:
     open_source: bool = False
 
 
-class _Cut(Exception):
-    """The bytes end, or make no sense, before the structure does."""
+class _Truncated(Exception):
+    """The data ends before the structure is complete, or is invalid."""
 
 
 def read_contents(path: Path) -> Contents:
-    """Walks over all blocks of the report.
+    """Reads the headers of all blocks of the report.
 
     Raises:
-        WarplogError: not a report, empty, larger than MAX_BYTES, cut, or without any launch.
+        WarplogError: if the file is not a report, empty, larger than MAX_BYTES, truncated, or has no launch.
     """
     data = _load(path)
     try:
         contents = _walk(data)
-    except _Cut as cut:
-        raise WarplogError(f"{path}: is cut or damaged ({cut}); profile again") from None
+    except _Truncated as error:
+        raise WarplogError(f"{path}: is truncated or damaged ({error}); profile again") from None
     missing = _missing(contents)
     if missing:
-        raise WarplogError(f"{path}: is cut ({missing}); profile again")
+        raise WarplogError(f"{path}: is truncated ({missing}); profile again")
     if contents.launches == 0:
-        raise WarplogError(f"{path}: holds no profiled kernel; was anything launched in the profiled range?")
+        raise WarplogError(f"{path}: contains no profiled kernel; was one launched in the profiled range?")
     return contents
 
 
 def is_report(start: bytes) -> bool:
-    """Whether a file that starts with these bytes is an ncu report."""
+    """Returns whether a file that starts with these bytes is an ncu report."""
     return start.startswith(MAGIC)
 
 
@@ -69,7 +73,7 @@ def _load(path: Path) -> bytes:
     if not data:
         raise WarplogError(f"{path}: is empty; the profiler wrote no report")
     if not is_report(data):
-        raise WarplogError(f"{path}: is no ncu report (its first bytes are not NVR)")
+        raise WarplogError(f"{path}: is not an ncu report (its first bytes are not NVR)")
     return data
 
 
@@ -85,7 +89,7 @@ def _walk(data: bytes) -> Contents:
         results = sum(value for number, value in counts if number in _RESULTS)
         end = position + payload
         if end > len(data):
-            raise _Cut(f"a block lacks {end - len(data)} bytes")
+            raise _Truncated(f"a block is {end - len(data)} bytes short")
         _check_payload(data, position, end, sources + results)
         position = end
         contents.launches += results
@@ -102,7 +106,7 @@ def _check_payload(data: bytes, position: int, end: int, least: int) -> None:
         _, position = _take(data, position, "payload")
         parts += 1
     if position != end or parts < least:
-        raise _Cut(f"a block of {least} messages does not hold them")
+        raise _Truncated(f"a block does not contain its {least} messages")
 
 
 def _read_session(message: bytes, contents: Contents) -> None:
@@ -121,22 +125,22 @@ def _missing(contents: Contents) -> str:
     absent = [name for number, name in needed.items() if number not in contents.session_fields]
     if absent:
         return f"the session's {', '.join(absent)} information is missing"
-    return "a program stands at its end without the launch that follows" if contents.open_source else ""
+    return "its last program has no launch" if contents.open_source else ""
 
 
 def _take(data: bytes, position: int, what: str) -> tuple[bytes, int]:
-    """The length-prefixed message at `position`, and where it ends."""
+    """Returns the length-prefixed message at `position`, and the position of its end."""
     if position + 4 > len(data):
-        raise _Cut(f"the length of a {what} is missing")
+        raise _Truncated(f"the length of a {what} is missing")
     (length,) = struct.unpack_from("<I", data, position)
     end = position + 4 + length
     if end > len(data):
-        raise _Cut(f"a {what} lacks {end - len(data)} bytes")
+        raise _Truncated(f"a {what} is {end - len(data)} bytes short")
     return data[position + 4 : end], end
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protobuf message as (number, value); nested messages and strings as bytes."""
+    """Yields the fields of a protobuf message as (number, value); nested messages and strings are bytes."""
     position = 0
     while position < len(message):
         key, position = _varint(message, position)
@@ -150,9 +154,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif wire in (1, 5):
             length = 8 if wire == 1 else 4
         else:
-            raise _Cut(f"a header field of unknown type {wire}")
+            raise _Truncated(f"a header field has the unknown type {wire}")
         if position + length > len(message):
-            raise _Cut("a header field is longer than its header")
+            raise _Truncated("a header field is longer than its header")
         yield number, message[position : position + length]
         position += length
 
@@ -166,4 +170,4 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise _Cut("a number in a header does not end")
+    raise _Truncated("a number in a header has no end")

@@ -1,7 +1,7 @@
-"""Reads what `ncu --csv` prints: the raw page (a row for each launch) and the details page (one for each value).
+"""Parses the output of `ncu --csv`: the raw page (one row per launch) and the details page (one row per value).
 
-Around and between the rows may stand the application's output and ncu's own `==PROF==` lines. A cut inside
-a row shows; a page that ends after a whole row is checked as `ncu_printed.check_whole` says.
+The application's output and ncu's `==PROF==` lines may appear before, between and after the rows. Truncation inside
+a row is detected; for a page that ends after a complete row see `printed.check_whole`.
 """
 
 import csv
@@ -20,7 +20,7 @@ _DESCRIPTION = (
     *("Block Size", "Grid Size", "Device", "CC", _SECTION),
 )
 
-# The label that ends each section of a details page; all names it has had.
+# The last label of each section of a details page, under all its names.
 _LAST_LABELS = {
     "GPU Speed Of Light Throughput": {"Compute (SM) Throughput", "Compute (SM) [%]", "SM [%]", "SOL SM"},
     "PM Sampling": {"# Pass Groups"},
@@ -38,7 +38,7 @@ _LAST_LABELS = {
 
 @dataclass
 class _Table:
-    """One header and what follows it; `by_id` finds the launch of a details row."""
+    """A header row and its units; `by_id` maps the identity of a details row to its launch."""
 
     header: list[str]
     units: list[str] = field(default_factory=list)
@@ -50,18 +50,18 @@ class _Table:
 
 
 def is_page(text: str) -> bool:
-    """Whether the text holds the header of an ncu CSV page."""
+    """Returns whether the text contains the header of an ncu CSV page."""
     return _HEADER.search(text) is not None
 
 
 def parse(text: str) -> list[PrintedLaunch]:
-    """The launches of all pages in the text, in its order.
+    """Returns the launches of all pages in the text, in order of appearance.
 
     Raises:
-        WarplogError: a page is cut or damaged; the line does not name the file.
+        WarplogError: if a page is truncated or damaged; the message does not name the file.
     """
     if not text.endswith("\n"):
-        raise WarplogError("is cut: its last line has no end; print it anew")
+        raise WarplogError("is truncated: its last line has no line end; print it again")
     launches: list[PrintedLaunch] = []
     table = _Table([])
     try:
@@ -72,7 +72,7 @@ def parse(text: str) -> list[PrintedLaunch]:
                 launches += _details(row, table) if table.is_details else _raw(row, table)
                 check_count(launches)
     except csv.Error as error:
-        raise WarplogError(f"is cut or damaged ({error}); print it anew") from None
+        raise WarplogError(f"is truncated or damaged ({error}); print it again") from None
     check_whole(launches, text)
     if launches and launches[-1].labels:
         _check_section(launches[-1].labels)
@@ -80,40 +80,40 @@ def parse(text: str) -> list[PrintedLaunch]:
 
 
 def _check_section(labels: Sequence[tuple[str, str]]) -> None:
-    """Refuses a details page whose last section lacks the label that ncu prints last in it."""
+    """Checks that the last section of a details page contains the label that ncu prints last in it."""
     section = labels[-1][0]
     held = {label for place, label in labels if place == section}
     if section in _LAST_LABELS and not held & _LAST_LABELS[section]:
-        raise WarplogError(f"is cut: it stops inside the section {section}; print it anew")
+        raise WarplogError(f"is truncated: it stops inside the section {section}; print it again")
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of the tables. A line inside quotes belongs to its row, whatever it looks like."""
+    """Yields the lines of the tables. A line inside a quoted cell always belongs to its row."""
     start = _HEADER.search(text)
     begin = start.start() if start else len(text)
     quoted = text[begin : begin + 2].lstrip("\ufeff").startswith('"')
     is_open = False
     for line in text[begin:].split("\n"):
-        foreign = line.startswith("==") or (quoted and not line.startswith('"'))
-        if not is_open and (foreign or not line.strip()):
+        unrelated = line.startswith("==") or (quoted and not line.startswith('"'))
+        if not is_open and (unrelated or not line.strip()):
             continue
         is_open ^= line.count('"') % 2 == 1
         yield line + "\n"
     if is_open:
-        raise csv.Error("a quote is not closed")
+        raise csv.Error("a quotation mark is not closed")
 
 
 def _table(row: list[str]) -> _Table:
     header = [row[0].lstrip("\ufeff"), *row[1:]]
     if len(set(header)) < len(header) or "Kernel Name" not in header:
-        raise WarplogError("is damaged: its columns are not those of ncu; print it anew")
+        raise WarplogError("is damaged: its columns are not those of ncu; print it again")
     if _METRIC in header and not {_SECTION, _UNIT, _VALUE} <= set(header):
-        raise WarplogError("is cut or damaged: its header lacks columns; print it anew")
+        raise WarplogError("is truncated or damaged: its header lacks columns; print it again")
     return _Table(header)
 
 
 def _details(row: list[str], table: _Table) -> list[PrintedLaunch]:
-    """A value, or the text of a rule, which has no metric; the launch where it is a new one."""
+    """Adds a row to its launch; returns the launch if it is new. The row of a rule's text has no metric."""
     if not table.header.index(_VALUE) < len(row) <= len(table.header):
         raise _ragged(row, table)
     cells = dict(zip(table.header, row, strict=False))
@@ -126,7 +126,7 @@ def _details(row: list[str], table: _Table) -> list[PrintedLaunch]:
 
 
 def _raw(row: list[str], table: _Table) -> list[PrintedLaunch]:
-    """A launch; the row under the header holds the units and is none."""
+    """Returns the launch of a row; none for the row under the header, which holds the units."""
     if len(row) != len(table.header):
         raise _ragged(row, table)
     cells = dict(zip(table.header, row, strict=True))
@@ -159,4 +159,4 @@ def _size(text: str) -> tuple[int, ...] | None:
 
 def _ragged(row: list[str], table: _Table) -> WarplogError:
     fields = f"{len(row)} of {len(table.header)} fields"
-    return WarplogError(f"is cut or damaged: a row has {fields}; print it anew")
+    return WarplogError(f"is truncated or damaged: a row has {fields}; print it again")

@@ -1,7 +1,7 @@
-"""The labels that ncu prints on its details page, and the registry's metric behind each.
+"""The labels on ncu's details page, and the metric of the registry that each label shows.
 
-Labels and section titles are those of ncu's section files, 2019 to 2025; they change between versions.
-A printed value stands for the counter that its metric reads first.
+Labels and section titles come from ncu's section files, 2019 to 2025; they differ between versions.
+A printed value is used as the value of the first counter of its metric.
 """
 
 from types import MappingProxyType
@@ -12,14 +12,14 @@ from warplog.metrics.counters import alternatives
 
 
 class Label(NamedTuple):
-    """The metric behind a label; the counter is the printed number, in base units, times `factor`."""
+    """The metric that a label shows; its counter is the printed number, in base units, times `factor`."""
 
     metric: str
     factor: float = 1.0
 
 
 class Cell(NamedTuple):
-    """One printed number with its unit, under a section's label or, with `section` "", a counter's name."""
+    """A printed number with its unit; `label` is the label in the section or, if `section` is "", a counter name."""
 
     section: str
     label: str
@@ -55,7 +55,7 @@ _OCCUPANCY = {
     "block limit shared mem": Label("occupancy_limit_shared_memory_blocks"),
     "block limit barriers": Label("occupancy_limit_barriers_blocks"),
 }
-# Section titles by how they begin; the same label means different things in different sections.
+# Labels by the beginning of the section title; the same label has different meanings in different sections.
 _SECTIONS = MappingProxyType(
     {
         "gpu speed of light": _SPEED,
@@ -86,7 +86,7 @@ COUNTERS = frozenset(
 
 
 def find(section: str, label: str) -> Label | None:
-    """The metric that ncu prints under this label in this section; None where the registry has none."""
+    """Returns the metric that ncu prints under this label in this section; None if the registry has none."""
     title, plain = _plain(section), _plain(label)
     for start, labels in _SECTIONS.items():
         if title.startswith(start):
@@ -95,12 +95,12 @@ def find(section: str, label: str) -> Label | None:
 
 
 def is_part_of_shared(section: str, label: str) -> bool:
-    """Whether this is one of SHARED_PARTS."""
+    """Returns whether this is one of SHARED_PARTS in the section "Launch Statistics"."""
     return _plain(label) in SHARED_PARTS and _plain(section).startswith("launch statistics")
 
 
 def counter_of(metric: str) -> str:
-    """The counter that a metric reads first."""
+    """Returns the first counter of a metric."""
     return alternatives(METRICS[metric].counters[0])[0]
 
 

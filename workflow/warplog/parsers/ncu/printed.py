@@ -1,4 +1,4 @@
-"""Launches as ncu prints them, as CSV or as text, and the registry's metrics from what is printed."""
+"""Launches that ncu printed as CSV or text, and the metrics computed from the printed values."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,13 @@ from warplog.parsers.ncu.labels import Cell
 MAX_LAUNCHES = 5000
 _SHARED_LIMIT = "occupancy_limit_shared_memory_blocks"
 _OTHER_LIMITS = tuple(f"occupancy_limit_{name}_blocks" for name in ("warps", "registers", "blocks"))
-_CONFIGURED = "ncu prints the limit of the shared memory that the driver configured, not of the most there is"
-_NO_ENTRIES = f"a printed page holds the sum of {OPCODE_COUNTER}, not its opcodes"
+_CONFIGURED = (
+    "ncu prints the limit by the shared memory that the driver configured, not by the largest possible"
+)
+_NO_ENTRIES = f"a printed page contains only the sum of {OPCODE_COUNTER}, not its opcodes"
 _CC = "device__attribute_compute_capability_{}"
 _NAME = "device__attribute_display_name"
-# Application replay announces a launch once for each pass, in other words.
+# Application replay announces a launch once per pass, in a different form.
 _PROFILING = re.compile(r'^==PROF== Profiling ".*" - \d+: 0%', re.MULTILINE)
 _FAILED = "==ERROR=="
 _KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
@@ -27,7 +29,7 @@ _KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", 
 
 @dataclass
 class PrintedLaunch:
-    """One launch; `compute_capability` and the sizes are None where its heading does not say them."""
+    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them."""
 
     kernel: str
     compute_capability: tuple[int, int] | None = None
@@ -37,12 +39,12 @@ class PrintedLaunch:
     labels: list[tuple[str, str]] = field(default_factory=list)
 
     def add_counter(self, name: str, unit: str, value: str) -> None:
-        """Keeps a counter that the registry can use."""
+        """Adds a counter; one that the registry does not use is dropped."""
         if name in _KNOWN and value.strip():
             self.cells.append(Cell("", name, unit, value))
 
     def add(self, section: str, label: str, unit: str, value: str) -> None:
-        """Keeps what the registry can use; of all labels the order, to see where a page was cut."""
+        """Adds a value; one that the registry does not use is dropped, but its label is kept to detect truncation."""
         self.labels.append((section, label))
         used = ncu_labels.find(section, label) or ncu_labels.is_part_of_shared(section, label)
         if value.strip() and (label in _KNOWN or used):
@@ -50,12 +52,12 @@ class PrintedLaunch:
 
     @property
     def gpu_name(self) -> str:
-        """The GPU's name; only raw pages hold it."""
+        """The name of the GPU, "" if the page does not contain it; only raw pages do."""
         return next((cell.value for cell in self.cells if cell.label == _NAME), "")
 
     @property
     def capability(self) -> tuple[int, int] | None:
-        """From the heading, else from the counters."""
+        """The compute capability from the heading or else from the counters; None if both lack it."""
         if self.compute_capability is not None:
             return self.compute_capability
         cells = {cell.label: cell.value for cell in self.cells}
@@ -64,36 +66,41 @@ class PrintedLaunch:
 
 
 def check_count(launches: Sequence[PrintedLaunch]) -> None:
-    """Refuses more than MAX_LAUNCHES launches.
+    """Checks that there are at most MAX_LAUNCHES launches.
 
     Raises:
-        WarplogError: there are more.
+        WarplogError: if there are more.
     """
     if len(launches) > MAX_LAUNCHES:
-        raise WarplogError(f"holds more than {MAX_LAUNCHES} launches; print fewer, or extract the .ncu-rep")
+        raise WarplogError(
+            f"contains more than {MAX_LAUNCHES} launches; print fewer, or extract the .ncu-rep"
+        )
 
 
 def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
-    """Refuses a page that stops short.
+    """Checks that a page is not truncated.
 
-    It does where ncu announced more launches (`==PROF== Profiling`) than there are, and where the last launch
-    holds only the first of the labels of the one before. Not to be told apart from a whole page is one without
-    these announcements that ends after a whole launch, and a page of one launch that ends after a whole section.
+    A page is truncated if ncu announced more launches (`==PROF== Profiling`) than the page contains, or if the
+    labels of the last launch are only the first labels of the launch before it. Two cases are not detected: a page
+    without announcements that ends after a complete launch, and a page of one launch that ends after a complete
+    section.
 
     Raises:
-        WarplogError: it stops short.
+        WarplogError: if the page is truncated.
     """
     announced = 0 if _FAILED in text else len(_PROFILING.findall(text))
     if announced > len(launches):
-        raise WarplogError(f"is cut: {len(launches)} of {announced} profiled launches; print it anew")
+        raise WarplogError(f"is truncated: {len(launches)} of {announced} profiled launches; print it again")
     if len(launches) > 1:
         before, last = launches[-2].labels, launches[-1].labels
         if len(last) < len(before) and last == before[: len(last)]:
-            raise WarplogError("is cut: its last launch stops before the one before it does; print it anew")
+            raise WarplogError(
+                "is truncated: its last launch has fewer labels than the one before; print it again"
+            )
 
 
 def rows(launch: PrintedLaunch) -> list[Evaluated]:
-    """Every metric of the registry that comes from counters, "missing" where the page does not hold it."""
+    """Evaluates every metric that is computed from counters; "missing" if the page lacks a counter."""
     counters, notes = _counters(launch)
     opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
     found = evaluate(counters, launch.capability)
@@ -109,18 +116,18 @@ def _reads_sum(metric: str) -> bool:
 
 
 def _noted(found: Evaluated, notes: dict[str, str]) -> Evaluated:
-    """With the reason that the page gives, where it says more than that the counter is not there."""
+    """Replaces the reason of a missing metric by the more specific one in `notes`, if its counter has one."""
     if found.status == "ok":
         return found
     for name, note in notes.items():
-        for said in (f"counter {name} is not in the report", f"counter {name} has no value"):
-            if said in found.reason:
-                return found._replace(reason=found.reason.replace(said, note))
+        for general in (f"counter {name} is not in the report", f"counter {name} has no value"):
+            if general in found.reason:
+                return found._replace(reason=found.reason.replace(general, note))
     return found
 
 
 def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The counters in base units, and by counter why one that is printed cannot be used."""
+    """Returns the counters in base units, and why printed counters cannot be used, by counter name."""
     raw: dict[str, float | None] = {}
     labelled: dict[str, float | None] = {}
     notes: dict[str, str] = {}
@@ -154,7 +161,11 @@ def _shape(launch: PrintedLaunch) -> Iterator[tuple[str, float]]:
 
 
 def _may_be_configured(counters: dict[str, float | None]) -> bool:
-    """Since 2022 ncu divides the memory that the driver chose: that holds only where it is the limiter."""
+    """Returns whether the limit by shared memory may be that of the configured instead of the largest amount.
+
+    Since 2022 ncu divides the amount that the driver configured; this is the right limit only if it is below the
+    limits of all other resources.
+    """
     limit = counters.get(ncu_labels.counter_of(_SHARED_LIMIT))
     others = [counters.get(ncu_labels.counter_of(name)) for name in _OTHER_LIMITS]
     return limit is not None and any(other is None or limit >= other for other in others)

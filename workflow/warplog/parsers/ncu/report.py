@@ -1,4 +1,4 @@
-"""Reads a .ncu-rep report with NVIDIA's `ncu_report` package, after proving that the file is whole."""
+"""Reads a .ncu-rep report with NVIDIA's package `ncu_report`, after checking that the file is complete."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from warplog.core.errors import WarplogError
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
 
-NcuObject = Any  # what the package ncu_report hands out; it has no types
+NcuObject = Any  # objects of the package ncu_report, which has no type annotations
 
 _CC = "device__attribute_compute_capability_{}"
 _NAME = "device__attribute_display_name"
@@ -22,10 +22,10 @@ _SUFFIXES = ("_ratio", "_pct", "_nway")
 class NcuLaunch:
     """One profiled launch.
 
-    `kernel` is the demangled name, `function` the short one. `ranges` are the names of the NVTX push/pop
-    ranges around the launch, outermost first, of all domains. `counters` hold base units (ns, bytes, Hz,
-    percent); a counter without a value is None. A counter with named entries has the sum under its name and
-    each entry under `name:entry`. `lines` are the source lines, where they were asked for.
+    `kernel` is the demangled name, `function` the short name. `ranges` are the names of the NVTX push/pop
+    ranges around the launch, outermost first, in all domains. `counters` are in base units (ns, bytes, Hz,
+    percent); a counter without a value is None. A counter with named entries has its sum under its name and
+    each entry under `name:entry`. `lines` are the source lines, if requested.
     """
 
     index: int
@@ -47,18 +47,18 @@ class NcuReport:
 
 
 def read(path: Path, with_lines: bool = False) -> NcuReport:
-    """The whole report; on request with the counters of each source line.
+    """Reads the whole report; `with_lines` adds the counters of each source line.
 
     Raises:
-        WarplogError: missing, empty, no report, cut, damaged, too large, without launches, or the package
-            `ncu-report` is not installed.
+        WarplogError: if the file is missing, empty, not a report, truncated, damaged, too large or without
+            launches, or if the package `ncu-report` is not installed.
     """
     contents = blocks.read_contents(path)
     try:
         launches = tuple(_launch(i, action, with_lines) for i, action in enumerate(_actions(path)))
     except WarplogError:
         raise
-    except Exception as error:  # the C++ reader raises whatever it meets in a damaged file
+    except Exception as error:  # the C++ reader raises exceptions of any type on a damaged file
         raise WarplogError(f"{path}: is damaged ({_one_line(error)}); profile again") from None
     if len(launches) != contents.launches:
         unread = f"{len(launches)} of its {contents.launches} launches can be read"
@@ -71,7 +71,7 @@ def _actions(path: Path) -> Iterator[NcuObject]:
         import ncu_report
     except ImportError:
         raise WarplogError(
-            f"{path}: reading it needs the Python package ncu-report; install warplog anew"
+            f"{path}: reading it requires the Python package ncu-report; reinstall warplog"
         ) from None
     context = ncu_report.load_report(str(path))
     for number in range(context.num_ranges()):
@@ -101,14 +101,14 @@ def _ranges(state: NcuObject) -> Iterator[str]:
 
 
 def _counters(action: NcuObject) -> Iterator[tuple[str, float | None]]:
-    """Every numeric counter; texts, time series and sums that mean nothing are left out."""
+    """Yields every numeric counter, except time series and ratios that the package adds up."""
     for name in action.metric_names():
         if ":" in name:
             continue  # breakdown:* are lists of names, pmsampling:* are time series
         metric = action.metric_by_name(name)
         entries = metric.num_instances()
         if entries and name.startswith("derived__") and name.endswith(_SUFFIXES):
-            continue  # the package adds up a ratio over all instructions
+            continue  # the package adds up the ratios of all instructions, which is meaningless
         value = metric.value()
         if isinstance(value, (int, float)) or value is None:
             yield name, None if value is None else float(value)
@@ -116,7 +116,7 @@ def _counters(action: NcuObject) -> Iterator[tuple[str, float | None]]:
 
 
 def _entries(name: str, metric: NcuObject, entries: int) -> Iterator[tuple[str, float | None]]:
-    """The entries of a counter that is split by name, such as by opcode."""
+    """Yields the entries of a counter that has named entries, such as one per opcode."""
     if not 0 < entries <= _MOST_INSTANCES or not metric.has_correlation_ids():
         return
     keys = metric.correlation_ids()

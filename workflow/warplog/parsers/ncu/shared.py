@@ -1,7 +1,7 @@
-"""Shared memory of a block from a details page, which prints its parts and never the sum.
+"""Shared memory per block from a details page, which prints its parts but not their sum.
 
-The sum and what an SM allocates follow from the parts where those are printed to the byte; a scaled part,
-such as `8.19 Kbyte/block`, leaves a range, and what it does not settle stays unknown.
+If the parts are printed to the byte, they determine the sum and the allocated amount. A scaled part, such as
+`8.19 Kbyte/block`, only gives a range; values that are not the same over the whole range stay unknown.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from warplog.parsers import units
 from warplog.parsers.ncu import labels
 from warplog.parsers.ncu.labels import Cell
 
-_PRINTED = 0.005  # of the last printed digit, the second after the point
+_PRINTED = 0.005  # rounding error of a number with two decimals, in its printed unit
 _MOST, _ALLOCATED = (
     slot.rstrip("?") for slot in METRICS["occupancy_limit_shared_memory_blocks"].counters[1:3]
 )
@@ -20,7 +20,7 @@ _TOTAL = labels.counter_of("shared_bytes_per_block")
 
 
 def counters(cells: Iterable[Cell], capability: tuple[int, int] | None) -> dict[str, float]:
-    """The counters of a block's shared memory, and of an SM's, as far as they are settled."""
+    """Returns the counters of shared memory per block and per SM that the cells determine."""
     limits = LIMITS.get(capability) if capability else None
     parts = [_range(cell) for cell in cells if labels.is_part_of_shared(cell.section, cell.label)]
     if limits is None or len(parts) != len(labels.SHARED_PARTS):
@@ -37,7 +37,7 @@ def counters(cells: Iterable[Cell], capability: tuple[int, int] | None) -> dict[
 
 
 def settles_limit(found: dict[str, float]) -> bool:
-    """Whether the limit by shared memory can be computed from these counters."""
+    """Returns whether the limit by shared memory can be computed from these counters."""
     return _ALLOCATED in found
 
 

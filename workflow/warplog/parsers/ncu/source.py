@@ -1,7 +1,7 @@
-"""Source lines of a profiled launch: what each executed and where warps waited, from counters kept per instruction.
+"""Source lines of a profiled launch, with their executed instructions and warp samples, from per-instruction counters.
 
-A counter with instances has one entry for each instruction, whose correlation id is the instruction's address;
-the line table of `nvcc -lineinfo` leads from there to file and line.
+A counter with instances has one entry per instruction, whose correlation id is the instruction's address;
+the line table of `nvcc -lineinfo` maps the address to file and line.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-NcuObject = Any  # what the package ncu_report hands out; it has no types
+NcuObject = Any  # objects of the package ncu_report, which has no type annotations
 
 _SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
 SAMPLING = "group:smsp__pcsamp_warp_stall_reasons"
@@ -18,18 +18,21 @@ _COUNTED = {
     "memory_l1_wavefronts_shared": "shared_wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared_wavefronts_ideal",
 }
-_NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}  # of samples: of counters
+# State names that differ between samples (keys) and counters (values).
+_NAMES = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
 _MOST_INSTRUCTIONS = 200_000
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """One line of one file, with all instructions that the compiler made of it in this kernel.
+    """One source line, with the sums over all instructions that the compiler generated for it in this kernel.
 
     Attributes:
-        file: as the compiler was given it.
-        instructions: executed, counted per warp; shared_wavefronts and their least number likewise.
-        samples: looks at a warp that was at this line, by the state it was in ("selected": it issued).
+        file: path as passed to the compiler.
+        instructions: executed instructions, counted per warp.
+        shared_wavefronts: wavefronts of shared-memory accesses.
+        shared_wavefronts_ideal: wavefronts that the same accesses would take without bank conflicts.
+        samples: number of samples in which a warp was at this line, by the state of the warp ("selected": it issued).
     """
 
     file: str
@@ -41,7 +44,7 @@ class SourceLine:
 
 
 def lines(action: NcuObject) -> tuple[SourceLine, ...]:
-    """The launch's source lines, by file and line; none where the code has no line table."""
+    """Returns the source lines of the launch, sorted by file and line; none if the code has no line table."""
     places: dict[int, tuple[str, int] | None] = {}
     counts: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for name in action.metric_names():
@@ -62,7 +65,7 @@ def _is_state(name: str) -> bool:
 
 
 def _instances(metric: NcuObject) -> Iterator[tuple[int, float]]:
-    """Address and value of each instruction's entry."""
+    """Yields address and value of each instruction with a nonzero value."""
     entries = metric.num_instances()
     if not 0 < entries <= _MOST_INSTRUCTIONS or not metric.has_correlation_ids():
         return

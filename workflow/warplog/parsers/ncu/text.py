@@ -1,8 +1,8 @@
-"""Reads the tables that ncu prints to the terminal, one set under the heading of each launch.
+"""Parses the tables that ncu prints to the terminal, one set under the heading of each launch.
 
-A heading is `  name (grid)x(block), Context 1, Stream 7, Device 0, CC 9.0`; before 2022 it has a time in
-place of the sizes and no compute capability. A cut inside a table shows; a text that ends between two tables
-is checked as `ncu_printed.check_whole` says.
+A heading is `  name (grid)x(block), Context 1, Stream 7, Device 0, CC 9.0`; before 2022 it has a time instead of
+the sizes and no compute capability. Truncation inside a table is detected; for a text that ends between two tables
+see `printed.check_whole`.
 """
 
 import re
@@ -21,7 +21,7 @@ _TITLE = "Metric Name"
 
 @dataclass
 class _Reader:
-    """Where in the text we are: `ends` are the columns' ends while inside a table."""
+    """The state of the parser; `ends` are the ends of the columns while inside a table, None outside."""
 
     launches: list[PrintedLaunch] = field(default_factory=list)
     section: str = ""
@@ -29,7 +29,7 @@ class _Reader:
     under_title: bool = False
 
     def read(self, line: str) -> None:
-        """The next line, without its end."""
+        """Processes the next line, without its line end."""
         if ruler := _RULER.match(line):
             self._ruler((ruler.end(1), ruler.end(2), ruler.end(3)))
         elif self.ends is not None:
@@ -42,7 +42,7 @@ class _Reader:
             self.section = ""
 
     def _ruler(self, ends: tuple[int, int, int]) -> None:
-        """Opens a table, parts its title from its values, or closes it."""
+        """Opens a table, separates its titles from its values, or closes it."""
         if self.under_title:
             self.under_title = False
         elif self.ends is None and self.launches:
@@ -56,35 +56,35 @@ class _Reader:
         first, second, third = self.ends
         label, unit, value = line[4:first].strip(), line[first:second].strip(), line[second:].strip()
         if not line.startswith("    ") or len(line.rstrip()) > third or not label:
-            raise WarplogError("is cut or damaged: other output stands inside a table; print it anew")
+            raise WarplogError("is truncated or damaged: a table contains other output; print it again")
         if label == _TITLE:
             self.under_title = True
         elif not value:
-            raise WarplogError(f"is cut or damaged: {label[:60]} has no value; print it anew")
+            raise WarplogError(f"is truncated or damaged: {label[:60]} has no value; print it again")
         else:
             self.launches[-1].add(self.section, label, unit, value)
 
 
 def is_page(text: str) -> bool:
-    """Whether the text holds the heading of a launch."""
+    """Returns whether the text contains the heading of a launch."""
     return _HEADING.search(text) is not None
 
 
 def parse(text: str) -> list[PrintedLaunch]:
-    """The launches in the text, in its order.
+    """Returns the launches in the text, in order of appearance.
 
     Raises:
-        WarplogError: it is cut or damaged; the line does not name the file.
+        WarplogError: if the text is truncated or damaged; the message does not name the file.
     """
     if not text.endswith("\n"):
-        raise WarplogError("is cut: its last line has no end; print it anew")
+        raise WarplogError("is truncated: its last line has no line end; print it again")
     reader = _Reader()
     for line in text.split("\n"):
         reader.read(line.rstrip("\r"))
     if reader.ends is not None:
-        raise WarplogError("is cut: it ends inside a table; print it anew")
+        raise WarplogError("is truncated: it ends inside a table; print it again")
     if any(not launch.labels for launch in reader.launches):
-        raise WarplogError("is cut or damaged: a launch has no table; print it anew")
+        raise WarplogError("is truncated or damaged: a launch has no table; print it again")
     check_whole(reader.launches, text)
     return reader.launches
 

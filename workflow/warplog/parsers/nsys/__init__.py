@@ -1,1 +1,1 @@
-"""Nsight Systems: reports, exports and what `nsys stats` prints."""
+"""Nsight Systems: reports, SQLite exports and the output of `nsys stats`."""

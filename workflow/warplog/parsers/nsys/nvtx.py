@@ -1,4 +1,4 @@
-"""Which NVTX ranges a call lies in: the calls and the push/pop ranges of one thread, in one sweep."""
+"""Finds the NVTX push/pop ranges that enclose API calls."""
 
 import math
 from collections import defaultdict
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NvtxRange:
-    """A push/pop range of a thread; `end_ns` is infinite where it was never popped."""
+    """A push/pop range of a thread; `end_ns` is infinite if it was never popped."""
 
     name: str
     start_ns: int
@@ -19,10 +19,10 @@ class NvtxRange:
 def enclosing(
     calls: Iterable[tuple[int, int, int, int]], ranges: Iterable[NvtxRange]
 ) -> Mapping[int, tuple[str, ...]]:
-    """The names of the ranges around each call, outermost first.
+    """Returns the names of the ranges that enclose each call, outermost first, by the key of the call.
 
-    `calls` are (key, thread, start_ns, end_ns); the result is by key. A range encloses a call of the same
-    thread that starts and ends within it.
+    `calls` are tuples (key, thread, start_ns, end_ns). A range encloses a call of the same thread that starts and
+    ends within it. The calls and ranges of a thread are processed in one pass, in order of their start.
     """
     by_thread: dict[int, list[NvtxRange]] = defaultdict(list)
     for span in ranges:
@@ -43,5 +43,5 @@ def enclosing(
 
 
 def end_of(value: int | None) -> float:
-    """The end of a range as stored: None means that it is still open."""
+    """Returns the end of a range, in ns; None, the stored value of a range that was never popped, gives infinity."""
     return math.inf if value is None else float(value)

@@ -1,4 +1,4 @@
-"""A .nsys-rep (once .qdrep) has no public format: the installed nsys exports it, into a temporary folder."""
+"""Exports a .nsys-rep (formerly .qdrep), whose format is not public, with the installed nsys."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,26 +11,26 @@ from warplog.machine.toolchain import find
 
 _SUFFIXES = (".nsys-rep", ".qdrep")
 _EXPORT_S = 600.0
-_MOST_SAID = 300
+_MOST_OUTPUT = 300
 
 
 def is_report(path: Path, start: bytes) -> bool:
-    """Whether the file is one, by its name; by its start it only cannot be a text."""
+    """Returns whether the file has the suffix of an nsys report and does not start with text."""
     return path.suffix in _SUFFIXES and (b"\0" in start or not start.isascii())
 
 
 @contextmanager
 def exported(path: Path) -> Iterator[Path]:
-    """The report as SQLite, gone afterwards; what is raised inside names the report.
+    """Exports the report to a temporary SQLite file; errors raised in the context name the report, not the export.
 
     Raises:
-        WarplogError: no nsys is installed, or it cannot read the report.
+        WarplogError: if nsys is not installed or cannot export the report.
     """
     tool = find("nsys")
     if tool.path is None or not tool.ok:
         raise WarplogError(
-            f"{path}: reading it needs nsys: install NVIDIA Nsight Systems, or, where nsys is, "
-            f"`nsys export -t sqlite {path.name}` and extract that"
+            f"{path}: reading it requires nsys: install NVIDIA Nsight Systems, or run "
+            f"`nsys export -t sqlite {path.name}` on a machine with nsys and extract its output"
         )
     with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
         database = Path(folder) / "export.sqlite"
@@ -38,9 +38,9 @@ def exported(path: Path) -> Iterator[Path]:
         command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", *where]
         done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         if not done.ok or not database.is_file():
-            said = " ".join(done.output_tail.split())[-_MOST_SAID:] or "no reason given"
+            output = " ".join(done.output_tail.split())[-_MOST_OUTPUT:] or "no reason given"
             how = explain_exit(done) if not done.ok else "it wrote nothing"
-            raise WarplogError(f"{path}: nsys {tool.version} cannot export it ({how}): {said}")
+            raise WarplogError(f"{path}: nsys {tool.version} cannot export it ({how}): {output}")
         try:
             yield database
         except WarplogError as error:

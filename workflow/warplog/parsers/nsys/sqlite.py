@@ -1,7 +1,7 @@
 """Reads the SQLite export of Nsight Systems: kernels, copies and the NVTX ranges that launched them.
 
-Columns are taken by name, as they were added over the years (exports of 2021 to 2026). An exporter leaves
-out tables without rows. What each table holds: the Nsight Systems documentation, "SQLite schema reference".
+Columns are selected by name, because later versions added columns (supported: exports of 2021 to 2026). The exporter
+omits tables without rows. For the tables see the Nsight Systems documentation, "SQLite schema reference".
 """
 
 import re
@@ -43,7 +43,7 @@ class NsysEvent:
 
 @dataclass(frozen=True)
 class NsysKernel(NsysEvent):
-    """A kernel; `name` is demangled. Dynamic shared memory is without the part that the driver reserves."""
+    """A kernel; `name` is demangled. Dynamic shared memory excludes the part that the driver reserves."""
 
     short_name: str
     grid: tuple[int, int, int]
@@ -55,9 +55,9 @@ class NsysKernel(NsysEvent):
 
 @dataclass(frozen=True)
 class NsysReport:
-    """One capture. `calls` are the API calls that launched the kernels and transfers (their stream is -1).
+    """One capture. `calls` are the API calls that launched the kernels, copies and memsets (their stream is -1).
 
-    A copy is named by its direction ("Host-to-Device"), a memset "Memset".
+    The name of a copy is its direction ("Host-to-Device"), the name of a memset is "Memset".
     """
 
     tool_version: str
@@ -70,18 +70,18 @@ class NsysReport:
 
 @dataclass(frozen=True)
 class _Calls:
-    """API calls by (process, correlation id): name, start, end; and the ranges around each."""
+    """Name, start and end of each API call, and the ranges that enclose it, by (process, correlation id)."""
 
     by_key: Mapping[tuple[int, int], tuple[str, int, int]]
     ranges: Mapping[tuple[int, int], tuple[str, ...]]
 
 
 def read(path: Path, needs_kernels: bool = True) -> NsysReport:
-    """The whole report; without `needs_kernels` one that holds only copies or memsets is good too.
+    """Reads the whole report; unless `needs_kernels`, a report with only copies or memsets is accepted, too.
 
     Raises:
-        WarplogError: missing, empty, not SQLite, cut, damaged, or without any kernel; the text then says
-            what nsys itself reported.
+        WarplogError: if the file is missing, empty, not SQLite, truncated, damaged, or contains no kernel; in the
+            last case the message quotes the diagnostics of nsys.
     """
     with opened(path) as connection:
         diagnostics = _diagnostics(connection)
@@ -93,7 +93,7 @@ def read(path: Path, needs_kernels: bool = True) -> NsysReport:
         memsets = tuple(_transfers(connection, "MEMSET", calls))
         enough = memcpys or memsets if not needs_kernels else ()
         if not kernels and (not enough or any(severity == _ERROR for severity, _ in diagnostics)):
-            raise WarplogError(f"{path}: holds no CUDA kernel{_because(diagnostics)}")
+            raise WarplogError(f"{path}: contains no CUDA kernel{_because(diagnostics)}")
         used = _launching_calls(connection, calls)
         meta = dict(select(connection, "META_DATA_EXPORT", ("name", "value")))
         return NsysReport(
@@ -112,9 +112,9 @@ def _diagnostics(connection: sqlite3.Connection) -> list[tuple[int, str]]:
 
 
 def _because(diagnostics: list[tuple[int, str]]) -> str:
-    worst = [text for severity, text in diagnostics if severity == _ERROR]
-    said = worst or [text for severity, text in diagnostics if severity == _WARNING]
-    return f" (nsys said: {said[0]})" if said else "; nothing was launched, or CUDA was not traced"
+    errors = [text for severity, text in diagnostics if severity == _ERROR]
+    texts = errors or [text for severity, text in diagnostics if severity == _WARNING]
+    return f" (nsys reported: {texts[0]})" if texts else "; none was launched, or CUDA was not traced"
 
 
 def _nvtx(connection: sqlite3.Connection, strings: Mapping[int, str]) -> tuple[NvtxRange, ...]:
@@ -188,12 +188,12 @@ def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list
 
 
 def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[NsysEvent, ...]:
-    wanted = {
+    keys = {
         _key(process, correlation)
         for what in ("KERNEL", "MEMCPY", "MEMSET")
         for process, correlation in _activity(connection, what, ("globalPid", "correlationId"))
     }
-    found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in wanted if key in calls.by_key]
+    found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in keys if key in calls.by_key]
     events = [NsysEvent(name, start, end - start, -1, ranges) for (name, start, end), ranges in found]
     return tuple(sorted(events, key=lambda event: event.start_ns))
 
@@ -207,6 +207,6 @@ def _key(process: int | None, correlation: int | None) -> tuple[int, int]:
 
 
 def _gpu_name(connection: sqlite3.Connection) -> str:
-    """The GPU, or the GPUs, of the machine; "" in files that do not say."""
+    """Returns the names of the machine's GPUs, separated by commas; "" if the file does not contain them."""
     names = [str(name) for (name,) in select(connection, "TARGET_INFO_GPU", ("name",)) if name]
     return ", ".join(dict.fromkeys(names))

@@ -1,9 +1,9 @@
-"""Reads what `nsys stats` prints, as CSV or as text: the summaries of kernels and of memory operations.
+"""Parses the output of `nsys stats`, as CSV or text: the summaries of kernels and of memory operations.
 
-The reports are cuda_gpu_kern_sum, its variant with sizes, cuda_gpu_mem_time_sum and cuda_gpu_sum, called
-gpukernsum, gpumemtimesum and gpusum before 2023; several may stand in one text, others are passed over.
-A cut inside a row shows; one after a whole row shows where the shares of the time no longer fit the times,
-which they do to 0.1 %: lost rows with less than that share together cannot be seen.
+The supported reports are cuda_gpu_kern_sum, its variant with sizes, cuda_gpu_mem_time_sum and cuda_gpu_sum (before
+2023: gpukernsum, gpumemtimesum and gpusum). A text may contain several; other reports are skipped.
+Truncation inside a row is detected. Truncation after a complete row is detected if the printed shares of the time,
+which are rounded to 0.1 %, no longer match the times: a loss of rows with a smaller total share goes unnoticed.
 """
 
 import csv
@@ -32,8 +32,8 @@ _MOST_COLUMNS = 32
 class NsysSummary:
     """One row: a kernel, or a memory operation such as "[CUDA memcpy Host-to-Device]".
 
-    `median_us` is None in reports before 2022, which hold an average only; the sizes are None where the
-    report does not print them. Text reports shorten long names, with an ellipsis.
+    `median_us` is None in reports before 2022, which contain only the average; `grid_blocks` and `block_threads`
+    are None if the report does not contain them. Text reports abbreviate long names with an ellipsis.
     """
 
     name: str
@@ -46,25 +46,26 @@ class NsysSummary:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row as printed, by lower-case column name without its unit; the unit of the times is apart."""
+    """A row as printed, by lower-case column name without unit, and the unit of its times."""
 
     cells: dict[str, str]
     time_unit: str
 
 
 def is_stats(text: str) -> bool:
-    """Whether the text holds the header of a summary by time."""
+    """Returns whether the text contains the header of a summary by time."""
     return _ANY_HEADER.search(text) is not None
 
 
 def parse(text: str) -> list[NsysSummary]:
-    """The kernels and memory operations of all summaries, in the order of the text.
+    """Returns the kernels and memory operations of all summaries, in order of appearance.
 
     Raises:
-        WarplogError: it is cut or damaged, or holds other summaries only; the line does not name the file.
+        WarplogError: if the text is truncated or damaged, or contains only other summaries; the message does not
+            name the file.
     """
     if not text.endswith("\n"):
-        raise WarplogError("is cut: its last line has no end; print it anew")
+        raise WarplogError("is truncated: its last line has no line end; print it again")
     lines = text.split("\n")
     found: list[NsysSummary] = []
     for number, line in enumerate(lines):
@@ -77,14 +78,14 @@ def parse(text: str) -> list[NsysSummary]:
         found += [_summary(row) for row in rows]
     if not found:
         raise WarplogError(
-            "holds no summary of kernels or memory operations; print it with "
+            "contains no summary of kernels or memory operations; print one with "
             "`nsys stats -r cuda_gpu_kern_sum,cuda_gpu_mem_time_sum -f csv`"
         )
     return found
 
 
 def _header(lines: Sequence[str], number: int) -> list[str]:
-    """The column names of the table that begins here, else nothing."""
+    """Returns the column names of the table whose header is at this line; empty if it is not a header."""
     line = lines[number].rstrip("\r")
     if _CSV_HEADER.match(line):
         return _cells(line.lstrip("\ufeff"), ())
@@ -93,7 +94,7 @@ def _header(lines: Sequence[str], number: int) -> list[str]:
 
 
 def _spans(lines: Sequence[str], number: int) -> list[tuple[int, int]]:
-    """Where the columns of a text table lie, from the dashes under its header; the last has no end."""
+    """Returns the extents of a text table's columns, from the dashes under its header; the last is open-ended."""
     if not _TEXT_HEADER.match(lines[number]) or number + 1 == len(lines):
         return []
     if not _RULER.match(lines[number + 1]):
@@ -104,7 +105,7 @@ def _spans(lines: Sequence[str], number: int) -> list[tuple[int, int]]:
 
 
 def _counts_gpu_work(header: Sequence[str]) -> bool:
-    """Whether the columns are those of kernels or memory operations, not of API calls or NVTX ranges."""
+    """Returns whether the columns are those of kernels or memory operations, not of API calls or NVTX ranges."""
     plain = [name.lower() for name in header]
     if len(plain) > _MOST_COLUMNS or plain[-1] not in _NAMES:
         return False
@@ -120,10 +121,10 @@ def _rows(
         if not _STARTS_WITH_NUMBER.match(lines[number]):
             break
         if number - start > _MOST_ROWS:
-            raise WarplogError(f"holds more than {_MOST_ROWS} rows in a summary")
+            raise WarplogError(f"contains a summary with more than {_MOST_ROWS} rows")
         cells = _cells(lines[number].rstrip("\r"), spans)
         if len(cells) != len(names) or not cells[-1]:
-            raise WarplogError(f"is cut or damaged: a row has {len(cells)} of {len(names)} fields")
+            raise WarplogError(f"is truncated or damaged: a row has {len(cells)} of {len(names)} fields")
         yield _Row(dict(zip(names, cells, strict=True)), unit[1] if unit else "ns")
 
 
@@ -133,7 +134,7 @@ def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True))]
     except csv.Error as error:
-        raise WarplogError(f"is cut or damaged ({error}); print it anew") from None
+        raise WarplogError(f"is truncated or damaged ({error}); print it again") from None
 
 
 def _check_shares(rows: Sequence[_Row]) -> None:
@@ -143,7 +144,7 @@ def _check_shares(rows: Sequence[_Row]) -> None:
         share = _number(row, "share")
         if abs(100.0 * time - share * whole) > _ROUNDING_PCT * whole:
             raise WarplogError(
-                "is cut or damaged: the shares of the time do not fit the times; print it anew"
+                "is truncated or damaged: the shares of the time do not match the times; print it again"
             )
 
 
@@ -166,7 +167,9 @@ def _summary(row: _Row) -> NsysSummary:
 def _number(row: _Row, name: str) -> float:
     value = units.number(row.cells.get(name, ""))
     if value is None or not 0 <= value < 1e18:
-        raise WarplogError(f"is cut or damaged: {name} is {row.cells.get(name, '')[:40]!r}; print it anew")
+        raise WarplogError(
+            f"is truncated or damaged: {name} is {row.cells.get(name, '')[:40]!r}; print it again"
+        )
     return value
 
 

@@ -1,4 +1,4 @@
-"""Tables of a foreign SQLite file by column name: read-only, bounded, only after the file proved whole."""
+"""Reads tables of an untrusted SQLite file by column name: read-only, with a size limit, after an integrity check."""
 
 import sqlite3
 import struct
@@ -18,11 +18,11 @@ _HEADER_BYTES = 100
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, checked from end to end; nothing is written beside it.
+    """Opens the database after checking its integrity; no file is written beside it.
 
     Raises:
-        WarplogError: missing, empty, larger than MAX_BYTES, not SQLite, cut or damaged; also where reading
-            it later finds damage.
+        WarplogError: if the file is missing, empty, larger than MAX_BYTES, not SQLite, truncated or damaged, or
+            if reading it in the context fails.
     """
     _check_size(path)
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
@@ -40,12 +40,12 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def select(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The rows of a table with these columns in this order; a column that it lacks is None in every row.
+    """Returns the rows of a table with these columns in this order; a missing column is None in every row.
 
-    A table that does not exist has no rows. Views are not read: only what the exporter stored.
+    A table that does not exist has no rows. Views are ignored: only stored tables are read.
 
     Raises:
-        WarplogError: the table has more than MAX_ROWS rows.
+        WarplogError: if the table has more than MAX_ROWS rows.
     """
     if not has_table(connection, table):
         return []
@@ -59,13 +59,13 @@ def select(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -
 
 
 def has_table(connection: sqlite3.Connection, table: str) -> bool:
-    """Whether the file stores a table of this name."""
+    """Returns whether the file contains a stored table of this name."""
     query = "select count(*) from sqlite_master where type = 'table' and name = ?"
     return bool(connection.execute(query, (table,)).fetchone()[0])
 
 
 def is_sqlite(start: bytes) -> bool:
-    """Whether a file that starts with these bytes is an SQLite database."""
+    """Returns whether a file that starts with these bytes is an SQLite database."""
     return start.startswith(MAGIC)
 
 
@@ -81,8 +81,8 @@ def _check_size(path: Path) -> None:
     if size > MAX_BYTES:
         raise WarplogError(f"{path}: {size} bytes, over the limit of {MAX_BYTES}; profile a shorter run")
     if not is_sqlite(header):
-        raise WarplogError(f"{path}: is no SQLite file; export the report with `nsys export -t sqlite`")
+        raise WarplogError(f"{path}: is not an SQLite file; export the report with `nsys export -t sqlite`")
     page, pages = struct.unpack(">H", header[16:18].ljust(2, b"\0"))[0], header[28:32]
     whole = (65536 if page == 1 else page) * int.from_bytes(pages, "big")
     if len(header) < _HEADER_BYTES or size < whole:
-        raise WarplogError(f"{path}: is cut: {size} bytes of {whole}; export it again")
+        raise WarplogError(f"{path}: is truncated: {size} bytes of {whole}; export it again")

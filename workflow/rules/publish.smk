@@ -1,0 +1,102 @@
+# From tables to what people look at: figures, the worklog page of each family, runs in MLflow.
+
+
+# A job draws all figures of a family; those whose numbers and code are unchanged are kept.
+rule plot_family:
+    input:
+        tables=expand(
+            "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
+        ),
+        code=plan.code("plot"),
+    output:
+        report(
+            update(directory("results/figures/{family}")),
+            patterns=["{figure}.png"],
+            caption="../report/figure.rst",
+            category="Figures",
+            subcategory="{family}",
+            labels={"figure": "{figure}"},
+        ),
+    log:
+        "results/logs/plot/{family}.log",
+    params:
+        figures=plan.family_figures,
+    script:
+        "../scripts/publish/plot_family.py"
+
+
+rule figures:
+    input:
+        plan.figures(),
+
+
+rule write_worklog:
+    input:
+        plan=ancient("results/plan.json"),
+        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        claims=rules.judge_claims.output.parquet,
+        figures="results/figures/{family}",
+        sources=plan.told_by,
+        campaign=plan.campaign(),
+        code=plan.code("worklog"),
+    output:
+        html=report(
+            "results/worklog/{family}.html",
+            category="Worklog",
+            labels={"family": "{family}"},
+        ),
+        md="results/worklog/{family}.md",
+        tex="results/worklog/{family}.tex",
+    log:
+        "results/logs/worklog/{family}.log",
+    params:
+        figures=plan.family_figures,
+    script:
+        "../scripts/publish/write_worklog.py"
+
+
+rule worklog:
+    input:
+        expand("results/worklog/{family}.html", family=plan.chosen),
+
+
+rule log_mlflow:
+    input:
+        plan=ancient("results/plan.json"),
+        tables=rules.make_tables.output.parquet,
+        claims=rules.judge_claims.output.parquet,
+        campaign=plan.campaign(),
+        code=plan.code("track"),
+    output:
+        "results/track/mlflow.json",
+    log:
+        "results/logs/track.log",
+    # Before the figures: both take about as long, and run side by side.
+    priority: 1
+    params:
+        uri=plan.tracking_uri(),
+        store=plan.tracking_store(),
+    script:
+        "../scripts/publish/log_mlflow.py"
+
+
+rule log_figures:
+    input:
+        logged=rules.log_mlflow.output[0],
+        figures=plan.figures(),
+        code=plan.code("track"),
+    output:
+        "results/track/figures.json",
+    log:
+        "results/logs/track_figures.log",
+    params:
+        uri=plan.tracking_uri(),
+        store=plan.tracking_store(),
+    script:
+        "../scripts/publish/log_figures.py"
+
+
+rule track:
+    input:
+        rules.log_mlflow.output,
+        rules.log_figures.output,

@@ -1,0 +1,39 @@
+"""Compiles one variant; if there is no nvcc, the recorded build record takes its place."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from warplog.catalog.family import load_family
+from warplog.core.errors import WarplogError
+from warplog.machine import toolchain
+from warplog.measure import build
+from warplog.plan.script import job
+
+
+def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
+    family = load_family(Path(values["family_file"]))
+    variant = replace(family.variant(name), parameters=values["parameters"])
+    recorded = Path(values["recorded"]) if values["recorded"] else None
+    try:
+        toolchain.ensure("cuda")
+        nvcc = toolchain.find("nvcc")
+    except WarplogError as error:
+        if recorded is None or not recorded.is_file():
+            raise
+        print(f"  build   {family.name}/{name}  recorded ({error})", file=sys.stderr)
+        build.take_recorded(recorded, record.parent)
+        return
+    done = build.build_variant(family, variant, arch, nvcc, toolchain.find("cuobjdump"), record.parent)
+    print(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            snakemake.params.job,
+            snakemake.wildcards.variant,
+            snakemake.wildcards.arch,
+            Path(snakemake.output.record),
+        )

@@ -1,0 +1,25 @@
+"""Puts the records of all variants into the tables."""
+
+import sys
+from pathlib import Path
+
+from warplog.machine import device
+from warplog.plan.plan import Plan
+from warplog.plan.script import job
+from warplog.tables.files import write_tables
+from warplog.tables.rows import make_rows
+from warplog.tables.stages import told
+
+
+def main(plan: Plan, folder: Path) -> None:
+    source = plan.source()
+    peaks = device.peaks(source.device, device.known_gpus(plan.project))
+    rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
+    write_tables(rows, folder)
+    if plan.live:
+        print(f"  tables  {source.campaign['campaign']}: {told(rows['stages'])}", file=sys.stderr, flush=True)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(Plan.read(Path(snakemake.input.plan)), Path(snakemake.output.parquet[0]).parent)

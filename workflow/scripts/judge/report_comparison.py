@@ -1,0 +1,22 @@
+"""Prints the verdict; fails if a case is slower and that is confirmed. The files that show it are kept."""
+
+import sys
+from pathlib import Path
+
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.plan.script import job
+
+
+def main(verdicts: Path) -> None:
+    found = read_json(verdicts)
+    for line in found["claims"]:
+        print(f"  {line}", file=sys.stderr)
+    print(found["summary"], file=sys.stderr)
+    if found["status"]:
+        raise WarplogError(f"{verdicts.with_suffix('.md')}: a confirmed regression, or nothing to compare")
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(Path(snakemake.input[0]))

@@ -1,0 +1,24 @@
+"""Times the variants of a family for a round of A/A, each in a process of its own."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog.measure import check_time
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of_family
+
+
+def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], backwards: bool) -> None:
+    found = jobs.make_jobs(**values)
+    check_time.time_round(found[::-1] if backwards else found, check, timer, cases)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            values_of_family(snakemake),
+            Path(snakemake.input.check),
+            Path(snakemake.input.timer),
+            snakemake.params.job["cases"],
+            snakemake.params.job["backwards"],
+        )

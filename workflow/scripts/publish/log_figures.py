@@ -1,0 +1,31 @@
+"""Adds the figures of each family to its runs in MLflow."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from warplog.core.records import read_json, write_json
+from warplog.plan.script import job
+from warplog.track import log
+from warplog.track.connection import tracking_uri
+
+
+def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:
+    record = read_json(logged)
+    drawn = {
+        folder.name: [path for path in sorted(folder.glob("*")) if path.suffix in (".png", ".svg")]
+        for folder in folders
+    }
+    log.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
+    names = {family: [path.name for path in paths] for family, paths in drawn.items()}
+    write_json(done, {"uri": record["uri"], "figures": names})
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Path(snakemake.input.logged),
+            [Path(folder) for folder in snakemake.input.figures],
+            tracking_uri(snakemake.params.uri),
+            Path(snakemake.output[0]),
+        )

@@ -1,0 +1,64 @@
+"""Logs the campaign's tables, with sources, records and reports, to MLflow."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from warplog.core import paths
+from warplog.core.records import FamilyRecord, Record, read_json, write_json
+from warplog.plan.plan import Plan
+from warplog.plan.script import job
+from warplog.tables.records import build_record
+from warplog.track import log
+from warplog.track.connection import tracking_uri
+from warplog.track.log import VariantFiles
+
+RECORDS = {  # name of the artefact: folder and suffix of the family's record
+    "check.json": ("check", ".json"),
+    "time.json": ("time", ".json"),
+    "extract.json": ("extract", ".json"),
+    "profile_ncu.json": ("profile", ".ncu.json"),
+    "profile_nsys.json": ("profile", ".nsys.json"),
+}
+
+
+def main(plan: Plan, tables: Path, campaign: Path, uri: str, done: Path) -> None:
+    files = dict(artefacts(plan))
+    record = read_json(campaign, "record")
+    result = log.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
+    write_json(done, result.as_record())
+
+
+def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
+    """The files of every variant: its source, build, records and the report that its run keeps."""
+    for name, variants in plan.chosen.items():
+        places = {
+            artefact: paths.family_record(plan.root, stage, plan.gpu, name, suffix)
+            for artefact, (stage, suffix) in RECORDS.items()
+        }
+        stored = {artefact: FamilyRecord.read_if_there(path).variants for artefact, path in places.items()}
+        captures = paths.captures(places["profile_ncu.json"])
+        for variant in variants:
+            records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
+            built = build_record(plan.root, plan.arch, variant)
+            beside = [built.with_name(file) for file in ("kernel.sass", "compile.log")]
+            report = kept_report(records, variant.name, plan.families[name].baseline)
+            files = [variant.file, *beside, built, *([captures / report] if report else [])]
+            yield (name, variant.name), VariantFiles(files, records)
+
+
+def kept_report(records: dict[str, Record], variant: str, baseline: str) -> str:
+    """The ncu report that a variant's run keeps: its own, and the baseline's run the family's; '' for none."""
+    report = str(records.get("profile_ncu.json", {}).get("report", ""))
+    return report if variant == baseline or report.startswith(f"{variant}.") else ""
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Plan.read(Path(snakemake.input.plan)),
+            Path(snakemake.input.tables[0]).parent,
+            Path(snakemake.input.campaign),
+            tracking_uri(snakemake.params.uri),
+            Path(snakemake.output[0]),
+        )

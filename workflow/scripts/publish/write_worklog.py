@@ -1,0 +1,37 @@
+"""Writes the worklog of a family: one HTML file, the same as Markdown, and its tables in LaTeX."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from warplog import worklog
+from warplog.core import paths
+from warplog.core.files import write_text
+from warplog.core.records import read_json
+from warplog.plan.plan import Plan
+from warplog.plan.script import job
+from warplog.tables import view
+
+
+def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], output: Path) -> None:
+    page = worklog.gather(
+        plan.families[family],
+        view.load(tables, family, plan.gpu),
+        read_json(Path(plan.campaign()), "record"),
+        figures,
+        paths.WORKFLOW / "report",
+    )
+    write_text(output.with_suffix(".html"), worklog.html(page))
+    write_text(output.with_suffix(".md"), worklog.markdown(page, output.parent))
+    write_text(output.with_suffix(".tex"), worklog.latex(page))
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        folder = Path(snakemake.input.figures)
+        main(
+            Plan.read(Path(snakemake.input.plan)),
+            snakemake.wildcards.family,
+            Path(snakemake.input.tables[0]).parent,
+            [folder / f"{name}.png" for name in snakemake.params.figures],
+            Path(snakemake.output.html),
+        )

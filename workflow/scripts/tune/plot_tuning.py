@@ -1,0 +1,21 @@
+"""Draws the results of a search: the best time of each pair of parameter values."""
+
+from pathlib import Path
+
+from warplog.core.records import read_json
+from warplog.measure.tuning import figure
+from warplog.plan.script import job
+from warplog.plotting import style
+
+
+def main(record: Path, png: Path, svg: Path) -> None:
+    style.save(figure.draw(read_json(record, "record")), png, svg)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Path(snakemake.input.record),
+            Path(snakemake.output.png),
+            Path(snakemake.output.svg),
+        )

@@ -1,0 +1,51 @@
+"""Reading files up to a size limit, and writing files atomically."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from warplog.core.errors import WarplogError
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a UTF-8 text file; atomic and with the errors of `write_bytes`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a file atomically and creates its folder.
+
+    Raises:
+        WarplogError: The disk is full or the folder is not writable.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise WarplogError(
+            f"{path}: cannot be written ({error.strerror or error}); check free space and permissions"
+        ) from None
+
+
+def read_bytes(path: Path, most: int, remedy: str) -> bytes:
+    """Returns the content of a file.
+
+    Raises:
+        WarplogError: The file cannot be read, or is larger than `most` bytes; that message ends with `remedy`.
+    """
+    try:
+        size = path.stat().st_size
+        if size > most:
+            raise WarplogError(f"{path}: {size} bytes, over the limit of {most}; {remedy}")
+        return path.read_bytes()
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None

@@ -1,0 +1,34 @@
+"""Remarks in the column `reason` of rows whose status is "ok".
+
+The timing worker and the tables write these remarks; readers recognise them by the same templates. Recorded campaigns
+contain the remarks as text: if the wording of a template changes, add its old wording to `_RECORDED_TIMING`.
+"""
+
+import re
+
+EARLIER_SOURCE = "recorded for an earlier source"
+FEW_SAMPLES = "{samples} in the {seconds:g} s allowed"
+LOW_CLOCK = "{samples} below {mhz:.0f} MHz, {outcome}"  # outcome: discarded or kept
+NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
+HOST_TIME = "with the host's part of each launch"
+
+_TIMING = (FEW_SAMPLES, LOW_CLOCK, NOT_BLOCKED, HOST_TIME)
+_RECORDED_TIMING = ("{samples} below {mhz:.0f} MHz",)
+
+
+def of_samples(template: str, count: int, **values: object) -> str:
+    """Fills a template that begins with a number of samples: `10 samples below 1485 MHz, discarded`."""
+    return template.format(samples=f"{count} sample{'' if count == 1 else 's'}", **values)
+
+
+def is_about_timing(remark: str) -> bool:
+    """Returns whether a remark only concerns how the times were taken, and therefore not the counters."""
+    return any(pattern.fullmatch(remark) for pattern in _TIMING_PATTERNS)
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    escaped = re.escape(template).replace(r"\{samples\}", r"\d+ samples?")
+    return re.compile(re.sub(r"\\\{.*?\\\}", r"\\S+", escaped))
+
+
+_TIMING_PATTERNS = tuple(map(_pattern, (*_TIMING, *_RECORDED_TIMING)))
