@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from warplog.core.records import Record, read_json
+from warplog.core.records import FamilyRecord, Record
 from warplog.machine.toolchain import Tool
 from warplog.measure import check_time, sanitize
 from warplog.measure.job import Job
@@ -11,19 +11,27 @@ from warplog.measure.job import Job
 
 def check_variant(job: Job) -> Record:
     check_time.check_family([job])
-    return _record(job)
+    return record_of(job)
 
 
 def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
-    check_time.time_family([job], [check_record], timer, cases)
-    return _record(job)
+    check_time.time_family([job], check_record, timer, cases)
+    return record_of(job)
 
 
 def sanitize_variant(job: Job, tool: Tool) -> Record:
     sanitize.sanitize_family([job], tool)
-    return _record(job)
+    return record_of(job)
 
 
-def _record(job: Job) -> Record:
-    record: Record = read_json(job.record)
-    return record
+def record_of(job: Job) -> Record:
+    return FamilyRecord.read(job.record).variants[job.variant.name]
+
+
+def write_record(path: Path, *records: Record) -> Path:
+    """A family's record of these records of variants."""
+    together = FamilyRecord(path, {})
+    for record in records:
+        together.put(record)
+    together.write()
+    return path

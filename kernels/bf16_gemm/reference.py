@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of C = A*B^T in bf16; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of C = A*B^T in bf16; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
-_ROUNDING_BF16 = 2.0**-8  # half of what separates 1 from its neighbour: 8 significant bits
+_ROUNDING_BF16 = 2.0**-8  # half the spacing of numbers above 1: 8 significant bits
 _ROUNDING_FP32 = 2.0**-24
 _SUM_FACTOR = 2.0
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """A [M, K] and B [N, K], uniform in [-1, 1] times 2^a_exponent and 2^b_exponent.
+    """Returns A [M, K] and B [N, K], uniform in [-1, 1] times 2^a_exponent and 2^b_exponent.
 
-    They are float32 that hold values of bf16, so that storing them loses nothing.
+    They are float32 arrays of bf16 values, so that storing them as bf16 is exact.
     """
     m, n, k = int(case["M"]), int(case["N"]), int(case["K"])
     shapes = {"A": (m, k), "B": (n, k)}
@@ -30,15 +30,15 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its rounding error is relative to, in units of bf16's rounding.
+    """Returns the result in float64 and the scale of its error, in units of bf16's rounding error.
 
-    A kernel sums in fp32 and rounds once, to bf16. With S its sum and E the exact one,
+    A kernel accumulates in fp32 and rounds once, to bf16. With S its sum and E the exact sum,
         |out - E| <= |out - S| + |S - E| <= r16 * |S| + |S - E| <= r16 * |E| + (1 + r16) * |S - E|,
-    and |S - E| is some r32 * sqrt(K) * (|A| |B|^T), as for every fp32 sum in this project. So the scale is
+    and |S - E| is about r32 * sqrt(K) * (|A| |B|^T), as for all fp32 sums in this project. Hence the scale is
         |E| + factor * (r32 / r16) * sqrt(K) * (|A| |B|^T),
-    and family.yaml asks for |out - E| <= 1.5 * r16 * scale: a half more than rounding to nearest needs, and less than
-    what truncation would need (2 * r16). Tensor cores truncate the sum at each step instead of rounding it; for sums of
-    terms of either sign, as here, that stays far below the bound.
+    and family.yaml requires |out - E| <= 1.5 * r16 * scale: 1.5 times the error of rounding to nearest, and less than
+    the error of truncation (2 * r16). Tensor cores truncate the sum at each step instead of rounding it; for sums of
+    terms of both signs, as here, that error stays far below the bound.
     """
     a, b = inputs["A"].astype(xp.float64), inputs["B"].astype(xp.float64)
     expected = a @ b.T
@@ -48,7 +48,7 @@ def reference(
 
 
 def to_bf16(xp: ModuleType, values: ndarray) -> ndarray:
-    """Finite float32 values rounded to bf16, to nearest and to even at a tie, still as float32."""
+    """Rounds finite float32 values to bf16, to nearest with ties to even; returns float32."""
     bits = values.view(xp.uint32)
     last_kept = (bits >> xp.uint32(16)) & xp.uint32(1)
     rounded = (bits + xp.uint32(0x7FFF) + last_kept) & xp.uint32(0xFFFF0000)

@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of a histogram; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of a histogram; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """keys [n], int32, 0..255: floor(256 u^(1 + 7 skew)) of uniform u.
+    """Returns keys [n], int32 in 0..255: floor(256 u^(1 + 7 skew)) for uniform u.
 
-    With skew 0 all bins are alike; with skew 1 half of the keys are 0, with skew 1000 nearly all.
+    With skew 0 all bins are equally likely; with skew 1 half of the keys are 0, with skew 1000 nearly all.
     """
     keys = rng.random(int(case["n"]), dtype=xp.float32)
     keys **= 1 + 7 * float(case["skew"])
@@ -25,6 +25,6 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The counts in float64, and a scale that leaves no room for a wrong one."""
+    """Returns the counts in float64 and a scale at which only exact counts pass."""
     expected = xp.bincount(inputs["keys"], minlength=256).astype(xp.float64)
     return {"counts": (expected, expected + 1)}

@@ -1,4 +1,4 @@
-"""Inputs by pattern and the reference answer of C = A*B^T in bf16; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs by pattern and reference result of C = A*B^T in bf16; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
@@ -17,9 +17,9 @@ _SUM_FACTOR = 2.0
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """A [M, K] and B [N, K]: float32 that hold values of bf16, filled by the case's pattern.
+    """Returns A [M, K] and B [N, K], float32 arrays of bf16 values, filled by the case's pattern.
 
-    0 uniform in [-1, 1]; 1 zeros; 2 ones; 3 whole numbers from -2 to 2; 4 as 0, each row sorted; 5 as 0, half of
+    0: uniform in [-1, 1]; 1: zeros; 2: ones; 3: integers from -2 to 2; 4: as 0 with sorted rows; 5: as 0 with half of
     the elements zero.
     """
     m, n, k = int(case["M"]), int(case["N"]), int(case["K"])
@@ -46,10 +46,10 @@ def _filled(xp: ModuleType, rng: Generator, shape: tuple[int, int], pattern: int
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its rounding error is relative to, in units of bf16's rounding.
+    """Returns the result in float64 and the scale of its error, in units of bf16's rounding error.
 
-    The result is rounded once, to bf16, r16 * |E|; the fp32 sum S before that is off by some
-    r32 * sqrt(K) * (|A| |B|^T). family.yaml asks for 1.5 times the sum of both, which truncating would exceed.
+    Rounding the result E to bf16 has an error of up to r16 * |E|; the fp32 sum before that has an error of about
+    r32 * sqrt(K) * (|A| |B|^T). family.yaml allows 1.5 times the sum of both, which truncation would exceed.
     """
     a, b = inputs["A"].astype(xp.float64), inputs["B"].astype(xp.float64)
     expected = a @ b.T
@@ -59,7 +59,7 @@ def reference(
 
 
 def _to_bf16(xp: ModuleType, values: ndarray) -> ndarray:
-    """Finite float32 values rounded to bf16, to nearest and to even at a tie, still as float32."""
+    """Rounds finite float32 values to bf16, to nearest with ties to even; returns float32."""
     bits = values.view(xp.uint32)
     last_kept = (bits >> xp.uint32(16)) & xp.uint32(1)
     rounded = (bits + xp.uint32(0x7FFF) + last_kept) & xp.uint32(0xFFFF0000)

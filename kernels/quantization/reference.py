@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of C = A*B; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of C = A*B; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """A [M, K] and B [K, N], float32, uniform in [-1, 1)."""
+    """Returns A [M, K] and B [K, N], float32, uniform in [-1, 1)."""
     m, n, k = int(case["M"]), int(case["N"]), int(case["K"])
     return {
         name: 2 * rng.random(shape, dtype=xp.float32) - 1
@@ -23,6 +23,6 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its rounding error is relative to: |A| |B|."""
+    """Returns the result in float64 and the scale of its rounding error, |A| |B|."""
     a, b = inputs["A"].astype(xp.float64), inputs["B"].astype(xp.float64)
     return {"C": (a @ b, xp.abs(a) @ xp.abs(b))}

@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of C = alpha*A*B + beta*C; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of C = alpha*A*B + beta*C; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """A [M, K], B [K, N] and C [M, N], float32, uniform in [-1, 1).
+    """Returns A [M, K], B [K, N] and C [M, N], float32, uniform in [-1, 1).
 
-    Where beta is 0, nobody may read C: every bit of it is set then, a NaN that no arithmetic makes.
+    If beta is 0, a kernel must not read C. All bits of C are then set: a NaN that arithmetic never produces.
     """
     m, n, k = int(case["M"]), int(case["N"]), int(case["K"])
     shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
@@ -27,7 +27,7 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its rounding error is relative to: |alpha| |A| |B| + |beta| |C|."""
+    """Returns the result in float64 and the scale of its rounding error, |alpha| |A| |B| + |beta| |C|."""
     a, b = inputs["A"].astype(xp.float64), inputs["B"].astype(xp.float64)
     alpha, beta = float(case["alpha"]), float(case["beta"])
     expected, scale = alpha * (a @ b), abs(alpha) * (xp.abs(a) @ xp.abs(b))

@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of a copy between host and device; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of a copy between host and device; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """source [n], float32, uniform in [0, 1)."""
+    """Returns source [n], float32, uniform in [0, 1)."""
     return {"source": rng.random(int(case["n"]), dtype=xp.float32)}
 
 
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The source itself, and a scale of zero: a copy rounds nothing."""
+    """Returns the source and a scale of zero, as a copy does not round."""
     expected = inputs["source"].astype(xp.float64)
     return {"target": (expected, xp.zeros_like(expected))}

@@ -1,4 +1,4 @@
-"""Inputs and the reference answer of a transposition; `xp` is cupy, or numpy where there is no GPU."""
+"""Inputs and reference result of a transposition; `xp` is cupy, or numpy without a GPU."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
     from numpy import ndarray
     from numpy.random import Generator
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """in [M, N], float32, uniform in [-1, 1)."""
+    """Returns in [M, N], float32, uniform in [-1, 1)."""
     values = rng.random((int(case["M"]), int(case["N"])), dtype=xp.float32)
     values *= 2
     values -= 1
@@ -22,6 +22,6 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its error is relative to: itself, so that no bit may differ."""
+    """Returns the result in float64 and as scale its magnitude, at which only exact results pass."""
     expected = inputs["in"].T.astype(xp.float64)
     return {"out": (expected, xp.abs(expected))}

@@ -25,8 +25,8 @@ from warplog.core import process
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.locks import hold
-from warplog.core.records import read_json, write_json
-from warplog.extract import stage as extract
+from warplog.core.records import FamilyRecord, read_json, write_json
+from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import build, capture, provenance
 from warplog.measure.job import Job, refuse_unproven
@@ -51,14 +51,14 @@ class Bench:
     content_sha256: str
 
     def job(self, variant: Variant, stage: str, settings: Mapping[str, Any]) -> Job:
-        """The job of one stage; its record and scratch lie in the variant's folder."""
+        """The job of one stage; the variant's folder holds its record, reports and scratch files."""
         place = self.folder / variant.name
         return Job(
             family=self.family,
             variant=variant,
             gpu=self.gpu,
             build_folder=place / "build",
-            record=place / f"{stage}.json",
+            record=place / f"{self.family.name}.{stage}.json",
             scratch=place / f".{stage}",
             settings=settings,
             tools={name: tool.version or "" for name, tool in self.tools.items()},
@@ -138,10 +138,11 @@ def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]
     """The metrics of both profilers, case by case: ncu from a cold L2, nsys over back-to-back launches."""
     settings = {**DEFAULTS["profile"], "metrics": "lean"}
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
-    capture.capture_ncu([ncu], [check], bench.tools["ncu"], [cases])
-    capture.capture_nsys([nsys], [check], bench.tools["nsys"], [cases])
-    output = bench.folder / variant.name / "extract.json"
-    return extract.extract_record(ncu.record, nsys.record, cases, output)["rows"]
+    capture.capture_ncu([ncu], check, bench.tools["ncu"], {variant.name: cases})
+    capture.capture_nsys([nsys], check, bench.tools["nsys"], {variant.name: cases})
+    output, of_variant = bench.folder / variant.name / "extract.json", {variant.name: cases}
+    extract_family(ncu.record, nsys.record, of_variant, of_variant, output)
+    return FamilyRecord.read(output).variants[variant.name]["rows"]
 
 
 def time_with_nvbench(

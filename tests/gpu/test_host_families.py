@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
-from one_variant import check_variant, time_variant
+from one_variant import check_variant, record_of, time_variant
 
 from warplog.catalog.family import load_family
 from warplog.core.defaults import DEFAULTS
@@ -42,9 +42,7 @@ def job(folder: Path, family: str, variant: str, stage: str, settings: dict[str,
 def checked(folder: Path, family: str, variant: str) -> Path:
     """The record of a passed check."""
     made = job(folder, family, variant, "check", {"rounds": 1, "timeout_s": 60})
-    if not made.record.is_file():
-        check_variant(made)
-    record = read_json(made.record, "record")
+    record = record_of(made) if made.record.is_file() else check_variant(made)
     if record["status"] in ("unsupported", "skipped"):
         pytest.skip(record["reason"])
     assert (record["status"], record["reason"]) == ("ok", "")

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
-from one_variant import check_variant, time_variant
+from one_variant import check_variant, record_of, time_variant
 
 from warplog.catalog.family import load_family
-from warplog.core.records import read_json
-from warplog.extract import stage as extract
+from warplog.core.records import FamilyRecord
+from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> Job:
-    family, record = load_family(FAMILY), folder / f"{variant}.{stage}.json"
+    family, record = load_family(FAMILY), folder / f"sgemm.{stage}.json"
     return gpu_job(family, variant, folder / variant, record, settings)
 
 
@@ -41,23 +41,23 @@ def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
     checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
     check_time.check_family(checks)
     times = [job(folder, v, "time", {**DEFAULTS["time"], "hot_cases": "all"}) for v in variants]
-    check_time.time_family(times, [c.record for c in checks], folder / "timer.so", cases)
+    check_time.time_family(times, checks[0].record, folder / "timer.so", cases)
     for name, tool in (("ncu", capture.capture_ncu), ("nsys", capture.capture_nsys)):
         found = toolchain.find(name)
         if found.path is None:
             pytest.skip(f"no {name}: {found.remedy}")
         captured = [job(folder, v, name, DEFAULTS["profile"]) for v in variants]
-        tool(captured, [c.record for c in checks], found, [cases] * len(variants))
+        tool(captured, checks[0].record, found, dict.fromkeys(variants, cases))
         for one in captured:
-            record = read_json(one.record, "record")
+            record = record_of(one)
             if record["status"] == "denied":
                 pytest.skip(record["reason"])
             assert record["status"] == "ok", record["reason"]
+    output, all_cases = folder / "sgemm.extract.json", dict.fromkeys(variants, cases)
+    extract_family(folder / "sgemm.ncu.json", folder / "sgemm.nsys.json", all_cases, all_cases, output)
     for variant, timed in zip(variants, times, strict=True):
-        output = folder / f"{variant}.extract.json"
-        extract.extract_record(folder / f"{variant}.ncu.json", folder / f"{variant}.nsys.json", cases, output)
-        rows = read_json(output, "record")["rows"]
-        for case in read_json(timed.record, "record")["cases"]:
+        rows = FamilyRecord.read(output).variants[variant]["rows"]
+        for case in record_of(timed)["cases"]:
             cold, hot = case["cold"]["median_us"], case["hot"]["median_us"]
             own = [r for r in rows if r["case"] == case["case"]]
             ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")

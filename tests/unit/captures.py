@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-CAPTURES = Path(os.environ.get("WARPLOG_CAPTURES") or "/nonexistent")
+_NOWHERE = Path(__file__) / "missing"  # below a file, where nobody can make a folder
+CAPTURES = Path(os.environ.get("WARPLOG_CAPTURES") or _NOWHERE)
 needs_captures = pytest.mark.skipif(
     not CAPTURES.is_dir(), reason="WARPLOG_CAPTURES names no folder of reports"
 )

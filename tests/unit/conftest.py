@@ -4,6 +4,12 @@ import pytest
 
 
 @pytest.fixture(scope="session")
+def kept_builds(pytestconfig):
+    """Where compiled variants are kept for the next run (sass_builds.py); `pytest --cache-clear` deletes them."""
+    return pytestconfig.cache.mkdir("builds")
+
+
+@pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """A logged project (tracked_project.py); its path has characters that a URI would escape."""
     from tracked_project import logged

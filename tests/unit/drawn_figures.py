@@ -1,6 +1,6 @@
-"""Figures drawn from made-up tables (fixtures `good` and `failed`), and what is read off them."""
+"""Draws figures from made-up tables (fixtures `good` and `failed`) and returns their text and rows."""
 
-from script_modules import script
+from warplog import figures
 from warplog.plotting import style
 
 FIGURES = [
@@ -9,8 +9,7 @@ FIGURES = [
 ]  # fmt: skip
 FAILED = {"bank_swizzled": "wrong", "split_k": "compile_error", ("naive", "16384"): "timeout"}
 
-PLOT = script("plot_figure")
-MODULES = {name: PLOT.figure_module(name) for name in FIGURES}
+MODULES = {name: figures.module(name) for name in FIGURES}
 
 
 def drawn(name, tables):
@@ -19,7 +18,7 @@ def drawn(name, tables):
 
 
 def texts(figure):
-    """All words of a figure."""
+    """Returns all text of a figure."""
     found = [t.get_text() for axes in figure.axes for t in axes.texts]
     found += [t.get_text() for axes in figure.axes for t in axes.get_yticklabels()]
     found += [t.get_text() for legend in figure.legends for t in legend.get_texts()]

@@ -1,7 +1,7 @@
-"""Made-up campaigns for the figures, whose numbers no machine measured.
+"""Made-up campaigns for the figures; no machine measured their numbers.
 
 The sgemm ladder follows rates that were published for an H200 at 4096; everything else (sizes, spread,
-counters, launches) comes from plain formulas, so that figures can be drawn and tested without a GPU.
+counters, launches) follows simple formulas, so that figures can be drawn and tested without a GPU.
 """
 
 from dataclasses import replace
@@ -61,7 +61,7 @@ def sgemm(
 
 
 def vector_add(names: tuple[str, ...] = ("scalar", "float4", "grid_stride")) -> FigureTables:
-    """A family that DRAM bounds (1/12 FLOP/B) and that has no baseline."""
+    """A family that is bound by DRAM (1/12 FLOP/B) and has no baseline."""
     made = MadeUpTables()
     for order, name in enumerate(names):
         made.variant("vector_add", name, order, 3, "16Mi", parent=names[0] if order else "")
@@ -107,7 +107,7 @@ def overlap() -> FigureTables:
 
 
 def _multiplied(made, name, order, size, rate, status="ok"):
-    """One case of a matrix multiplication that reaches `rate` GFLOP/s at 4096: large tiles need large problems."""
+    """Adds a case of a matrix multiplication with `rate` GFLOP/s at 4096; later rungs need larger problems."""
     share_4096, share = (1 / (1 + ((150 + 45 * order) / n) ** 2) for n in (4096, size))
     flops, moved = 2.0 * size**3, 16.0 * size**2
     reasons = {"wrong": "max error 3.1e+02 times the tolerance", "compile_error": "identifier undefined"}
@@ -119,7 +119,7 @@ def _multiplied(made, name, order, size, rate, status="ok"):
 def _counters(
     made, family, name, case, rate, registers, shared, threads, ways, intensity, stall, denied=False
 ):
-    """One launch's metrics; a kernel that issues more often waits less, in the state `stall` most of all."""
+    """Adds one launch's metrics; a kernel that issues more often waits less, mostly in the state `stall`."""
     size = int(case) if case.isdigit() else 4096
     limits = {
         "warps": 64 * 32 // threads, "registers": max(1, 65536 // (registers * threads)),

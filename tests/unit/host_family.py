@@ -1,6 +1,7 @@
 """A family whose 'kernels' are C functions for the host: the checker and the supervisor without a GPU."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from warplog.catalog.family import Family, load_family
@@ -52,6 +53,13 @@ def make_family(folder: Path) -> Family:
     return load_family(place / "family.yaml")
 
 
+def named(job: Job, *names: str) -> list[Job]:
+    """The job once per name: variants of one family, which share its record."""
+    right = job.family.variants[0]
+    family = replace(job.family, variants=tuple(replace(right, name=name) for name in names))
+    return [replace(job, family=family, variant=variant) for variant in family.variants]
+
+
 def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) -> Job:
     """A job whose launcher is the C statement list `body` over `a` (struct A)."""
     family = make_family(folder / "kernels")
@@ -87,7 +95,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         variant=family.variants[0],
         gpu=gpu,
         build_folder=build,
-        record=folder / "check.json",
+        record=folder / "check" / "none" / "scale.json",
         scratch=folder / "work",
         settings={"rounds": rounds, "timeout_s": timeout_s},
         tools={},

@@ -21,12 +21,13 @@ def make(folder, seed, steps=None, about=None, driver=None, source=RECORDED):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(record))
 
-    for path in sorted(source.glob("time/*/*/*.json")):
-        record = json.loads(path.read_text())
-        record["provenance"]["driver"] = driver or record["provenance"]["driver"]
-        for case in record["cases"]:
-            redraw(random, case["cold"], (steps or {}).get(path.stem, 1.0))
-        put(path, record)
+    for path in sorted(source.glob("time/*/*.json")):
+        together = json.loads(path.read_text())
+        for variant, record in sorted(together["variants"].items()):
+            record["provenance"]["driver"] = driver or record["provenance"]["driver"]
+            for case in record["cases"]:
+                redraw(random, case["cold"], (steps or {}).get(variant, 1.0))
+        put(path, together)
     for path in source.glob("campaign/*.json") if about else ():
         put(path, json.loads(path.read_text()) | about)
     return folder

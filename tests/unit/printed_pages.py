@@ -1,4 +1,4 @@
-"""Prints small pages for tests as ncu and nsys do: CSV with quotes everywhere, tables with dashes."""
+"""Small pages for tests in the formats of ncu and nsys: CSV with quotes everywhere, tables with dashes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ def csv_line(cells: Sequence[str]) -> str:
 def raw_page(
     launches: Sequence[tuple[str, Mapping[str, str]]], units: Mapping[str, str], cc: str = "9.0"
 ) -> str:
-    """Launches are (kernel, printed value by counter)."""
+    """Returns a raw page; launches are (kernel, printed value by counter)."""
     names = list(dict.fromkeys(name for _, counters in launches for name in counters))
     fixed = (*FIXED, *SHAPE)
     lines = [csv_line((*fixed, *names)), csv_line(["" for _ in fixed] + [units.get(n, "") for n in names])]
@@ -43,9 +43,10 @@ def raw_page(
 
 
 def details_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", rule: bool = True) -> str:
-    """Launches are (kernel, rows of section, label, unit and value); with a rule after each launch.
+    """Returns a details page; launches are (kernel, rows of section, label, unit and value).
 
-    The last section gets the row that ends it, without a value, as ncu prints what a chip does not count.
+    With `rule`, a rule follows each launch. The last section gets the row that ends it, without a value, as ncu
+    prints metrics that a chip does not count.
     """
     lines = [csv_line((*FIXED, *SHAPE, *DETAILS, *(RULES if rule else ())))]
     for number, (kernel, values) in enumerate(launches):
@@ -60,7 +61,7 @@ def details_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0
 
 
 def text_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", titled: bool = True) -> str:
-    """The same as ncu prints it to the terminal; without `titled` as before 2022."""
+    """Returns the same as terminal output of ncu; without `titled`, in the format used before 2022."""
     lines = ["[77] app@127.0.0.1"]
     ruler = "    " + " ".join(("-" * 40, "-" * 16, "-" * 20))
     for kernel, values in launches:
@@ -82,7 +83,7 @@ def text_page(launches: Sequence[tuple[str, Sequence[Value]]], cc: str = "9.0", 
 
 
 def refused(path: Path, content: bytes) -> bool:
-    """Whether this content is refused, and then in one line, or else read."""
+    """Returns whether reading this content raises an error, which must be one line; otherwise it must have rows."""
     path.write_bytes(content)
     try:
         rows = read_any(path)
@@ -92,7 +93,7 @@ def refused(path: Path, content: bytes) -> bool:
 
 
 def damaged(page: str, data: st.DataObject, letters: bytes) -> bytes:
-    """The page with up to five bytes replaced."""
+    """Returns the page with up to five bytes replaced."""
     content = bytearray(page.encode())
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.sampled_from(letters))

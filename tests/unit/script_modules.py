@@ -8,7 +8,7 @@ SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
 
 def script(name: str) -> ModuleType:
-    """The module of workflow/scripts/<name>.py, such as "plot_figure" or "figures/claims", made anew."""
+    """The module of workflow/scripts/<name>.py, such as "publish/log_mlflow", made anew."""
     path = SCRIPTS / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
     assert spec is not None

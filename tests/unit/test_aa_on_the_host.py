@@ -4,12 +4,12 @@ import csv
 from dataclasses import replace
 
 import pytest
-from one_variant import check_variant, time_variant
 
-from host_family import make_job, make_timer
-from warplog.core import paths as layout
-from warplog.core.records import read_json
+from host_family import make_job, make_timer, named
+from warplog.core import paths
+from warplog.core.records import FamilyRecord
 from warplog.judge import aa
+from warplog.measure import check_time
 from warplog.plan.plan import DEFAULTS
 
 BODY = """
@@ -22,10 +22,11 @@ ROUNDS = 3
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Returns a results folder with three rounds of one variant and two cases."""
+    """Returns a results folder with three rounds of two variants and two cases."""
     place = tmp_path_factory.mktemp("aa")
     job = make_job(place, BODY.format(folder=place))
-    check_variant(job)
+    jobs = named(job, "right", "other")
+    check_time.check_family(jobs)
     timer = make_timer(place)
     policy = {
         **DEFAULTS["time"],
@@ -36,21 +37,23 @@ def place(tmp_path_factory):
     }
     for number in range(1, ROUNDS + 1):
         root = place / "results" / "aa" / f"round{number}"
-        record = layout.record(root, "time", "none", "scale", "right")
-        timing = replace(job, record=record, scratch=record.with_name(".right.work"), settings=policy)
-        time_variant(timing, job.record, timer, ("64", "1000"))
+        record = paths.family_record(root, "time", "none", "scale")
+        timing = [
+            replace(j, record=record, scratch=record.with_name(".scale.work"), settings=policy) for j in jobs
+        ]
+        check_time.time_round(timing, job.record, timer, ("64", "1000"))
     return place
 
 
-def test_every_round_is_a_process_of_its_own(place):
+def test_every_variant_has_a_process_of_its_own_in_every_round(place):
     pids = (place / "pids").read_text().split()
-    assert len(set(pids)) == 1 + ROUNDS
+    assert len(set(pids)) == 1 + 2 * ROUNDS
 
 
 def test_the_rounds_are_time_records_like_all_others(place):
-    paths = sorted((place / "results" / "aa").glob("round*/time/none/scale/right.json"))
-    records = [read_json(path, "record") for path in paths]
-    assert [(r["stage"], r["status"]) for r in records] == [("time", "ok")] * ROUNDS
+    files = sorted((place / "results" / "aa").glob("round*/time/none/scale.json"))
+    records = [record for path in files for record in FamilyRecord.read(path).variants.values()]
+    assert [(r["stage"], r["status"]) for r in records] == [("time", "ok")] * 2 * ROUNDS
     assert all(len(case["cold"]["samples_us"]) >= 10 for r in records for case in r["cases"])
 
 
@@ -58,10 +61,12 @@ def test_table_and_floor_follow(place, tmp_path):
     found = aa.judge_rounds(place / "results", "none")
     assert found.rounds == ROUNDS
     counts = found.counts(found.judged)
-    assert sum(counts.values()) == ROUNDS * 2  # three pairs of rounds, two cases
+    assert sum(counts.values()) == ROUNDS * 4  # three pairs of rounds, two variants, two cases
     assert counts["REFUSED"] == 0
     aa.write(found, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))
     rows = list(csv.DictReader((tmp_path / "floors.csv").open()))
-    assert [(row["variant"], row["case"]) for row in rows] == [("right", "64"), ("right", "1000")]
+    assert [(row["variant"], row["case"]) for row in rows] == [
+        (name, case) for name in ("right", "other") for case in ("64", "1000")
+    ]
     assert all(float(row["floor"]) >= 0.005 for row in rows)
     assert found.summary().splitlines()[-1].startswith("floor to use: ")

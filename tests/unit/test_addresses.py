@@ -1,4 +1,4 @@
-"""Programs are started at fixed addresses inside, and as ever afterwards."""
+"""Address randomisation is off for programs started in the block, and unchanged afterwards."""
 
 import subprocess
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sass_builds import compilers
+from sass_builds import Kind, built
 from warplog.catalog import family
 from warplog.catalog.space import name_of
-from warplog.measure import build
 from warplog.parsers import sass
 
 FAMILY = family.load([Path(__file__).parents[2] / "kernels"])["sgemm"]
@@ -55,15 +54,12 @@ def test_every_setting_keeps_what_the_kernel_asserts() -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_90", "sm_75"])
 def test_settings_compile_without_warnings_or_spills_and_read_as_wide_as_they_can(
-    arch: str, tmp_path: Path
+    arch: str, kept_builds: Path
 ) -> None:
-    nvcc, cuobjdump = compilers()
-
     def one(values: tuple[int, ...]) -> None:
         setting = dict(zip(NAMES, values, strict=True))
-        folder = tmp_path / name_of(setting)
         variant = replace(VARIANT, parameters=SPACE.parameters(setting))
-        record = build.build_variant(FAMILY, variant, arch, nvcc, cuobjdump, folder)
+        folder, record = built(FAMILY, variant, arch, kept_builds, Kind.KERNELS)
         assert record["status"] == "ok", record["reason"]
         assert not re.search(r"\bwarning\b", (folder / "compile.log").read_text())
         assert len(record["kernels"]) == 2

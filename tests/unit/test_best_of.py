@@ -7,13 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sass_builds import compilers
+from sass_builds import Kind, built
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import main
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.measure import build
 from warplog.measure.tuning import best_of
 from warplog.tables import view
 
@@ -103,16 +102,16 @@ def test_the_committed_table_has_the_parameters_of_the_winners_of_searches():
 @pytest.mark.nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_a_table_of_many_variants_compiles(tmp_path, arch):
-    nvcc, cuobjdump = compilers()
     shutil.copytree(FAMILY.folder.parent, tmp_path / "kernels")
     family = catalog.load_family(tmp_path / "kernels" / "sgemm" / "family.yaml")
     header = family.folder / "best_of.cuh"
     header.write_text(best_of.text(family, measurements(), 132))
     variant = family.variant("best_of")
     assert {"split_k.cu", "stream_k.cu", "tma_tiles.cuh"} <= {path.name for path in variant.headers()}
-    record = build.build_variant(family, variant, arch, nvcc, cuobjdump, tmp_path / "build")
+    kind = Kind.LIBRARY if arch == "sm_90" else Kind.RESOURCES
+    folder, record = built(family, variant, arch, tmp_path / "builds", kind)
     assert record["status"] == "ok", record["reason"]
-    assert "warning" not in (tmp_path / "build" / "compile.log").read_text()
+    assert "warning" not in (folder / "compile.log").read_text()
     called = {"sm_75": {"warptile", "split_k"}, "sm_90": {"stream_k", "split_k"}}[arch]
     for name in called:
         assert any(name in kernel["mangled"] for kernel in record["kernels"]), name

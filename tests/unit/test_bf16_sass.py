@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sass_builds import builder, compilers
+from sass_builds import Kind, builder, built
 from warplog.catalog import family
-from warplog.measure import build
 from warplog.parsers import sass
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -25,8 +24,8 @@ pytestmark = pytest.mark.nvcc
 
 
 @pytest.fixture(scope="module")
-def build_all(tmp_path_factory):
-    return builder(FAMILY, tmp_path_factory)
+def build_all(kept_builds):
+    return builder(FAMILY, kept_builds)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, v
 
 
 def test_the_oldest_gpu_is_served_too(build_all):
-    for name, (folder, record) in build_all("sm_80").items():
+    for name, (folder, record) in build_all("sm_80", Kind.RESOURCES).items():
         if name in HOPPER:
             assert (record["status"], "sm_90a" in record["reason"]) == ("unsupported", True)
             continue
@@ -181,20 +180,19 @@ def test_a_block_of_three_warpgroups_fits_the_registers_of_an_sm(builds, name):
         ("wgmma_three_consumers", {"CLUSTER": 4, "TALL": 2048}),
     ],
 )
-def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, tmp_path):
-    nvcc, cuobjdump = compilers()
+def test_settings_far_from_the_default_compile_without_warnings_or_spills(name, setting, kept_builds):
     variant = FAMILY.variant(name)
     assert setting in variant.tune.settings()
     chosen = replace(variant, parameters=variant.tune.parameters(setting))
-    record = build.build_variant(FAMILY, chosen, "sm_90", nvcc, cuobjdump, tmp_path)
+    folder, record = built(FAMILY, chosen, "sm_90", kept_builds, Kind.RESOURCES)
     assert record["status"] == "ok", record["reason"]
-    assert "warning" not in (tmp_path / "compile.log").read_text()
+    assert "warning" not in (folder / "compile.log").read_text()
     assert sum(kernel["spill_store_bytes"] for kernel in record["kernels"]) == 0
 
 
 @pytest.mark.parametrize("name", ["cublas", "cublas_gemm_ex"])
-def test_baselines_need_no_cublas_to_be_built_and_loaded(builds, name):
-    folder, record = builds[name]
+def test_baselines_need_no_cublas_to_be_built_and_loaded(kept_builds, name):
+    folder, record = built(FAMILY, FAMILY.variant(name), "sm_90", kept_builds, Kind.LIBRARY)
     assert record["kernels"] == []
     library = ctypes.CDLL(str(folder / "kernel.so"))
     assert library.library_version() == 0 or library.library_version() >= 120000

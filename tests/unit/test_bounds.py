@@ -1,4 +1,4 @@
-"""What bounds a kernel, from its counters: the ceiling that is nearest, or what is in the way of all of them."""
+"""What bounds a kernel, from its counters: the closest ceiling, latency, or a grid that is too small."""
 
 import math
 

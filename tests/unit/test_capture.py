@@ -4,11 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from one_variant import check_variant
+from one_variant import check_variant, record_of
 
 from host_family import make_job
 from warplog.catalog.contract import Measuring
-from warplog.core.records import read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure import capture
 
@@ -29,10 +28,10 @@ def test_ncu_has_nothing_to_see_where_the_family_says_so(
     checked = make_job(tmp_path, RIGHT)
     check_variant(checked)
     family = replace(checked.family, measuring=Measuring(profilers=profilers))
-    job = replace(checked, family=family, record=tmp_path / "ncu.json", settings=SETTINGS)
+    job = replace(checked, family=family, record=tmp_path / "scale.ncu.json", settings=SETTINGS)
     missing = Tool("ncu", None, None, "install it")
-    capture.capture_ncu([job], [checked.record], missing, [("64",)])
-    record = read_json(job.record, "record")
+    capture.capture_ncu([job], checked.record, missing, {"right": ("64",)})
+    record = record_of(job)
     assert (record["status"], record["cases"][0]["status"]) == (status, status)
     assert words in record["reason"]
     assert record["report"] == ""

@@ -1,13 +1,13 @@
 """One profiler session for all variants of a family: who is in it, what a broken one costs, what is left alone."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from host_family import make_job
+from host_family import make_job, named
 from report_files import Launch, write_ncu
+from warplog.core.records import FamilyRecord
 from warplog.extract import sessions
 from warplog.machine.toolchain import Tool
 from warplog.measure import capture, check_time
@@ -51,31 +51,25 @@ def profiler(monkeypatch):
 def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
     """Checked jobs of three variants, ready to be captured."""
     jobs = []
-    for name, body in zip(NAMES, bodies, strict=True):
+    for place, (name, body) in enumerate(zip(NAMES, bodies, strict=True)):
         (folder / name).mkdir(exist_ok=True)
-        job = make_job(folder / name, body)
-        variant = replace(job.family.variants[0], name=name)
-        record = folder / "check" / f"{name}.json"
-        jobs.append(replace(job, variant=variant, record=record, scratch=record.with_name(f".{name}.work")))
+        job = named(make_job(folder / name, body), *NAMES)[place]
+        record = folder / "check" / "scale.json"
+        jobs.append(replace(job, record=record, scratch=record.with_name(f".{name}.work")))
     check_time.check_family(jobs)
     return jobs
 
 
 def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -> dict[str, dict]:
     """Captures the family; the records by variant."""
-    checks = [job.record for job in jobs]
-    place = folder / "profile"
-    place.mkdir(exist_ok=True)
-    jobs = [
-        replace(j, record=place / f"{j.variant.name}.ncu.json", settings=SETTINGS, inputs_sha256=inputs)
-        for j in jobs
-    ]
-    capture.capture_ncu(jobs, checks, tool, [["64"]] * len(jobs))
-    return {job.variant.name: json.loads(job.record.read_text()) for job in jobs}
+    check, record = jobs[0].record, folder / "profile" / "scale.ncu.json"
+    jobs = [replace(job, record=record, settings=SETTINGS, inputs_sha256=inputs) for job in jobs]
+    capture.capture_ncu(jobs, check, tool, dict.fromkeys(NAMES, ["64"]))
+    return FamilyRecord.read(record).variants
 
 
 def reports(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "profile").glob("*.ncu-rep"))
+    return sorted(path.name for path in (folder / "profile" / "scale").glob("*.ncu-rep"))
 
 
 def test_all_variants_share_one_session_and_its_report(tmp_path, profiler):
@@ -92,7 +86,7 @@ def test_a_variant_that_breaks_the_session_is_told_and_the_others_are_captured_w
     assert profiler.sessions == [list(NAMES), ["right", "third"]]
     assert [found[name]["status"] for name in NAMES] == ["ok", "crashed", "ok"]
     assert found["other"]["report"] == ""
-    assert (tmp_path / "profile" / found["third"]["report"]).read_text() == "right:64 third:64"
+    assert (tmp_path / "profile" / "scale" / found["third"]["report"]).read_text() == "right:64 third:64"
 
 
 def test_the_report_of_a_broken_session_does_not_pass_for_that_of_the_next(tmp_path, profiler):
@@ -117,7 +111,7 @@ def test_only_what_changed_is_captured_again_and_its_old_report_goes(tmp_path, p
 def test_a_lost_report_is_captured_again(tmp_path, profiler):
     jobs = family(tmp_path)
     found = run(tmp_path, jobs)
-    (tmp_path / "profile" / found["right"]["report"]).unlink()
+    (tmp_path / "profile" / "scale" / found["right"]["report"]).unlink()
     run(tmp_path, jobs)
     assert profiler.sessions[1:] == [list(NAMES)]
 
@@ -144,8 +138,8 @@ def test_both_profilers_may_be_under_way_for_a_family(tmp_path, monkeypatch):
     monkeypatch.setattr(capture, "run_cases", noted)
     jobs = family(tmp_path)
     run(tmp_path, jobs)
-    place = [replace(j, settings=SETTINGS, record=tmp_path / f"{j.variant.name}.nsys.json") for j in jobs]
-    capture.capture_nsys(place, [j.record for j in jobs], NCU, [["64"]] * len(jobs))
+    place = [replace(j, settings=SETTINGS, record=tmp_path / "profile" / "scale.nsys.json") for j in jobs]
+    capture.capture_nsys(place, jobs[0].record, NCU, dict.fromkeys(NAMES, ["64"]))
     assert len(set(folders)) == 2
 
 

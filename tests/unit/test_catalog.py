@@ -1,4 +1,4 @@
-"""A family.yaml that is wrong is refused by file, key and remedy."""
+"""Errors in family.yaml are reported with file, key and remedy."""
 
 from pathlib import Path
 
@@ -39,19 +39,19 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("bytes: 8*N", "bytes: 8*M", "known names: N, factor"),
         ("bytes: 8*N", "bytes: __import__('os')", "cannot evaluate"),
         ("bytes: 8*N", "bytes: 9**9**9**9", "cannot evaluate"),
-        ('headline_case: "64"', 'headline_case: "65"', "headline_case: '65' is not there"),
+        ('headline_case: "64"', 'headline_case: "65"', "headline_case: unknown name '65'"),
         ("baseline: right", "baseline: rihgt", "did you mean 'right'?"),
         ("- {name: right,", "- {name: right, file: ../x.cu,", "'../x.cu'"),
         ("- {name: right,", "- {name: left, idea: y}\n  - {name: right,", "left.cu, which is missing"),
         ("dtype: float32, reduction_length", "dtype: float3, reduction_length", "tolerance.dtype"),
         ("odd: {N: 127}", "../odd: {N: 127}", "check_cases"),
-        ("- {name: right,", "- {name: right, memory: {z: pinned},", "variants.memory: 'z' is not there"),
-        ("- {name: right,", "- {name: right, memory: {N: pinned},", "variants.memory: 'N' is not there"),
+        ("- {name: right,", "- {name: right, memory: {z: pinned},", "variants.memory: unknown name 'z'"),
+        ("- {name: right,", "- {name: right, memory: {N: pinned},", "variants.memory: unknown name 'N'"),
         ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
         ("baseline: right", "measuring: {profilers: [gdb]}", "'gdb' is not one of"),
-        ("family: scale", "family: scales", "must lie in a folder of that name"),
+        ("family: scale", "family: scales", "must be in a folder of that name"),
         ("title: scaling", "title: [", "is not valid YAML"),
     ],
 )
@@ -68,7 +68,7 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
     found = catalog.load([tmp_path])["scale"].variant("right").published
     assert found == (contract.Published(93, "TFLOP/s", "H100", "someone", "64"),)
     for old, new, words in (
-        ('"64"', '"65"', "variants.published.case: '65' is not there"),
+        ('"64"', '"65"', "variants.published.case: unknown name '65'"),
         ("TFLOP/s", "TFLOPS", "variants.0.published.0.unit"),
         ("value: 93, ", "", "the required key 'value' is missing"),
         ("gpu:", "card:", "unknown key 'card'"),
@@ -105,12 +105,12 @@ def test_requirements_say_why_not() -> None:
     assert contract.Requires("sm_90a").why_not((9, 0)) == ""
     assert "needs sm_90a" in contract.Requires("sm_90a").why_not((10, 0))
     aligned = contract.Requires(multiple_of={"N": 128})
-    assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N a multiple of 128"
+    assert aligned.why_not_case(contract.Case("c", {"N": 127})) == "needs N to be a multiple of 128"
     assert aligned.why_not_case(contract.Case("c", {"N": 256})) == ""
     slow = contract.Requires(multiple_of={"N": 8}, at_most={"M": 8192})
     assert slow.why_not_case(contract.Case("c", {"M": 8192, "N": 8})) == ""
-    told = slow.why_not_case(contract.Case("c", {"M": 16384, "N": 9}))
-    assert told == "needs N a multiple of 8 and M of 8192 at most"
+    reason = slow.why_not_case(contract.Case("c", {"M": 16384, "N": 9}))
+    assert reason == "needs N to be a multiple of 8 and M to be at most 8192"
 
 
 TUNED = """  - name: right
@@ -128,16 +128,16 @@ TUNED = """  - name: right
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('      cases: ["64"]', '      cases: ["65"]', "variants.tune.cases: '65' is not there"),
-        ("{A: 2, B: 4}", "{A: 2}", "tune.values: 'B' is no parameter of the entry"),
-        ("{A: 2, B: 4}", "{A: 4, B: 4}", "A4_B4 breaks 'A: 4 is none of [1, 2]'"),
-        ("<= 256", "<= 128", "A2_B4 breaks 'THREADS * B <= 128 and B % A == 0'"),
+        ('      cases: ["64"]', '      cases: ["65"]', "variants.tune.cases: unknown name '65'"),
+        ("{A: 2, B: 4}", "{A: 2}", "tune.values: 'B' has no default in `parameters`"),
+        ("{A: 2, B: 4}", "{A: 4, B: 4}", "A4_B4 violates 'A: 4 is not one of [1, 2]'"),
+        ("<= 256", "<= 128", "A2_B4 violates 'THREADS * B <= 128 and B % A == 0'"),
         ("[THREADS * B <= 256 and B % A == 0]", "[A * B]", "gives int, not true or false"),
         ("[THREADS * B <= 256 and B % A == 0]", "[C < 4]", "known names: A, B, THREADS"),
         ("[THREADS * B <= 256 and B % A == 0]", '[\'"A".upper() < "B"\']', "cannot evaluate"),
         ("threads: 32 * A", "threads: A < 1", "gives bool, not a number"),
-        ("[{B: 2}]", "[{C: 2}]", "tune.first: 'C' is not searched"),
-        ("[{B: 2}]", "[{B: 3}]", "A2_B3 breaks 'B: 3 is none of [2, 4]'"),
+        ("[{B: 2}]", "[{C: 2}]", "tune.first: 'C' is not a searched parameter"),
+        ("[{B: 2}]", "[{B: 3}]", "A2_B3 violates 'B: 3 is not one of [2, 4]'"),
         ("[{B: 2}]", "[{B: 2}]\n      wher: []", "did you mean 'where'?"),
         ("{A: [1, 2], B: [2, 4]}", "{A: [1, 2], B: []}", "tune.values.B"),
     ],
@@ -164,5 +164,5 @@ def test_too_many_combinations_are_refused(tmp_path: Path) -> None:
     text = TUNED.replace("{A: 2, B: 4}", "{A: 2, B: 4, C: 1}")
     text = text.replace("{A: [1, 2], B: [2, 4]}", "{" + ", ".join(f"{n}: {many}" for n in names) + "}")
     path.write_text(YAML.replace("  - {name: right, idea: as it should be}\n", text))
-    with pytest.raises(WarplogError, match="262144 combinations; 100000 are allowed"):
+    with pytest.raises(WarplogError, match="262144 combinations, the limit is 100000"):
         catalog.load([tmp_path])

@@ -1,4 +1,4 @@
-"""Claims of a family.yaml: what can be written, and what is refused with a line that helps."""
+"""Claims in family.yaml: which ones are valid, and the errors for those that are not."""
 
 import pytest
 
@@ -35,8 +35,10 @@ def test_other_conditions_are_refused(condition):
 def test_terms_are_numbers_of_a_variant_at_a_case():
     formula = parse_formula(
         'median_us(a) / median_us(b, "1Mi") + sass(a, "LDG.E") + median_us(a) * sms - l2_bytes(g.c, "2")',
-        "f", "4096", "here",
-    )  # fmt: skip
+        "f",
+        "4096",
+        "here",
+    )
     assert list(formula.terms.values()) == [
         Term("median_us", "f", "a", "4096"),
         Term("median_us", "f", "b", "1Mi"),
@@ -59,13 +61,13 @@ def test_terms_are_numbers_of_a_variant_at_a_case():
         ("__import__('os').system('true')", "a term is quantity"),
         ("open('x')", "unknown quantity 'open'"),
         ("[x for x in (1, 2)]", "only terms"),
-        ("max(median_us(a))", "max needs 2 arguments"),
-        ("'text'", "is no number"),
-        ("median_us(a) /", "is no formula"),
-        ("(" * 499, "is no formula"),
-        ("-" * 499 + "1", "is no formula"),
+        ("max(median_us(a))", "max requires 2 arguments"),
+        ("'text'", "is not a number"),
+        ("median_us(a) /", "is not a formula"),
+        ("(" * 499, "is not a formula"),
+        ("-" * 499 + "1", "is not a formula"),
         ("1 + " * 200 + "1", "801 characters long"),
-        ("\0", "is no formula"),
+        ("\0", "is not a formula"),
     ],
 )
 def test_what_is_no_formula_is_refused_by_name(measure, why):
@@ -83,13 +85,13 @@ def test_what_is_no_formula_is_refused_by_name(measure, why):
     ],
 )
 def test_a_claim_has_a_condition_or_says_why_not(entry):
-    with pytest.raises(WarplogError, match="needs measure and confirmed_if, or not_judged"):
+    with pytest.raises(WarplogError, match="requires measure and confirmed_if, or not_judged"):
         make_claim({**GOOD, **entry}, "f", "1", "family.yaml")
 
 
 @pytest.fixture
 def family_file(tmp_path, project):
-    """A copy of vector_add's family.yaml that ends in the claims of the test."""
+    """A copy of vector_add's family.yaml with the claims of the test."""
     folder = tmp_path / "vector_add"
     folder.mkdir()
     for source in (project / "kernels" / "vector_add").glob("*"):
@@ -127,7 +129,7 @@ def test_a_claim_is_read_with_the_headline_case(family_file):
         (entry(case="2Mi", measure="median_us(scalar)", confirmed_if="> 1"), "case: no timed case '2Mi'"),
         (entry(measure="median_us(scalar) / m", confirmed_if="> 1"), "unknown name 'm'; "),
         (entry(measure="median_us(scalar) + _0", confirmed_if="> 1"), "unknown name '_0'; "),
-        (entry(not_judged="so") * 2, "claims: 'D8' is there twice"),
+        (entry(not_judged="so") * 2, "claims: the id 'D8' occurs twice"),
         (entry(verdict="confirmed"), "unknown key 'verdict'"),
         (entry(not_judged="x" * 201), "claims.0.not_judged"),
         (entry("1 D", not_judged="x"), "claims.0.id"),

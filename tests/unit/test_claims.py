@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from script_modules import script
+from warplog import figures
 from warplog.catalog import family as catalog
 from warplog.catalog.claims import SASS, make_claim
 from warplog.cli.main import main as warplog
@@ -235,7 +235,7 @@ def test_families_have_claims():
 def drawn(rows, family="sgemm"):
     loaded = view.load(TABLES, family)
     loaded = dataclasses.replace(loaded, claims=files.as_frame(rows, CLAIMS, "claims"))
-    module = script("figures/claims")
+    module = figures.module("claims")
     return module.draw(module.data(loaded), style.look(loaded))
 
 
@@ -258,7 +258,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
 
 
 def test_the_figure_without_claims_says_so():
-    assert "no claims are written" in drawn([]).get_suptitle()
+    assert "this family has no claims" in drawn([]).get_suptitle()
     assert words(drawn([])) == ["", "id", "claim", "measured", "confirmed if"]
 
 

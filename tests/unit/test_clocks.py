@@ -1,4 +1,4 @@
-"""The state of a GPU while it measures, against a stand-in for the driver's library: no GPU is needed."""
+"""Readings of a GPU's state during measurements, with a fake driver library instead of a GPU."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from warplog.machine.nvml import kept_loaded, opened
 
 
 class Reasons(Queue):
-    """Answers one after the other; the last one stays, and tells that it is reached."""
+    """Returns the answers one by one; repeats the last one and sets the event when it is reached."""
 
     def __init__(self, looked, answers):
         super().__init__(answers)
@@ -29,7 +29,7 @@ class Reasons(Queue):
 
 @pytest.fixture
 def install(monkeypatch):
-    """Puts a driver with the given boards in the place of the real one."""
+    """Replaces the driver by a fake one with the given boards."""
     return partial(fake_driver.install, monkeypatch)
 
 

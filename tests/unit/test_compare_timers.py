@@ -12,12 +12,11 @@ from benchmarks import compare_timers
 from benchmarks.timer_table import COLUMNS, TIMERS, Timing, as_csv, as_markdown, make_row
 
 import host_family
-from sass_builds import compilers
+from sass_builds import built
 from warplog.catalog.family import load_family
 from warplog.core import process
 from warplog.core.records import read_json, write_json
 from warplog.machine import device
-from warplog.measure import build
 from warplog.parsers import sass
 
 CHILD = Path(compare_timers.__file__).with_name("nvbench_child.py")
@@ -124,11 +123,9 @@ def test_reference_is_the_definition_and_a_copy_is_exact():
 
 
 @pytest.mark.nvcc
-def test_probe_kernels_compile_to_wide_accesses_without_spills(tmp_path):
-    nvcc, cuobjdump = compilers()
+def test_probe_kernels_compile_to_wide_accesses_without_spills(kept_builds):
     for variant in FAMILY.variants:
-        folder = tmp_path / variant.name
-        record = build.build_variant(FAMILY, variant, "sm_90", nvcc, cuobjdump, folder)
+        folder, record = built(FAMILY, variant, "sm_90", kept_builds)
         assert record["status"] == "ok", record["reason"]
         (kernel,) = record["kernels"]
         assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]

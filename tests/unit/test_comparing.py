@@ -11,7 +11,7 @@ import pytest
 from made_up_campaigns import RECORDED, dated, make
 from warplog.catalog import family
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
+from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import aa, comparison, history
 from warplog.judge import comparison as comparison_text
 from warplog.judge.figures import comparison as comparison_figure
@@ -65,9 +65,15 @@ def test_what_is_tracked_can_be_compared(tmp_path):
     """The store holds the records, so a campaign in it can be compared without any other file."""
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
-    folders = {stage: RECORDED / stage / "h200" / "sgemm" for stage in ("time", "extract")}
+    stages = {
+        f"{stage}.json": FamilyRecord.read(RECORDED / stage / "h200" / "sgemm.json").variants
+        for stage in ("time", "extract")
+    }
     variants = ("warptile", "cublas", "vectorized")
-    files = {("sgemm", v): [folder / f"{v}.json" for folder in folders.values()] for v in variants}
+    files = {
+        ("sgemm", v): log.VariantFiles(records={name: records[v] for name, records in stages.items()})
+        for v in variants
+    }
     logged = log.log_campaign(RECORDED / "tables", campaign, files, uri)
     sources = Sources(tmp_path, uri)
     stored, recorded = sources.load(f"mlflow:{campaign['campaign']}"), load(RECORDED)

@@ -1,7 +1,7 @@
-"""Every report at hand, cut at 200 places: each cut is refused in one line that names the file, or changes nothing.
+"""Every available report, truncated at 200 places, is refused in one line that names the file, or gives the same rows.
 
-A compiler's log and a SASS dump do not say how many kernels they hold: of these, a cut between two kernels leaves
-whole kernels with all of their values.
+A compiler log and a SASS dump do not state their number of kernels: truncated between two kernels, they give
+the remaining kernels with all values.
 """
 
 from pathlib import Path
@@ -23,7 +23,7 @@ REPORTS = [
 
 
 def read(path):
-    """Its rows without their source, or the error."""
+    """Returns the rows of a report without their source, and the error ("" if there is none)."""
     try:
         return [{**row, "source": ""} for row in read_any(path)], ""
     except WarplogError as error:

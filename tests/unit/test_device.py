@@ -1,4 +1,4 @@
-"""The GPU, its peaks and who is on it, against a stand-in for the driver's library: no GPU is needed."""
+"""Properties, peak rates and processes of a GPU, with a fake driver library instead of a GPU."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,16 +9,15 @@ import pytest
 
 import fake_driver
 from fake_driver import DESCRIBED, H200, Driver
-from warplog.core import schema
 from warplog.machine.clocks import Sampler, clock_state
-from warplog.machine.device import detect, peaks, processes, settings, slug_of, why_not
+from warplog.machine.device import detect, known_gpus, peaks, processes, settings, slug_of, why_not
 
 PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Puts a driver with the given boards in the place of the real one."""
+    """Replaces the driver by a fake one with the given boards."""
     return partial(fake_driver.install, monkeypatch)
 
 
@@ -154,7 +153,7 @@ def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install):
 def test_peaks_come_from_the_table_or_from_the_clocks(install):
     install(H200)
     gpu = detect()
-    known = peaks(gpu, schema.read_yaml(PROJECT / "config" / "gpus.yaml", "gpus"))
+    known = peaks(gpu, known_gpus(PROJECT))
     assert (known.fp32_tflops_peak, known.dram_gbytes_per_s_peak) == (67, 4800)
     assert (known.bf16_tflops_peak, peaks(gpu, {}).bf16_tflops_peak) == (989, None)
     assert "data sheet" in known.source
@@ -184,7 +183,7 @@ def test_peaks_come_from_the_table_or_from_the_clocks(install):
 )
 def test_the_formulas_give_what_the_data_sheets_say(install, slug, capability, mhz, memory_mhz, bits):
     install(H200)
-    table = schema.read_yaml(PROJECT / "config" / "gpus.yaml", "gpus")
+    table = known_gpus(PROJECT)
     entry = table[slug]
     gpu = replace(
         detect(),

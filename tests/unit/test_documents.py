@@ -32,7 +32,7 @@ DOCUMENTS = [
 
 
 def block(document: str, language: str, holds: str) -> str:
-    """The code block of that language that holds a text."""
+    """Returns the first code block in `language` that contains `holds`."""
     found = re.findall(rf"```{re.escape(language)}\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
     return next(text for text in found if holds in text)
 
@@ -133,7 +133,7 @@ def test_the_variant_of_the_readme_is_accepted_and_compiles(tmp_path):
 
 @pytest.fixture
 def scale(tmp_path):
-    """A folder with the family of workflow/docs/extending.md."""
+    """The folder of the family in workflow/docs/extending.md."""
     folder = tmp_path / "mine" / "scale"
     folder.mkdir(parents=True)
     (folder / "family.yaml").write_text(block("workflow/docs/extending.md", "yaml", "family: scale"))

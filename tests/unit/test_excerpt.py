@@ -1,4 +1,4 @@
-"""The excerpt of a source: marked lines, else the kernel that is its idea, else the launcher."""
+"""The excerpt of a source: marked lines, otherwise the kernel that shows its idea, otherwise the launcher."""
 
 from pathlib import Path
 
@@ -71,8 +71,8 @@ def test_a_declared_kernel_is_not_its_body(tmp_path):
     ("text", "line", "words"),
     [
         ("int a;\n// [excerpt]\nint b;\n", 2, "without // [/excerpt]"),
-        ("// [/excerpt]\nint b;\n// [excerpt]\n", 1, "// [/excerpt], not // [excerpt]"),
-        ("// [excerpt]\nint b;\n// [excerpt]\n", 3, "// [excerpt], not // [/excerpt]"),
+        ("// [/excerpt]\nint b;\n// [excerpt]\n", 1, "found // [/excerpt], expected // [excerpt]"),
+        ("// [excerpt]\nint b;\n// [excerpt]\n", 3, "found // [excerpt], expected // [/excerpt]"),
         ("// [excerpt]\nint b;\n// [/excerpt]\n// [excerpt]\n", 4, "one excerpt"),
         ("// [excerpt]\n\n// [/excerpt]\n", 3, "is empty"),
         ("\n", 2, "is empty"),

@@ -1,4 +1,4 @@
-"""Why a variant is faster: known decompositions, the recorded ladder, and what is said without counters."""
+"""Why a variant is faster: known decompositions, the recorded ladder, and sentences without counters."""
 
 import math
 from dataclasses import replace
@@ -12,7 +12,7 @@ SMS = 132.0
 
 
 def kernel(instructions, waits, warps_pct, busy=1.0):
-    """Counters of a kernel that follows the model exactly: 64 warps an SM at most, four schedulers."""
+    """Counters of a kernel that follows the model exactly: at most 64 warps per SM, four schedulers."""
     cycles_per_issue = sum(waits.values())
     ipc = 4 * (warps_pct / 100 * 16) / cycles_per_issue
     return {
@@ -51,12 +51,32 @@ def test_the_factors_of_a_known_step_multiply_to_its_ratio():
 def test_a_state_that_twice_the_warps_share_may_cost_less_though_each_waits_longer():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 5.0}, 50)
-    state = decomposition.states(before, after)[0]
-    told = sentences._state(state, "its_parent")
-    assert told.startswith(
-        "Waiting for data from shared memory or a special function, less in all though more for an instruction of a"
-        " warp, (short_scoreboard, 4 → 5 cycles per instruction) saves "
+    assert _first_state(before, after).startswith(
+        "Total waiting for data from shared memory or a special function fell because more warps were active"
+        " (short_scoreboard, 4 → 5 cycles per instruction), which saves "
     )
+
+
+def test_the_reason_for_a_changed_total_is_the_factor_that_outweighs_the_others():
+    before = kernel(2e9, {"selected": 1.0, "long_scoreboard": 10.70}, 50)
+    after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 10.71}, 50)
+    wait = "Total waiting for data from global or local memory"
+    span = "(long_scoreboard, 10.7 → 10.7 cycles per instruction)"
+    fewer = _first_state(before, after)
+    assert fewer == f"{wait} fell because fewer instructions ran {span}, which saves 46 % of the cycles of a."
+    assert _first_state(after, before).startswith(
+        f"{wait} rose because more instructions ran {span}, which costs "
+    )
+    step = decomposition.Step("f", "b", "a", "1", 2.0)
+    state = decomposition.states(before, after)[0]
+    assert sentences._state(state, step).startswith(f"{wait} fell {span}"), "no reason without factors"
+
+
+def _first_state(before, after):
+    """The sentence about the largest state of a step from `a` to `b`."""
+    factors = decomposition.factors(before, after, (1980, 1980), SMS)
+    step = decomposition.Step("f", "b", "a", "1", 2.0, factors)
+    return sentences._state(decomposition.states(before, after)[0], step)
 
 
 def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
@@ -89,10 +109,10 @@ def test_a_step_reads_as_a_sentence():
         explained=True,
     )
     assert explain.sentence(step) == (
-        "1.25 times as fast as vectorized. For it: 1.25x fewer cycles between two instructions of a warp"
-        " (5 → 4). All factors multiply to this ratio within 0.1 %. Less waiting for data from shared memory or"
-        " a special function (short_scoreboard, 4 → 3 cycles per instruction) saves 20 % of vectorized's"
-        " cycles; excess shared wavefronts 285 M → 17 M fell with it."
+        "1.25x as fast as vectorized. In its favour: 1.25x fewer warp cycles per issued instruction (5 → 4). The"
+        " product of all factors matches the measured ratio within 0.1 %. Less waiting for data from shared memory"
+        " or a special function (short_scoreboard, 4 → 3 cycles per instruction) saves 20 % of the cycles of"
+        " vectorized; excess shared wavefronts (285 M → 17 M) fell as well."
     )
 
 
@@ -113,7 +133,7 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
     assert [change.name for change in first.evidence] == ["inst_iadd3", "inst_ldg"]
     step = decomposition.Step("f", "b", "a", "1", 2.0, (first,), (), 1.0, explained=True)
     assert (
-        "2x fewer instructions (8 G → 4 G, most of all IADD3 instructions 3 G → 100 M and LDG instructions"
+        "2x fewer instructions (8 G → 4 G, mainly IADD3 instructions 3 G → 100 M and LDG instructions"
         " 1 G → 30 M)" in explain.sentence(step)
     )
 
@@ -122,6 +142,15 @@ def test_the_smallest_factors_that_are_told_are_not_told_as_one():
     change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.99)
     assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
     assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
+
+
+def test_active_time_and_clock_change_in_percent():
+    busy = decomposition.Change("sm_busy_pct", 100.0, 80.0)
+    assert sentences._factor(decomposition.Factor(busy, 0.8)) == "SMs active 20 % less (100 % → 80 %)"
+    clock = decomposition.Change("sm_mhz", 1500.0, 1980.0)
+    assert (
+        sentences._factor(decomposition.Factor(clock, 1.32)) == "SM clock 32 % higher (1500 MHz → 1980 MHz)"
+    )
 
 
 def test_what_works_against_a_step_is_said():
@@ -140,7 +169,7 @@ def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
     same = kernel(1e9, {"selected": 1.0}, 25)
     factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
     step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3, explained=False)
-    assert "The counters do not explain it: a factor of 1.300 remains" in explain.sentence(step)
+    assert "The counters do not explain this: a factor of 1.300 remains" in explain.sentence(step)
 
 
 def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded, found):
@@ -155,7 +184,7 @@ def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded
 
 def test_the_recorded_sentences_name_what_the_ladder_is_about(found):
     coalesced = explain.sentence(found["gmem_coalesced"])
-    assert "(lg_throttle, 358 → 8.68 cycles per instruction) saves 92 % of naive" in coalesced
+    assert "(lg_throttle, 358 → 8.68 cycles per instruction) saves 92 % of the cycles of naive" in coalesced
     assert "sectors per global load" in coalesced
     assert "excess shared wavefronts" in explain.sentence(found["warptile"])
 
@@ -167,7 +196,7 @@ def test_what_the_tables_lack_is_not_in_the_sentence(recorded):
     told = explain.sentence(step)
     assert "lg_throttle" not in told
     assert "sectors" not in told
-    assert "cycles between two instructions" in told
+    assert "warp cycles per issued instruction" in told
 
 
 def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
@@ -179,7 +208,7 @@ def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
     for name in ("vectorized", "warptile"):
         assert told[name].ratio > 1
         assert not told[name].factors
-        assert "Not explained: vectorized lacks counters" in explain.sentence(told[name])
+        assert "Not explained because vectorized lacks counters" in explain.sentence(told[name])
     assert told["smem_tiled"].explained
     assert "vectorized lacks counters" in explain.markdown(tables)
     bound = next(one for one in explain.bounds_of(tables) if one.variant == "vectorized")
@@ -190,14 +219,14 @@ def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
 def test_counters_that_are_needed_are_named(recorded):
     kept = recorded.metrics[recorded.metrics["metric"] != "gpu_cycles"]
     step = explain.steps(replace(recorded, metrics=kept))[0]
-    assert "lacks counters (gpu_cycles)" in explain.sentence(step)
+    assert "lacks counters: gpu_cycles" in explain.sentence(step)
 
 
 def test_a_failed_variant_and_a_parent_outside_the_tables_have_no_ratio():
     tables = figure_tables.sgemm(failed={"autotuned": "wrong"}, names=("autotuned", "warptile", "split_k"))
     told = {step.variant: explain.sentence(step) for step in explain.steps(tables)}
-    assert told["autotuned"] == "No ratio to vectorized: vectorized is not in the tables."
-    assert told["warptile"] == "No ratio to autotuned: autotuned is wrong."
+    assert told["autotuned"] == "Not compared with vectorized because vectorized is not in the tables."
+    assert told["warptile"] == "Not compared with autotuned because autotuned has no time (wrong)."
 
 
 def test_a_slower_variant_is_called_slower(recorded):
@@ -205,7 +234,7 @@ def test_a_slower_variant_is_called_slower(recorded):
     rows.loc[rows["variant"] == "warptile", "median_us"] *= 2
     tables = replace(recorded, measurements=rows)
     step = next(s for s in explain.steps(tables) if s.variant == "warptile")
-    assert "times as fast as vectorized, a step back." in explain.sentence(step)
+    assert explain.sentence(step).startswith(f"{1 / step.ratio:.3g}x slower than vectorized.")
     assert not step.explained
 
 
@@ -213,7 +242,9 @@ def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "warptile", "ncu_us"] *= 2
     step = next(s for s in explain.steps(replace(recorded, measurements=rows)) if s.variant == "warptile")
-    assert "Counters cover 50 % of warptile, its longest kernel." in explain.sentence(step)
+    assert "The counters cover only the longest kernel of warptile, 50 % of its time." in explain.sentence(
+        step
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,4 +259,4 @@ def test_names_are_told_as_they_are_written(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "gmem_coalesced", "status"] = "compile_error"
     steps = {step.variant: step for step in explain.steps(replace(recorded, measurements=rows))}
-    assert steps["smem_tiled"].gap == "gmem_coalesced is compile error"
+    assert steps["smem_tiled"].gap == "gmem_coalesced has no time (compile error)"

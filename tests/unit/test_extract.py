@@ -1,19 +1,18 @@
-import json
-
 import pytest
+from one_variant import write_record
 
 from report_files import Launch, Nsys, ncu_blocks, write_ncu
-from warplog.core import schema
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_json
-from warplog.extract.stage import extract_record, extract_variant
+from warplog.core.records import FamilyRecord
+from warplog.extract import stage
+from warplog.extract.stage import extract_variant
 from warplog.metrics import METRICS
 
 DURATION = "gpu__time_duration.sum"
 
 
 def launches():
-    """Case 64 runs two kernels a launch, case 128 one."""
+    """Case 64 has two kernels per launch, case 128 one."""
     return [
         Launch("partial", {DURATION: 3000.0}, ("case:64", "launch:0")),
         Launch("final", {DURATION: 1000.0}, ("case:64", "launch:0")),
@@ -47,7 +46,9 @@ def record(tool, status="ok", reason="", counts=None):
 
 @pytest.fixture
 def reports(tmp_path):
-    return write_ncu(tmp_path / "v.ncu-rep", launches()), timeline(tmp_path / "v.nsys.sqlite")
+    return write_ncu(tmp_path / "sgemm" / "v.ncu-rep", launches()), timeline(
+        tmp_path / "sgemm" / "v.nsys.sqlite"
+    )
 
 
 def extract(reports, ncu=None, nsys=None, cases=("64", "128")):
@@ -116,7 +117,7 @@ def test_a_variant_of_copies_alone_has_a_time(tmp_path):
 
 
 def pipeline(path, streams):
-    """Two launches of a copy in, a kernel and a copy out, in two pieces: one after the other, or overlapping."""
+    """Two launches of a copy in, a kernel and a copy out, each in two pieces that run in sequence or overlap."""
     nsys = Nsys(path)
     nsys.range("case:64", 0, 900_000)
     for launch in range(2):
@@ -259,7 +260,7 @@ def test_a_good_record_without_a_report_is_an_error(tmp_path, reports, tool):
 
 
 def profiled(folder, **tools):
-    """Profile records as files: of each tool its record and the report's name."""
+    """Profile records as files, from the record and the report of each tool."""
     provenance = dict.fromkeys(
         ("gpu_name", "gpu_uuid", "driver", "finished", "clocks", "compute_capability"), "x"
     )
@@ -268,18 +269,23 @@ def profiled(folder, **tools):
     common["provenance"] = {**provenance, "content_sha256": "0" * 64}
     paths = {}
     for tool, (found, report) in tools.items():
-        paths[tool] = folder / f"{tool}.json"
-        write_json(paths[tool], {**common, **found, "report": report}, "record")
+        paths[tool] = folder / f"sgemm.{tool}.json"
+        write_record(paths[tool], {**common, **found, "report": report})
     return paths["ncu"], paths["nsys"]
+
+
+def extracted(paths, output):
+    """The extract record of the variant."""
+    cases = {"naive": ("64", "128")}
+    stage.extract_family(*paths, cases, cases, output)
+    return FamilyRecord.read(output).variants["naive"]
 
 
 def test_the_record_fits_its_schema_and_names_the_worse_capture(tmp_path, reports):
     denied = record("ncu", "denied", "not permitted")
     paths = profiled(tmp_path, ncu=(denied, ""), nsys=(record("nsys"), reports[1].name))
     output = tmp_path / "out.json"
-    extract_record(*paths, ("64", "128"), output)
-    written = json.loads(output.read_text())
-    schema.check(written, "record", "out.json")
+    written = extracted(paths, output)
     assert (written["status"], written["reason"]) == ("denied", "not permitted")
     assert [c["tool"] for c in written["captures"]] == ["ncu", "nsys"]
     assert [bool(c["sha256"]) for c in written["captures"]] == [False, True]
@@ -290,7 +296,7 @@ def test_the_record_fits_its_schema_and_names_the_worse_capture(tmp_path, report
 def test_a_report_of_no_use_costs_its_own_rows_and_they_say_why(tmp_path, reports, capsys, tool):
     whole = {"ncu": (record("ncu"), reports[0].name), "nsys": (record("nsys"), reports[1].name)}
     paths = profiled(tmp_path, **{**whole, tool: (record(tool), "gone")})
-    written = extract_record(*paths, ("64", "128"), tmp_path / "out.json")
+    written = extracted(paths, tmp_path / "out.json")
     assert written["status"] == "error"
     states = {t: {r["status"] for r in written["rows"] if r["tool"] == t} for t in whole}
     assert states[tool] == {"error"}

@@ -1,4 +1,4 @@
-"""Every family in kernels/: its reference accepts its own answer and refuses a changed one, case by case."""
+"""For every family and case, the check accepts the reference's own answer and rejects a changed one."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ CASES = [
 
 
 def answered(name: str, case: str) -> Problem:
-    """The problem with the reference's own answer, rounded to the type of the output."""
+    """Returns the problem with the reference's own answer, rounded to the output type."""
     family = FAMILIES[name]
     data = CaseData(np, family)
     problem = Problem(np, family, family.check_cases[case], data=data)

@@ -1,4 +1,4 @@
-"""Colours of the figures: one for each variant everywhere, and told apart in grey and with deuteranopia."""
+"""Colours of the figures: one per variant in all figures, distinguishable in grey and with deuteranopia."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What each figure says: the numbers in its table, and the words beside them."""
+"""Contents of each figure: the numbers in its table and the text on it."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(goo
     marks = [line.get_marker() for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
     assert "x" not in marks
     notes = [made.get_supxlabel().replace("\n", " ") for made in (figure, drawn("throughput_vs_size", good))]
-    assert ["a line ends where its variant supports no larger size" in note for note in notes] == [
+    assert ["a line ends at the largest size that its variant supports" in note for note in notes] == [
         True,
         False,
     ]
@@ -101,14 +101,14 @@ def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
     assert rows.loc["compulsory traffic", "intensity_flop_per_byte"] == pytest.approx(4096 / 8)
     assert rows.loc["warptile", "intensity_flop_per_byte"] == pytest.approx(500)
     assert rows.loc["warptile", "roof_pct"] == pytest.approx(100 * 36267 / 66900)
-    assert rows.loc["FP32 peak", "peak_source"] in drawn("roofline", good).get_supxlabel()
+    assert rows.loc["FP32 peak", "peak_source"] in drawn("roofline", good).get_supxlabel().replace("\n", " ")
 
 
 def test_roofline_of_an_unknown_gpu_has_points_only(good):
     tables = replace(good, gpus=good.gpus.iloc[:0])
     rows = MODULES["roofline"].data(tables)
     assert not set(rows["kind"]) & {"compute", "memory"}
-    assert "no peaks known" in drawn("roofline", tables).get_supxlabel()
+    assert "peaks: unknown for this GPU" in drawn("roofline", tables).get_supxlabel().replace("\n", " ")
 
 
 def test_longest_kernel_stands_for_a_case_of_several(good):

@@ -1,4 +1,4 @@
-"""Words and numbers in figures: what fits a line, what overlaps, how many digits, what is remarked."""
+"""Text in figures: width, overlap, number of digits, remarks."""
 
 import numpy as np
 import pandas as pd
@@ -53,3 +53,14 @@ def test_remarks_that_differ_in_their_number_are_one():
         "2 of 4 variants: 47–100 samples below 1485 MHz",
         "1 of 4 variants: tuned elsewhere",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "remark"),
+    [
+        (["1 samples below 1485 MHz"], "1 of 1 variant: 1 sample below 1485 MHz"),
+        (["1 sample below 1485 MHz", "3 samples below 1485 MHz"], "all variants: 1–3 samples below 1485 MHz"),
+    ],
+)
+def test_remarks_use_the_singular_for_one(reasons, remark):
+    assert style.remarks(pd.DataFrame({"status": "ok", "reason": reasons})) == [remark]

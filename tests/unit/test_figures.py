@@ -1,4 +1,4 @@
-"""All figures alike: what is written on them, how gaps are told, and that they are the same each time."""
+"""All figures: their text, how they show gaps, and that they are reproducible."""
 
 import re
 import xml.dom.minidom
@@ -12,9 +12,11 @@ import pytest
 from docutils.core import publish_parts
 from PIL import Image
 
-from drawn_figures import FAILED, FIGURES, MODULES, PLOT, drawn, row, texts
+from drawn_figures import FAILED, FIGURES, MODULES, drawn, row, texts
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
 from made_up_tables import write
+from script_modules import script
+from warplog import figures
 from warplog.core.errors import WarplogError
 from warplog.plotting import style
 from warplog.tables import view
@@ -34,10 +36,12 @@ UNITS = {
     "warp_stalls": ("(%)", None),
 }
 
+PLOT = script("publish/plot_family")
+
 
 def test_every_figure_is_found_and_asks_a_question():
     of_claims = ["claims"]  # its tests are in test_claims.py
-    assert sorted(p.stem for p in PLOT.FIGURES.glob("*.py")) == sorted(FIGURES + of_claims)
+    assert sorted(figures.needs()) == sorted(FIGURES + of_claims)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
@@ -45,8 +49,8 @@ def test_every_figure_is_found_and_asks_a_question():
 
 @pytest.mark.parametrize("name", [*FIGURES, "claims"])
 def test_caption_in_the_report_is_a_text(name):
-    source = SimpleNamespace(figure=str(PLOT.FIGURES / f"{name}.py"))
-    snakemake = SimpleNamespace(input=source)
+    params = SimpleNamespace(captions=ROOT / "workflow" / "report")
+    snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name), params=params)
     template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
     text = jinja2.Environment(autoescape=False).from_string(template).render(snakemake=snakemake)
     body = publish_parts(text, writer="html")["body"]
@@ -121,10 +125,11 @@ def test_a_variant_without_rows_was_not_measured(good):
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix):
     write(sgemm(FAILED), tmp_path / "tables", suffix)
-    for name in ("ladder", "warp_stalls") if suffix == "csv" else FIGURES:
+    names = ("ladder", "warp_stalls") if suffix == "csv" else FIGURES
+    for place in (1, 2):
+        PLOT.main(names, tmp_path / "tables", [], tmp_path / str(place) / "sgemm")
+    for name in names:
         first, second = ([tmp_path / f"{n}/sgemm/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
-        PLOT.main(name, tmp_path / "tables", first[:1])
-        PLOT.main(name, tmp_path / "tables", second[:1])
         assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
         assert first[0].read_bytes().startswith(b"\x89PNG")
         svg = first[1].read_text(encoding="utf-8")
@@ -137,6 +142,29 @@ def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix)
         assert {"gpu_name", "origin", "campaign"} <= set(table.columns)
 
 
+def test_only_what_changed_is_drawn_again(tmp_path):
+    tables, folder, code = tmp_path / "tables", tmp_path / "sgemm", tmp_path / "style.py"
+    code.write_text("# shared by all figures")
+    write(sgemm(), tables)
+
+    def drawn_again(names):
+        before = {path: path.stat().st_mtime_ns for path in folder.glob("*.png")}
+        PLOT.main(names, tables, [code], folder)
+        return {path.stem for path in folder.glob("*.png") if before.get(path) != path.stat().st_mtime_ns}
+
+    assert drawn_again(["ladder", "roofline"]) == {"ladder", "roofline"}
+    assert drawn_again(["ladder", "roofline"]) == set()
+    slower = sgemm()
+    slower.metrics["value"] = slower.metrics["value"].where(slower.metrics["metric"] != "dram_bytes", 1e9)
+    write(slower, tables)
+    assert drawn_again(["ladder", "roofline"]) == {"roofline"}
+    (folder / "ladder.svg").unlink()
+    assert drawn_again(["ladder", "roofline"]) == {"ladder"}
+    code.write_text("# edited")
+    assert drawn_again(["ladder"]) == {"ladder"}
+    assert {path.stem for path in folder.glob("[a-z]*")} == {"ladder"}, "the other figure is removed"
+
+
 def test_figures_do_not_change_matplotlib_for_others(good):
     import matplotlib as mpl
 
@@ -147,15 +175,15 @@ def test_figures_do_not_change_matplotlib_for_others(good):
 
 def test_unknown_figure_or_family_names_what_there_is(tmp_path):
     write(vector_add(), tmp_path)
-    sgemm, vectors = ([tmp_path / family / "x.png"] for family in ("sgemm", "vector_add"))
+    sgemm, vectors = (tmp_path / family for family in ("sgemm", "vector_add"))
     with pytest.raises(
         WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
     ):
-        PLOT.main("../secrets", tmp_path, vectors)
+        PLOT.main(["../secrets"], tmp_path, [], vectors)
     with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):
-        PLOT.main("ladder", tmp_path, sgemm)
+        PLOT.main(["ladder"], tmp_path, [], sgemm)
     with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
-        PLOT.main("ladder", tmp_path / "elsewhere", vectors)
+        PLOT.main(["ladder"], tmp_path / "elsewhere", [], vectors)
 
 
 def test_damaged_tables_are_refused_in_one_line(tmp_path):

@@ -19,10 +19,10 @@ UUID = "GPU-6f0f6e0c-1f6a-4b6b-9a55-000000000000"
 def holder(folder: Path, uuid: str = UUID) -> "subprocess.Popen[str]":
     """Another process that holds the lock until it is killed."""
     code = (
-        "import sys, time; from pathlib import Path; from warplog.gpu_lock import hold\n"
+        "import sys, time; from pathlib import Path; from warplog.core.locks import hold\n"
         "with hold(sys.argv[1], 30, Path(sys.argv[2])): print('held', flush=True); time.sleep(600)"
     )
-    env = os.environ | {"PYTHONPATH": str(Path(locks.__file__).parents[1])}
+    env = os.environ | {"PYTHONPATH": str(Path(locks.__file__).parents[2])}
     child = subprocess.Popen(
         [sys.executable, "-c", code, uuid, str(folder)], stdout=subprocess.PIPE, text=True, env=env
     )

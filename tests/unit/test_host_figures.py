@@ -1,4 +1,4 @@
-"""The figures of single families: copies behind kernels, power over time, tiles and waves."""
+"""Figures for special families: overlap of copies and kernels, power over time, tiles and waves."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 
 from figure_tables import vector_add
 from made_up_tables import MadeUpTables
-from script_modules import script
+from warplog import figures
 from warplog.catalog.family import load_family
 from warplog.extract.timeline import overlap_metrics
 from warplog.plotting import style
@@ -22,7 +22,7 @@ SMS = 132
 
 
 def module(name):
-    return script(f"figures/{name}")
+    return figures.module(name)
 
 
 def drawn(name, tables):
@@ -39,7 +39,7 @@ def words(figure):
 
 @pytest.fixture(scope="module")
 def pipelines():
-    """Three launches of each variant, engines of 5 ms; the second launch is the longest, the third the median."""
+    """Three launches per variant with 5 ms per engine; the second launch is the longest, the third the median."""
     made = MadeUpTables()
     for order, (name, (streams, pieces)) in enumerate(STREAMS.items()):
         made.variant("overlap", name, order, 2, "64Mi", is_baseline=not order)
@@ -96,7 +96,7 @@ def test_overlap_without_numbered_launches_takes_all_events(pipelines):
 
 @pytest.fixture(scope="module")
 def traces():
-    """cublas has two cases traced: random data at the power limit, zeros far below; `plain` has none."""
+    """Traces of two cases of cublas: random data at the power limit, zeros far below it; `plain` has none."""
     made = MadeUpTables()
     for order, name in enumerate(("plain", "cublas")):
         made.variant("power", name, order, 2, "8192-random", is_baseline=name == "cublas")
@@ -128,13 +128,13 @@ def test_power_trace_draws_a_line_per_case_and_the_energy_below(traces):
 
 def test_power_trace_names_variants_without_one(traces):
     rows = module("power_trace").data(traces)
-    assert list(rows.loc[rows["variant"] == "plain", "gap"]) == ["no trace was kept"]
-    assert "plain: no trace was kept" in drawn("power_trace", traces).get_supxlabel().replace("\n", " ")
+    assert list(rows.loc[rows["variant"] == "plain", "gap"]) == ["no trace recorded"]
+    assert "plain: no trace recorded" in drawn("power_trace", traces).get_supxlabel().replace("\n", " ")
 
 
 @pytest.fixture(scope="module")
 def steps():
-    """The family's own cases, timed as if tiles and waves were all there is: 100 us a wave."""
+    """The family's own cases, with times that depend only on tiles and waves: 100 us per wave."""
     family = load_family(ROOT / "kernels/quantization/family.yaml")
     made = MadeUpTables()
     for order, v in enumerate(family.variants):
@@ -166,13 +166,11 @@ def test_waves_predict_what_only_waves_make(steps):
     two = rows[rows["variant"] == "tile_128_two_blocks"].set_index("case")
     assert two.loc["33792", "waves"] == 1
     small = rows[rows["variant"] == "tile_32"].set_index("case")
-    assert small.loc["129", "blocks"] == 5 * 4, (
-        "four columns of tiles, as the counters of a captured case say"
-    )
+    assert small.loc["129", "blocks"] == 5 * 4, "four columns of tiles, from the counters of a captured case"
 
 
 def test_quantization_tells_blocks_and_needs_no_counters(steps):
-    assert "tile_128, 1 block an SM" in words(drawn("quantization", steps))
+    assert "tile_128, 1 block per SM" in words(drawn("quantization", steps))
     uncounted = replace(steps, metrics=steps.metrics.iloc[:0])
     rows = module("quantization").data(uncounted)
     assert rows["predicted_us"].isna().all()

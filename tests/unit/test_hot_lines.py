@@ -1,4 +1,4 @@
-"""Source lines of a launch: counters per instruction added up by line, and the hot ones with their text."""
+"""Source lines of a launch: per-instruction counters added up by line, and the hot lines with their text."""
 
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class Place:
 
 
 class Action:
-    """A launch with counters per instruction; what lies at 99 has no line."""
+    """A launch with counters per instruction; the instruction at address 99 has no source line."""
 
     def __init__(self, counters):
         self._counters = counters

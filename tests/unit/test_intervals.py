@@ -1,4 +1,4 @@
-"""Interval arithmetic against counting ticks, and what it says of launches whose overlap is known."""
+"""Interval arithmetic compared with counting ticks, and the overlap of launches for which it is known."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from warplog.extract.timeline import busy, common, overlap_metrics, union
 
 
 def ticks(intervals):
-    """The ticks of 0..200 that an interval covers."""
+    """Returns the integer ticks covered by at least one of the intervals."""
     return {t for start, end in intervals for t in range(start, end)}
 
 

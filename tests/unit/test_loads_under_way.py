@@ -20,11 +20,11 @@ pytestmark = pytest.mark.nvcc
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory):
+def builds(kept_builds):
     return {
         name: built
         for family, names in WATCHED.items()
-        for name, built in builder(FAMILIES[family], tmp_path_factory, names)("sm_90").items()
+        for name, built in builder(FAMILIES[family], kept_builds, names)("sm_90").items()
     }
 
 

@@ -1,4 +1,4 @@
-"""The kernel that stands for a launch: the longest, whatever is known of the others."""
+"""The kernel that represents a launch is the longest one, even if the durations of others are unknown."""
 
 import math
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from one_variant import check_variant, time_variant
+from one_variant import check_variant, record_of, time_variant, write_record
 
-from host_family import make_job
+from host_family import make_job, named
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json, write_json
+from warplog.core.records import write_json
 from warplog.measure import check_time
 from warplog.measure.job import Job, family_task
 from warplog.measure.worker.case_data import CaseData
@@ -91,12 +91,13 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
 
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
-    script += f"from warplog import measure; measure.check_family([pickle.load(open({pickled!r}, 'rb'))])"
+    script += f"from warplog.measure import check_time; check_time.check_family([pickle.load(open({pickled!r}, 'rb'))])"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
     assert done.returncode == -9
     assert not job.record.exists()
     notes = [
-        json.loads(line) for line in (tmp_path / ".check.work" / "journal.jsonl").read_text().splitlines()
+        json.loads(line)
+        for line in (tmp_path / ".scale.check.work" / "journal.jsonl").read_text().splitlines()
     ]
     assert {n["result"]["case"] for n in notes if "result" in n} == {"right:odd", "right:one"}
     (tmp_path / "go").touch()
@@ -109,8 +110,8 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
 def test_refuses_to_time_what_was_not_proven(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
     check = check_variant(job) | {"status": "wrong", "reason": "case odd: y is all zero"}
-    write_json(tmp_path / "bad.json", check, "record")
-    record = time_variant(job, tmp_path / "bad.json", tmp_path / "timer.so", ("64",))
+    bad = write_record(tmp_path / "bad.json", check)
+    record = time_variant(job, bad, tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
     assert "all zero" in record["reason"]
     assert "cold" not in record["cases"][0]
@@ -118,10 +119,8 @@ def test_refuses_to_time_what_was_not_proven(tmp_path: Path) -> None:
 
 def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
     job = make_job(tmp_path, RIGHT)
-    check_variant(job)
-    stale = read_json(job.record) | {"library_sha256": "0" * 64}
-    write_json(tmp_path / "stale.json", stale, "record")
-    record = time_variant(job, tmp_path / "stale.json", tmp_path / "timer.so", ("64",))
+    stale = check_variant(job) | {"library_sha256": "0" * 64}
+    record = time_variant(job, write_record(tmp_path / "stale.json", stale), tmp_path / "timer.so", ("64",))
     assert record["status"] == "skipped"
     summary = dict.fromkeys(("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread"), 1.0)
     summary |= {"samples": 1, "samples_us": [1.0]}
@@ -140,14 +139,13 @@ def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job
     log = folder / "launched"
     note = f'{{ FILE* f = fopen("{log}", "a"); fputs("%s\\n", f); fclose(f); }}'
     jobs = []
-    for name, body in (("right", RIGHT), ("other", second)):
-        place = folder / name
-        place.mkdir(exist_ok=True)
-        job = make_job(place, note % name + body)
-        variant = replace(job.family.variants[0], name=name)
-        record = folder / "check" / f"{name}.json"
+    for place, body in enumerate((RIGHT, second)):
+        name = ("right", "other")[place]
+        (folder / name).mkdir(exist_ok=True)
+        job = named(make_job(folder / name, note % name + body), "right", "other")[place]
+        record = folder / "check" / "scale.json"
         scratch = record.with_name(f".{name}.work")
-        jobs.append(replace(job, variant=variant, record=record, scratch=scratch, inputs_sha256=inputs))
+        jobs.append(replace(job, record=record, scratch=scratch, inputs_sha256=inputs))
     return jobs
 
 
@@ -160,7 +158,7 @@ def launched(folder: Path) -> set[str]:
 
 
 def statuses(jobs: list[Job]) -> list[list[str]]:
-    return [[c["status"] for c in json.loads(job.record.read_text())["cases"]] for job in jobs]
+    return [[c["status"] for c in record_of(job)["cases"]] for job in jobs]
 
 
 def test_a_family_is_measured_in_one_go_and_a_crash_costs_one_variant(tmp_path: Path) -> None:
@@ -176,11 +174,11 @@ def test_only_what_changed_is_measured_again(tmp_path: Path) -> None:
     check_time.check_family(jobs)
     launched(tmp_path)
     os.utime(jobs[0].record, (0, 0))
-    kept = jobs[0].record.read_bytes()
+    kept = record_of(jobs[0])
     changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
     check_time.check_family(changed)
     assert launched(tmp_path) == {"other"}
-    assert jobs[0].record.read_bytes() == kept
+    assert record_of(jobs[0]) == kept
     assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs again, for Snakemake
     check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
     assert launched(tmp_path) == {"right", "other"}

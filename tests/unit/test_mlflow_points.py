@@ -47,7 +47,7 @@ def test_every_metric_name_is_legal_and_none_covers_another():
 
 def test_status_tells_the_worst_failure_but_not_what_a_case_cannot():
     status = runs.status_of
-    assert status([("ok", ""), ("unsupported", "needs N a multiple of 128")]) == ("ok", "")
+    assert status([("ok", ""), ("unsupported", "needs N to be a multiple of 128")]) == ("ok", "")
     assert status([("ok", ""), ("timeout", "slow"), ("wrong", "off")]) == ("wrong", "off")
     assert status([("skipped", "b"), ("skipped", "")]) == ("skipped", "b")
     assert status([("ok", ""), ("ok", "recorded for an earlier version")]) == (

@@ -1,4 +1,4 @@
-"""Pages that `ncu --csv` prints, read to the values that the .ncu-rep behind them gives."""
+"""Pages printed by `ncu --csv` give the same values as the .ncu-rep from which they were printed."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -223,7 +223,7 @@ def test_any_number_and_unit_is_read_or_none(text):
 
 
 def values_of(rows):
-    """By (launch, metric); what a printed page cannot hold is left out: the opcodes of a sum."""
+    """Returns values by (launch, metric), except metrics of single opcodes, which a printed page does not contain."""
     opcodes = {m.name for m in METRICS.values() if any(f"{OPCODE_COUNTER}:" in c for c in m.counters)}
     return {
         (r["launch"], r["metric"]): float("nan") if r["value"] is None else r["value"]
@@ -246,12 +246,16 @@ def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled)
         unit = unit_of(path)
         factors = {name: SCALED[u] for name, u in unit.items() if scaled and u in SCALED}
         launches = [
-            (launch.kernel, {
-                name: f"{value / factors.get(name, ('', 1.0))[1]!r}"
-                for name, value in launch.counters.items() if value is not None and ":" not in name
-            })
+            (
+                launch.kernel,
+                {
+                    name: f"{value / factors.get(name, ('', 1.0))[1]!r}"
+                    for name, value in launch.counters.items()
+                    if value is not None and ":" not in name
+                },
+            )
             for launch in ncu_rep.read(path).launches
-        ]  # fmt: skip
+        ]
         cc = next(r["cc"] for r in read_any(path))
         text = raw_page(launches, unit | {name: new for name, (new, _) in factors.items()}, cc)
         text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
@@ -265,8 +269,14 @@ def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
         report = ncu_rep.read(path)
         launches = []
         for launch in report.launches:
-            values = [("Launch Statistics", "Dynamic Shared Memory Per Block", "byte/block",
-                       repr(launch.counters["launch__shared_mem_per_block_dynamic"]))]  # fmt: skip
+            values = [
+                (
+                    "Launch Statistics",
+                    "Dynamic Shared Memory Per Block",
+                    "byte/block",
+                    repr(launch.counters["launch__shared_mem_per_block_dynamic"]),
+                )
+            ]
             for section, labels in ncu_labels._SECTIONS.items():
                 for text, label in labels.items():
                     value = launch.counters.get(ncu_labels.counter_of(label.metric))

@@ -1,4 +1,4 @@
-"""The tables that ncu prints to a terminal, which people keep instead of the report."""
+"""The tables that ncu prints to a terminal, which are often kept instead of the report."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -13,7 +13,7 @@ CAPTURES = captured(".sqlite")
 
 
 def small(path, columns=KERNEL_2026):
-    """Two launches in nested ranges; the kernels run after their range was left."""
+    """Writes an export with two launches in nested ranges; the kernels run after their ranges have ended."""
     nsys = Nsys(path, columns)
     nsys.range("case:64", 1_000, 5_000)
     nsys.range("launch:0", 1_100, 1_200)
@@ -65,7 +65,7 @@ def test_the_range_of_another_thread_or_process_does_not_count(tmp_path):
     nsys.kernel("other_thread", called=10, start=20, duration=5, thread=THREAD + 1)
     nsys.kernel("other_process", called=10, start=30, duration=5, thread=THREAD + 0x1000000)
     nsys.kernel("own", called=10, start=40, duration=5)
-    nsys.kernels[1]["globalPid"] = PROCESS  # the same correlation id in another process is another call
+    nsys.kernels[1]["globalPid"] = PROCESS  # same correlation id, but another process: a different call
     nsys.kernels[1]["correlationId"] = 99
     found = {k.short_name: k.ranges for k in sqlite.read(nsys.write()).kernels}
     assert found == {"other_thread": (), "other_process": (), "own": ("mine",)}

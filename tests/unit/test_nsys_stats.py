@@ -1,4 +1,4 @@
-"""What `nsys stats` prints, by its old and its new names."""
+"""The output of `nsys stats`, with the old and the new report names."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -16,6 +16,7 @@ CAPTURES = captured(".ncu-rep")
         (37, 1024, 8192, (8, 6), 200 / 3, {"warps", "registers"}),
         (168, 384, 213_268, (9, 0), 18.75, {"registers", "shared_memory"}),
         (16, 32, 0, (8, 0), 50.0, {"blocks"}),
+        (16, 32, 0, (8, 9), 50.0, {"blocks"}),
         (255, 128, 0, (9, 0), 12.5, {"registers"}),
         (32, 256, 48 * 1024, (7, 5), 25.0, {"shared_memory"}),
         (16, 1000, 0, (7, 0), 100.0, {"warps"}),
@@ -25,6 +26,30 @@ def test_known_launches(registers, threads, shared, capability, percent, limiter
     found = theoretical(registers, threads, shared, capability)
     assert found.occupancy_pct == pytest.approx(percent)
     assert set(found.limiters) == limiters
+
+
+@pytest.mark.parametrize(
+    ("capability", "warps", "blocks", "kib_per_block"),
+    [
+        ((7, 0), 64, 32, 96),
+        ((7, 5), 32, 16, 64),
+        ((8, 0), 64, 32, 163),
+        ((8, 6), 48, 16, 99),
+        ((8, 7), 48, 16, 163),
+        ((8, 9), 48, 24, 99),
+        ((9, 0), 64, 32, 227),
+        ((10, 0), 64, 32, 227),
+        ((10, 3), 64, 32, 227),
+        ((12, 0), 48, 24, 99),
+        ((12, 1), 48, 24, 99),
+    ],
+)
+def test_an_sm_holds_what_the_table_of_the_programming_guide_says(capability, warps, blocks, kib_per_block):
+    """NVIDIA, CUDA C++ Programming Guide, "Technical specifications per compute capability"."""
+    small = theoretical(16, 32, 0, capability)
+    assert (small.limit_warps_blocks, small.blocks_per_sm) == (warps, blocks)
+    assert theoretical(16, 32, kib_per_block * 1024, capability).blocks_per_sm == 1
+    assert theoretical(16, 32, kib_per_block * 1024 + 1, capability).blocks_per_sm == 0
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def family_with(tmp_path, **probe):
 @pytest.mark.parametrize(
     ("probe", "error"),
     [
-        ({"cases": ["spin_1"]}, "'spin_1' is not there"),
+        ({"cases": ["spin_1"]}, "unknown name 'spin_1'"),
         ({"minus": "spin_00"}, "did you mean 'spin_0'"),
         ({"toleranz": 1}, "unknown key 'toleranz'"),
         ({"relative": -1}, "relative"),

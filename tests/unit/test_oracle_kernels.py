@@ -3,14 +3,14 @@
 import ctypes
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from sass_builds import compilers
+from sass_builds import built
 from warplog.catalog import family as catalog
 from warplog.machine import toolchain
-from warplog.measure import build
 from warplog.metrics import occupancy
 from warplog.parsers import sass
 
@@ -39,21 +39,17 @@ LOOPS = {
 
 
 @pytest.fixture(scope="module")
-def build_one(tmp_path_factory):
+def build_one(kept_builds):
     """build_one(family, arch): the folder and the kernels by their bare name (with template parameters)."""
-    nvcc, cuobjdump = compilers()
-    done = {}
 
-    def one(family, arch):
-        if (family.name, arch) not in done:
-            folder = tmp_path_factory.mktemp(arch)
-            record = build.build_variant(family, family.variant("probes"), arch, nvcc, cuobjdump, folder)
-            assert record["status"] == "ok", record["reason"]
-            kernels = {bare(k["kernel"]): k for k in record["kernels"]}
-            done[(family.name, arch)] = folder, kernels
-        return done[(family.name, arch)]
+    @cache
+    def one(name, arch):
+        family = FAMILIES[name]
+        folder, record = built(family, family.variant("probes"), arch, kept_builds)
+        assert record["status"] == "ok", record["reason"]
+        return folder, {bare(k["kernel"]): k for k in record["kernels"]}
 
-    return one
+    return lambda family, arch: one(family.name, arch)
 
 
 def bare(kernel):

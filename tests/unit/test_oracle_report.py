@@ -47,7 +47,7 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     monkeypatch.setattr("warplog.machine.device.detect", lambda: None)
     (tmp_path / "Snakefile").touch()
     assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
-    assert "no campaign in results/recorded recorded the oracle" in capsys.readouterr().err
+    assert "no campaign in results/recorded holds the oracle" in capsys.readouterr().err
     folder = tmp_path / "results" / "recorded" / "h200" / "tables"
     folder.mkdir(parents=True)
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
@@ -75,6 +75,6 @@ def test_an_oracle_of_another_commit_does_not_pass_for_the_campaigns():
     source = SimpleNamespace(
         campaign={"commit": "a" * 40}, labels=lambda: {"gpu": "h200", "campaign": "of today"}
     )
-    labels_of = script("judge_oracle").labels_of
+    labels_of = script("judge/judge_oracle").labels_of
     assert labels_of(source, {"a" * 40, ""}) == {"gpu": "h200", "campaign": "of today"}
     assert labels_of(source, {"b" * 40})["campaign"] == "commit bbbbbbb, not of the campaign"

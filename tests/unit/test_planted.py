@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sass_builds import built
 from warplog.catalog import family
 from warplog.judge.sources import parent_of
-from warplog.machine import toolchain
-from warplog.measure import build
 from warplog.measure.worker.problem import Problem
 from warplog.plan import plan
 
@@ -47,17 +46,13 @@ def test_the_answer_does_not_depend_on_the_steps(steps):
 
 
 @pytest.mark.nvcc
-def test_variants_differ_in_one_number_of_their_machine_code(tmp_path):
-    tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    for tool in tools:
-        if not tool.ok:
-            pytest.skip(f"{tool.name}: {tool.remedy}")
+def test_variants_differ_in_one_number_of_their_machine_code(kept_builds):
     texts, counts = [], []
     for variant in map(FAMILY.variant, ("steps", "steps_plus_2_percent", "steps_plus_0_2_percent")):
-        record = build.build_variant(FAMILY, variant, "sm_90", *tools, tmp_path / variant.name)
+        folder, record = built(FAMILY, variant, "sm_90", kept_builds)
         assert record["status"] == "ok", record["reason"]
         assert record["kernels"][0]["opcodes"]["FFMA"] == BODY
-        sass = (tmp_path / variant.name / "kernel.sass").read_text()
+        sass = (folder / "kernel.sass").read_text()
         code = re.findall(r"/\*[0-9a-f]{4}\*/\s+(.*?);", sass)
         trips = f"{STEPS[variant.name] // BODY:#x}"
         counts.append(sum(trips in line for line in code))

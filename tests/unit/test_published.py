@@ -1,4 +1,4 @@
-"""What others printed: beside our own figure of the same problem, in the same unit, with its source."""
+"""Published results appear next to this campaign's result for the same problem, in the same unit, with their source."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One rule for the unit of rates."""
+"""The unit of rates follows one rule."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Records are whole or not there; configuration errors name the key and the remedy."""
+"""Records are written completely or not at all; configuration errors name the key and the remedy."""
 
 import errno
 import os

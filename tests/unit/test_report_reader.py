@@ -80,7 +80,7 @@ def test_a_folder_or_a_missing_file_is_refused(tmp_path):
 
 @pytest.fixture
 def only_nsys(tmp_path, monkeypatch):
-    """A machine whose only program may be an nsys that gives out this export; returns how to install it."""
+    """Removes all tools from the search path; returns a function that installs a script as nsys."""
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "bin"
@@ -165,13 +165,13 @@ def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_pa
         for i in range(8)
     ]
     files[2].write_bytes(b"garbage")
-    # The process that reads number 5 dies there: a path that makes it kill itself stands in for a crash.
+    # Simulates a crash: the process that reads file 5 aborts.
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
         "if 'warplog.parsers.reports' in ' '.join(getattr(sys, 'orig_argv', [])):\n"
-        "    from warplog import report_reader\n"
-        "    read = report_reader.read_any\n"
-        "    report_reader.read_any = lambda p: os.abort() if p.name == '5.ncu-rep' else read(p)\n"
+        "    from warplog.parsers.ncu import report\n"
+        "    read = report.read\n"
+        "    report.read = lambda p: os.abort() if p.name == '5.ncu-rep' else read(p)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     errors = []

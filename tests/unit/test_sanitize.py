@@ -4,12 +4,11 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from one_variant import sanitize_variant
+from one_variant import record_of, sanitize_variant
 
-from host_family import DRIVER, make_job
+from host_family import DRIVER, make_job, named
 from warplog.catalog.contract import Measuring
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 from warplog.machine.toolchain import Tool
 from warplog.measure import sanitize
 
@@ -38,15 +37,15 @@ COPY = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 
 @pytest.fixture
 def job_of(tmp_path, monkeypatch):
-    """job_of(body): a job whose launcher is that C code, under a pretended driver."""
+    """job_of(body): a job whose launcher is that C code, under a pretended driver; each tool is a process."""
     source = tmp_path / "driver.c"
     source.write_text(DRIVER)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
-    def make(body, folder=tmp_path):
+    def make(body, folder=tmp_path, tools=sanitize.TOOLS):
         job = make_job(folder, body)
-        return type(job)(**{**vars(job), "backend": "cupy", "settings": settings()})
+        return type(job)(**{**vars(job), "backend": "cupy", "settings": settings(tools=list(tools))})
 
     return make
 
@@ -59,12 +58,11 @@ def tool(tmp_path):
     return Tool("compute-sanitizer", path, "2025.3.1", "")
 
 
-def named(job, name, folder):
-    """The job under another variant's name, with its inputs known."""
-    variant = replace(job.family.variants[0], name=name)
-    record = folder / "records" / f"{name}.json"
-    scratch = record.with_name(f".{name}.work")
-    return replace(job, variant=variant, record=record, scratch=scratch, inputs_sha256="known")
+def known(job, folder):
+    """The job with its inputs known."""
+    record = folder / "records" / "scale.json"
+    scratch = record.with_name(f".{job.variant.name}.work")
+    return replace(job, record=record, scratch=scratch, inputs_sha256="known")
 
 
 def settings(**changes):
@@ -78,7 +76,7 @@ def check(record, tool):
 def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     job = job_of(COPY)
     record = sanitize_variant(job, tool)
-    assert record == read_json(job.record, "record")
+    assert record == record_of(job)
     assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
     assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
     assert not job.scratch.exists()
@@ -102,12 +100,12 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_while_the_launcher_runs
 
 
 def test_large_cases_are_left_out(job_of, tool):
-    record = sanitize_variant(job_of(COPY), tool)
+    record = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool)
     assert record["cases"] == ["odd", "one"]  # `even` has 256 inputs and as many outputs
 
 
 def test_a_family_may_let_larger_cases_in(job_of, tool):
-    job = job_of(COPY)
+    job = job_of(COPY, tools=["memcheck"])
     larger = replace(job.family, measuring=Measuring(sanitized_elements=512))
     record = sanitize_variant(replace(job, family=larger), tool)
     assert set(record["cases"]) == {"odd", "one", "even"}
@@ -157,13 +155,13 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
         "========= Invalid __global__ write of size 4 bytes\n"
         "=========     at scale(float *)+0x90 in scale.cu:5\n========= ERROR SUMMARY: 1 error\n"
     )
-    record = sanitize_variant(job_of(COPY), tool)
+    record = sanitize_variant(job_of(COPY, tools=["memcheck"]), tool)
     assert check(record, "memcheck")["status"] == "finding"
     assert "scale.cu:5" in check(record, "memcheck")["reason"]
     (tmp_path / "synccheck.txt").write_text(
         "========= Target application returned an error\n========= ERROR SUMMARY: 1 error\n"
     )
-    crashed = check(sanitize_variant(job_of(COPY), tool), "synccheck")
+    crashed = check(sanitize_variant(job_of(COPY, tools=["synccheck"]), tool), "synccheck")
     assert crashed["status"] == "crashed"
     assert "case odd" in crashed["reason"]
     assert "unspecified launch failure" in crashed["reason"]
@@ -194,7 +192,7 @@ def test_what_the_tool_found_goes_before_the_crash_that_it_caused(job_of, tool, 
 )
 def test_a_tool_that_said_nothing_clear_is_never_clean(job_of, tool, tmp_path, text, status, words):
     (tmp_path / "initcheck.txt").write_text(text)
-    entry = check(sanitize_variant(job_of(COPY), tool), "initcheck")
+    entry = check(sanitize_variant(job_of(COPY, tools=["initcheck"]), tool), "initcheck")
     assert entry["status"] == status
     assert words in entry["reason"]
 
@@ -214,7 +212,7 @@ def test_without_the_tool_the_record_says_so(job_of):
 
 
 def test_a_record_cannot_call_a_tool_clean_that_counted_errors(job_of, tool):
-    job = job_of(COPY)
+    job = job_of(COPY, tools=["memcheck"])
     record = sanitize_variant(job, tool)
     record["checks"][0]["errors"] = 2
     from warplog.core.records import write_json
@@ -230,14 +228,15 @@ def test_nothing_recorded_is_said():
 COUNTED = 'FILE* f = fopen("{log}", "a"); fprintf(f, "{name} %d\\n", (int)getpid()); fclose(f); '
 
 
-def family(job_of, folder, bodies):
+def family(job_of, folder, bodies, tools=sanitize.TOOLS):
     """Jobs of several variants that note their name and process at each launch."""
     jobs = []
     for name, body in bodies.items():
         place = folder / name
         place.mkdir(exist_ok=True)
-        job = job_of(COUNTED.format(log=folder / "launched", name=name) + body, place)
-        jobs.append(named(job, name, folder))
+        job = job_of(COUNTED.format(log=folder / "launched", name=name) + body, place, tools)
+        job = named(job, *bodies)[list(bodies).index(name)]
+        jobs.append(known(job, folder))
     return jobs
 
 
@@ -254,7 +253,7 @@ def test_clean_variants_share_a_process_for_each_tool(job_of, tool, tmp_path):
     sanitize.sanitize_family(jobs, tool)
     names, processes = launches(tmp_path)
     assert (names, len(processes)) == ({"one", "two"}, len(sanitize.TOOLS))
-    assert [read_json(job.record, "record")["status"] for job in jobs] == ["ok", "ok"]
+    assert [record_of(job)["status"] for job in jobs] == ["ok", "ok"]
 
 
 def test_a_finding_is_laid_at_the_door_of_its_variant(job_of, tool, tmp_path):
@@ -263,7 +262,7 @@ def test_a_finding_is_laid_at_the_door_of_its_variant(job_of, tool, tmp_path):
     hush = f'remove("{tmp_path}/racecheck.txt"); '
     jobs = family(job_of, tmp_path, {"good": hush + COPY, "racy": said + COPY})
     sanitize.sanitize_family(jobs, tool)
-    found = {job.variant.name: read_json(job.record, "record") for job in jobs}
+    found = {job.variant.name: record_of(job) for job in jobs}
     assert {name: check(record, "racecheck")["status"] for name, record in found.items()} == {
         "good": "ok",
         "racy": "finding",
@@ -271,14 +270,16 @@ def test_a_finding_is_laid_at_the_door_of_its_variant(job_of, tool, tmp_path):
 
 
 def test_a_crash_of_one_leaves_the_others_clean(job_of, tool, tmp_path):
-    jobs = family(job_of, tmp_path, {"good": COPY, "deadly": "abort();"})
+    jobs = family(job_of, tmp_path, {"good": COPY, "deadly": "abort();"}, ["memcheck", "synccheck"])
     sanitize.sanitize_family(jobs, tool)
-    found = {job.variant.name: read_json(job.record, "record")["status"] for job in jobs}
+    found = {job.variant.name: record_of(job)["status"] for job in jobs}
     assert found == {"good": "ok", "deadly": "crashed"}
 
 
 def test_what_is_of_the_same_inputs_is_not_looked_at_again(job_of, tool, tmp_path):
-    sanitize.sanitize_family(family(job_of, tmp_path, {"one": COPY, "two": COPY}), tool)
+    before = {"one": COPY, "two": COPY}
+    after = before | {"two": COPY + "a->y[0] = 0;"}
+    sanitize.sanitize_family(family(job_of, tmp_path, before, ["memcheck"]), tool)
     launches(tmp_path)
-    sanitize.sanitize_family(family(job_of, tmp_path, {"one": COPY, "two": COPY + "a->y[0] = 0;"}), tool)
+    sanitize.sanitize_family(family(job_of, tmp_path, after, ["memcheck"]), tool)
     assert launches(tmp_path)[0] == {"two"}

@@ -1,4 +1,4 @@
-"""compute-sanitizer's words, as its versions print them, become findings with kind, kernel and source line."""
+"""Messages of several versions of compute-sanitizer become findings with kind, kernel and source line."""
 
 import pytest
 from hypothesis import given

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sass_builds import builder, compilers
+from sass_builds import Kind, builder, built, compilers
 from warplog.catalog import family as catalog
 from warplog.measure import build
 from warplog.parsers import sass
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.nvcc
 
 
 @pytest.fixture(scope="module")
-def build_all(tmp_path_factory):
-    return builder(FAMILY, tmp_path_factory)
+def build_all(kept_builds):
+    return builder(FAMILY, kept_builds)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,16 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, v
         assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
 
 
+def test_kernels_compiled_alone_are_those_of_the_library(kept_builds):
+    variant = FAMILY.variant("smem_tiled")
+    made = [built(FAMILY, variant, "sm_90", kept_builds, kind) for kind in (Kind.KERNELS, Kind.LIBRARY)]
+    alone, library = [record["kernels"] for _, record in made]
+    assert alone == library
+    assert alone[0]["opcodes"]["FFMA"] > 0
+
+
 def test_the_oldest_gpu_is_served_too(build_all):
-    builds = build_all("sm_75")
+    builds = build_all("sm_75", Kind.RESOURCES)
     newer = {v.name: v.requires.arch for v in FAMILY.variants if v.requires.why_not((7, 5))}
     for name, (folder, record) in builds.items():
         if name in newer:

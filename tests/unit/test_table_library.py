@@ -1,21 +1,23 @@
-"""The table of a library's kernels: from the recorded campaign, and from captures of nsys or ncu alone."""
+"""The table of a library's kernels: from the recorded campaign, and from captures with only nsys or only ncu."""
 
 from pathlib import Path
 
 import pytest
 
 from warplog.core.columns import LIBRARY_KERNELS
-from warplog.core.records import read_json
+from warplog.core.records import FamilyRecord
 from warplog.metrics.kernels import short_name
 from warplog.tables.files import as_frame
 from warplog.tables.library import library_kernels
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm"
+RECORDED = (
+    Path(__file__).parents[2] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm.json"
+)
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
 
 
 def test_recorded_cublas_splits_k_at_256_and_takes_larger_tiles_behind() -> None:
-    rows = library_kernels(read_json(RECORDED / "cublas.json", "record"))
+    rows = library_kernels(FamilyRecord.read(RECORDED).variants["cublas"])
     assert [(r["case"], r["order"], r["is_split_k"]) for r in rows] == [
         ("256", 0, False),
         ("256", 1, True),
@@ -38,8 +40,15 @@ def row(
 
 
 def test_nsys_tells_the_launch_and_copies_say_so() -> None:
-    kernel = {"case": "8", "order": 0, "kernel": "void f<int>(int)", "grid": [4, 2, 3], "block": [32, 4, 1],
-              "registers_per_thread": 40, "shared_bytes": 512}  # fmt: skip
+    kernel = {
+        "case": "8",
+        "order": 0,
+        "kernel": "void f<int>(int)",
+        "grid": [4, 2, 3],
+        "block": [32, 4, 1],
+        "registers_per_thread": 40,
+        "shared_bytes": 512,
+    }
     rows = [
         row("nsys_duration_us", "8", "", 0, 8.0, "nsys"),
         row("nsys_kernel_duration_us", "8", "void f<int>(int)", 0, 6.0, "nsys"),

@@ -41,7 +41,9 @@ def test_spread_that_settles_stops_before_the_limit() -> None:
 def test_a_steady_drift_counts_as_settled_once_three_batches_widen_the_spread_by_five_percent() -> None:
     """Of samples that rise evenly, the quartiles lie n / 2 steps apart: over three batches of ten n grows by 20."""
     rule = replace(RULE, max_samples=1000, rel_spread=0.0)
-    assert len(sample_until(source(lambda i: 1e6 + i), rule, batch=10)) == 410, "20 of 400 are not yet below 5 %"
+    assert len(sample_until(source(lambda i: 1e6 + i), rule, batch=10)) == 410, (
+        "20 of 400 are not yet below 5 %"
+    )
 
 
 def test_a_drift_that_widens_the_spread_by_a_fifth_never_settles() -> None:

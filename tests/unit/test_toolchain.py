@@ -1,4 +1,4 @@
-"""Finding programs and versions, and fetching what is missing; programs are small scripts here."""
+"""Finding programs and their versions, and installing missing ones; the programs are small scripts."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ SAYS = {
 
 
 def program(folder: Path, name: str, version: str = "", *, script: str = "") -> Path:
-    """An executable that tells its version as the real one does."""
+    """Creates an executable that prints its version like the real program."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script or f'echo {SAYS[name].format(version)!r}'}\n".replace("\\n", "\n"))
@@ -96,7 +96,7 @@ def test_cuda_home_serves_where_the_path_has_no_nvcc_or_an_old_one(bare, monkeyp
 
 
 def wheel_compiler(site: Path) -> Path:
-    """The layout of NVIDIA's wheels: one folder, `lib` and no `lib64`."""
+    """Creates nvcc in the layout of NVIDIA's wheels: one folder with `lib` instead of `lib64`."""
     home = site / "nvidia" / "cu13"
     for part in wheels._COMPILER_PARTS:
         (home / part).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def wheel_compiler(site: Path) -> Path:
 def test_the_wheels_nvcc_is_used_when_complete_and_is_told_where_its_libraries_are(bare):
     home = wheel_compiler(bare / "site")
     assert nvcc_command(find("nvcc")) == [str(home / "bin" / "nvcc"), f"-L{home / 'lib'}"]
-    (home / "nvvm" / "bin" / "cicc").unlink()  # as while the wheels are being unpacked
+    (home / "nvvm" / "bin" / "cicc").unlink()  # as during the installation of the wheels
     assert find("nvcc").path is None
 
 
@@ -158,7 +158,7 @@ def test_the_snapshot_names_every_tool_and_is_empty_for_missing_ones(bare):
 
 @pytest.fixture
 def project(bare, monkeypatch):
-    """A project beside its virtual environment; uv is a script that notes its call and brings nvcc."""
+    """A project with a virtual environment; uv is a script that records its call and installs nvcc."""
     for name in ("pyproject.toml", "uv.lock", "env/pyvenv.cfg"):
         (bare / name).parent.mkdir(exist_ok=True)
         (bare / name).touch()

@@ -188,11 +188,8 @@ def test_cases_of_equal_size_become_series_of_their_own(template):
         ("cublas", "", []),
     ],
 )
-def test_a_report_of_the_whole_family_lies_with_the_baselines_run(
-    tmp_path, monkeypatch, variant, report, kept
-):
-    logging = script("log_mlflow")
-    (tmp_path / "x.ncu.json").touch()
-    monkeypatch.setattr(logging, "read_json", lambda *_: {"report": report})
-    assert [path.name for path in logging.reports(tmp_path / "x.ncu.json", variant, "cublas")] == kept
-    assert logging.reports(tmp_path / "none.ncu.json", variant, "cublas") == []
+def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, report, kept):
+    logging = script("publish/log_mlflow")
+    found = logging.kept_report({"profile_ncu.json": {"report": report}}, variant, "cublas")
+    assert found == (kept[0] if kept else "")
+    assert logging.kept_report({}, variant, "cublas") == ""

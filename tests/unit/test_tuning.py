@@ -1,4 +1,4 @@
-"""The search for a best setting on host functions: what it finds, refuses, survives and leaves behind."""
+"""Parameter search on host functions: results, failing settings, interruptions and output files."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def finished(place: Path, **how: object) -> Search:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Search]:
-    """A search that saw everything."""
+    """A complete search."""
     place = tmp_path_factory.mktemp("whole")
     host_tuning.make_place(place)
     return place, finished(place)
@@ -126,8 +126,13 @@ def test_winner_serves_later_builds_and_another_gpu_keeps_the_default(whole: tup
     [
         ("source_sha256", "0" * 64, {"A": 1, "B": 2}, "for an earlier version of this source"),
         ("seen", 5, {"A": 1, "B": 2}, "with 5 of 11 settings seen"),
-        ("parameters", {"A": 1, "B": 1}, {"A": 2, "B": 2}, "breaks 'not (A == 1 and B == 1)', tune again"),
-        ("parameters", {"A": 9, "B": 1}, {"A": 2, "B": 2}, "none of [1, 2, 3, 4]"),
+        (
+            "parameters",
+            {"A": 1, "B": 1},
+            {"A": 2, "B": 2},
+            "violates 'not (A == 1 and B == 1)', run `snakemake tune` again",
+        ),
+        ("parameters", {"A": 9, "B": 1}, {"A": 2, "B": 2}, "not one of [1, 2, 3, 4]"),
     ],
 )
 def test_winner_that_does_not_fit_is_told(
@@ -247,23 +252,33 @@ def test_script_of_the_rule_searches_and_leaves_its_outputs(
     write_json(
         campaign,
         {
-            "schema": 1, "stage": "campaign", "campaign": "from-the-record", "gpu": "host", "arch": "sm_90",
-            "origin": "live", "content_sha256": "", "device": {}, "tools": {}, **texts,
+            "schema": 1,
+            "stage": "campaign",
+            "campaign": "from-the-record",
+            "gpu": "host",
+            "arch": "sm_90",
+            "origin": "live",
+            "content_sha256": "",
+            "device": {},
+            "tools": {},
+            **texts,
         },
         "record",
-    )  # fmt: skip
-    tune = script("tune_variant")
+    )
+    tune = script("tune/tune_variant")
     monkeypatch.setattr(tune.jobs, "this_gpu", lambda slug: built.job.gpu)
-    made = tune.jobs.make_job
-    monkeypatch.setattr(tune.jobs, "make_job", lambda **v: replace(made(**v), backend="numpy"))
+    made = tune.jobs.make_jobs
+    monkeypatch.setattr(
+        tune.jobs, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]
+    )
     monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
     monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
     record = built.job.record
     values = {
         "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
-        "variant": "right",
+        "variants": ["right"],
         "gpu": "host",
-        "build": record.with_name(".right.work") / "settings" / "record.json",
+        "builds": [record.with_name(".scale.right.work") / "settings" / "record.json"],
         "campaign": campaign,
         "settings": {"minutes": 10, "timeout_s": 20},
         "record": record,
@@ -279,7 +294,7 @@ def test_row_of_a_variant_says_that_it_was_not_tuned_here(whole: tuple[Path, Sea
     for gpu in ("h200", "host"):
         known = winners.with_winners(families, gpu)
         chosen = {"scale": (known["scale"].variant("right"),)}
-        source = Source(Path("nowhere"), gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
+        source = Source(whole[0] / "missing", gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
         device = whole[1].job.gpu
         peaks = Peaks("sm_90", 1, None, None, None, None, "")
         rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)

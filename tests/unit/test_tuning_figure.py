@@ -1,4 +1,4 @@
-"""The heat map of a search: the best of each pair of values, and words where there is none."""
+"""The heat map of a search: the best setting per pair of values, and a text if there is none."""
 
 from itertools import product
 from pathlib import Path
@@ -12,17 +12,24 @@ from warplog.plotting import style
 
 
 def record(scores: dict[tuple[int, int, int], float | None]) -> dict[str, Any]:
-    """A search over A, B and C; None is a setting without a time."""
+    """Returns the record of a search over A, B and C; None stands for a setting without a time."""
     entries = [
         {"setting": f"A{a}_B{b}_C{c}", "parameters": {"A": a, "B": b, "C": c}, "score_us": score}
         for (a, b, c), score in scores.items()
     ]
     timed = sorted((e for e in entries if e["score_us"] is not None), key=lambda e: e["score_us"])
     return {
-        "family": "f", "variant": "v", "parameters": ["A", "B", "C"], "settings": entries,
-        "ranking": [e["setting"] for e in timed], "seen": len(timed), "cases": ["4096"], "campaign": "c",
-        "provenance": {"gpu_name": "a GPU"}, "reason": "no setting has a time, the first: C is all zero",
-    }  # fmt: skip
+        "family": "f",
+        "variant": "v",
+        "parameters": ["A", "B", "C"],
+        "settings": entries,
+        "ranking": [e["setting"] for e in timed],
+        "seen": len(timed),
+        "cases": ["4096"],
+        "campaign": "c",
+        "provenance": {"gpu_name": "a GPU"},
+        "reason": "no setting has a time, the first: C is all zero",
+    }
 
 
 SCORES = {(a, b, c): 10.0 * a * b + c for a, b, c in product((1, 2), (4, 8, 16), (0, 5))}

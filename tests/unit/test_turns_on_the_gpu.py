@@ -3,7 +3,8 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,22 +13,32 @@ import pytest
 from host_family import make_job
 from warplog.core.errors import WarplogError
 from warplog.core.locks import hold
-from warplog.core.records import Record, read_json
-from warplog.measure import check_time, supervise
+from warplog.core.process import Completed
+from warplog.measure import journal, supervise
 from warplog.measure.job import Job
+from warplog.measure.journal import Journal, note
+from warplog.measure.worker import main as worker
 
-RIGHT = "usleep(20000); for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+LONG_S = 600.0  # more than a start may take, and than a wait that is not told of
+
+
+class Clock:
+    """Stands in for the module `time`; stands still, or is ahead of the real clock."""
+
+    def __init__(self, stands_at_s: float | None = None) -> None:
+        self.now_s = stands_at_s
+        self.ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead_s if self.now_s is None else self.now_s
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    found = make_job(tmp_path, RIGHT)
+    """A job that is right once tmp_path/free is there, and crashes before."""
+    found = make_job(tmp_path, f'if (access("{tmp_path}/free", F_OK)) abort(); {RIGHT}')
     return replace(found, gpu=replace(found.gpu, uuid=str(tmp_path)))
-
-
-def notes(job: Job) -> list[Record]:
-    journal = job.scratch.with_name(".check.work") / "journal.jsonl"
-    return [json.loads(line) for line in journal.read_text().splitlines()] if journal.is_file() else []
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -38,34 +49,77 @@ def until(what: Callable[[], bool]) -> None:
 
 
 def test_a_worker_starts_and_waits_while_another_has_the_gpu(
-    job: Job, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(supervise, "_START_S", 1.0)
-    monkeypatch.setattr("warplog.measure.journal._SAY_AFTER_S", 0.5)
-    thread = threading.Thread(target=check_time.check_family, args=([job],))
+    clock = Clock()
+    waits, looks = threading.Event(), threading.Semaphore(0)
+    say_waiting = Journal.say_waiting
+
+    def noticed(noted: Journal, seconds: float) -> None:
+        say_waiting(noted, seconds)
+        waits.set()
+        if seconds > LONG_S - 1:
+            looks.release()
+
+    monkeypatch.setattr(supervise, "time", clock)
+    monkeypatch.setattr(Journal, "say_waiting", noticed)
+    task = job.task("check", ("odd", "one", "even"), {"rounds": 1})
+    done = []
+    thread = threading.Thread(target=lambda: done.append(supervise.run_cases(task, 20, print)))
     with hold(job.gpu.uuid):
         thread.start()
-        until(lambda: {"waiting": True} in notes(job))
-        time.sleep(1.5)
-        assert not [n for n in notes(job) if "begin" in n or "session" in n]
+        assert waits.wait(30)
+        clock.ahead_s = LONG_S
+        assert looks.acquire(timeout=30)
+        assert looks.acquire(timeout=30)
+        clock.ahead_s = 0.0
+        (tmp_path / "free").touch()
     thread.join(30)
-    assert read_json(job.record)["status"] == "ok", "a wait is no hanging start"
+    [(results, _)] = done
+    assert [result["status"] for result in results] == ["ok"] * 3, "a wait is no hanging start"
     assert capfd.readouterr().err.count("waiting for the GPU: another process is measuring on it") == 1
 
 
-def test_the_cost_of_a_start_is_a_share_and_holds_no_waiting(job: Job) -> None:
-    thread = threading.Thread(target=check_time.check_family, args=([job],))
-    with hold(job.gpu.uuid):
-        thread.start()
-        until(lambda: {"waiting": True} in notes(job))
-        began = time.monotonic()
-        time.sleep(1.0)
-    thread.join(30)
-    held_s = time.monotonic() - began - 1.0
-    record = read_json(job.record)
-    cases_s = sum(case["seconds"] for case in record["cases"])
-    assert cases_s >= 3 * 2 * 0.02
-    assert 0 < record["session"]["start_seconds"] <= held_s - cases_s
+def test_the_gpu_is_a_workers_from_when_the_lock_is_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, noted = Clock(100.0), tmp_path / "journal.jsonl"
+
+    @contextmanager
+    def held_after_50_s(_uuid: str) -> Iterator[None]:
+        clock.now_s = 150.0
+        yield
+
+    monkeypatch.setattr(worker, "hold", held_after_50_s)
+    monkeypatch.setattr(worker, "time", clock)
+    with worker._alone("GPU-1", noted):
+        told = [json.loads(line) for line in noted.read_text().splitlines()]
+    assert told == [{"waiting": True}, {"waiting": False, "at": 150.0}]
+
+
+def test_the_cost_of_a_start_is_shared_by_the_variants_and_holds_neither_waiting_nor_cases(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker waits for 50 s and has the GPU for 8 s; its two cases take 2.5 s and 3.5 s of them."""
+    clock = Clock(100.0)
+
+    def pretended_worker(command: Sequence[str], **_: object) -> Completed:
+        noted = Path(json.loads(Path(command[-1]).read_text())["journal"])
+        note(noted, {"waiting": True})
+        note(noted, {"waiting": False, "at": 150.0})
+        for case, seconds in (("right:odd", 2.5), ("other:odd", 3.5)):
+            note(noted, {"begin": case})
+            note(noted, {"result": {"case": case, "status": "ok", "reason": "", "seconds": seconds}})
+        clock.now_s = 158.0
+        return Completed(0, "", False, 58.0, "")
+
+    for module in (journal, supervise):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(supervise, "run", pretended_worker)
+    task = job.task("check", ("right:odd", "other:odd"), {})
+    results, session = supervise.run_cases(task, 5, print)
+    assert [result["seconds"] for result in results] == [2.5, 3.5]
+    assert session["start_seconds"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The worklog: rungs in order, nothing that the tables do not hold, hostile text stays text in every form."""
+"""The worklog page: rungs in order, numbers as in the tables, missing data reported, HTML self-contained."""
 
 import math
 import re
@@ -48,7 +48,7 @@ def test_what_others_printed_stands_beside_ours_with_its_source(page):
     assert (
         "S. Boehm, How to optimize a CUDA matmul kernel",
         "RTX A6000",
-        "not said",
+        "not stated",
         "21779",
         "93.7",
     ) in rows
@@ -57,15 +57,17 @@ def test_what_others_printed_stands_beside_ours_with_its_source(page):
 def test_published_figures_of_sizes_that_were_not_timed_are_shown_too(recorded):
     tables = replace(recorded, measurements=recorded.measurements[recorded.measurements["case"] == "4096"])
     cases = [row[2] for row in rung(told(tables), "cublas").printed.rows]
-    assert cases == ["4096", "not said", "4096", "1024", "2048", "8192"]
+    assert cases == ["4096", "not stated", "4096", "1024", "2048", "8192"]
 
 
 def test_limits_name_the_counters_behind_them(page):
     text = " ".join(rung(page, "vectorized").limits)
-    assert "Bank conflicts cause 40 % of its 721 M passes through shared memory." in text
+    assert "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts." in text
     assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
-    assert "That is 16 warps per SM; 80 registers would allow 24." in text
-    assert "can fill all of an SM's warp slots; 98.7 % were filled" in " ".join(rung(page, "naive").limits)
+    assert "The launch allows 16 warps per SM; 80 registers would allow 24." in text
+    assert "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %." in " ".join(
+        rung(page, "naive").limits
+    )
 
 
 def test_the_html_needs_nothing_else(page):
@@ -115,8 +117,10 @@ def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):
     assert (failed.figures, failed.story, failed.limits, failed.noise) == ((), (), (), "")
     assert failed.percent is None
     assert failed.excerpt is not None
-    assert rung(page, "warptile").story == ("No ratio to vectorized: vectorized is wrong.",)
-    assert "Without a time: vectorized." in page.lead
+    assert rung(page, "warptile").story == (
+        "Not compared with vectorized because vectorized has no time (wrong).",
+    )
+    assert "Variants without a time: vectorized." in page.lead
     assert "max error 3.1e+02 times the tolerance" in Page(html(page)).text
     speeds = page.summaries[0].table
     assert [row[-2] for row in speeds.rows if row[0] == "vectorized"] == ["wrong"]
@@ -129,9 +133,9 @@ def test_missing_counters_are_said(recorded):
     page = told(replace(recorded, metrics=rows))
     for name in ("vectorized", "warptile"):
         one = rung(page, name)
-        assert "Not explained: vectorized lacks counters (n/a (denied))." in one.story
+        assert "Not explained because vectorized lacks counters: n/a (denied)." in one.story
         assert (one.factors, one.states) == (None, None)
-    assert rung(page, "vectorized").limits == ("What bounds it is not known: n/a (denied).",)
+    assert rung(page, "vectorized").limits == ("What bounds it is unknown: n/a (denied).",)
     resources = {row[0]: row for row in page.summaries[2].table.rows}
     assert set(resources["vectorized"][1:4]) == {"n/a"}
     html(page)
@@ -155,7 +159,7 @@ def test_code_that_was_shown_is_named_and_not_repeated(recorded):
     page = told(recorded, replace(FAMILY, variants=rungs))
     assert rung(page, "blocktile_2d").excerpt.file == "blocktile_2d.cu"
     assert rung(page, "vectorized").excerpt is None
-    assert "the code of blocktile_2d" in rung(page, "vectorized").origins
+    assert "same source as blocktile_2d" in rung(page, "vectorized").origins
     assert Page(html(page)).tags.count("pre") == len(page.rungs) - 1
 
 
@@ -169,8 +173,8 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     page = told(replace(recorded, measurements=rows, variants=variants))
     assert rung(page, "warptile").remarks == (
         "recorded for an earlier source",
-        "the GPU throttled while it was timed: sw_power_cap",
-        "40 B of registers spilled",
+        "the GPU throttled during timing: sw_power_cap",
+        "40 bytes of register spills",
     )
     assert rung(page, "naive").remarks == ()
 
@@ -180,7 +184,7 @@ def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
     cells = ("C1: coalescing brings 6x", "confirmed", "11.8", "6x", "someone")
     assert rung(page, "gmem_coalesced").claims.rows == (cells,)
     assert [one.name for one in page.rungs if one.claims] == ["gmem_coalesced"]
-    assert rung(page, "warptile").lines.titles == ("line", "code", "samples", "most often in")
+    assert rung(page, "warptile").lines.titles == ("line", "code", "samples", "main warp state")
     assert rung(page, "warptile").lines.rows == (
         ("warptile.cu:9", "sum += a;", "40 %", "wait"),
         ("warptile.cu:8", "sum += a;", "2.0 %", "wait"),
@@ -234,7 +238,7 @@ def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
     page = told(recorded, claims=[CLAIM | {"id": name, "measure": f} for name, f in formulas.items()])
     placed = {one.name: [row[0].split(":")[0] for row in one.claims.rows] for one in page.rungs if one.claims}
     assert placed == {"smem_tiled": ["last"], "naive": ["first"], "cublas": ["baseline"]}
-    assert page.summaries[-1].heading == "What was claimed of the whole ladder"
+    assert page.summaries[-1].heading == "Claims about the whole ladder"
     assert [row[0].split(":")[0] for row in page.summaries[-1].table.rows] == ["ladder", "absent"]
 
 
@@ -250,9 +254,9 @@ def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path)
         view.load(tables, "sgemm")
 
 
-def test_a_figure_that_is_gone_is_named(page):
-    lost = replace(page, ladder=replace(page.ladder, path=Path("none.png")))
-    with pytest.raises(WarplogError, match=r"none\.png: is no readable PNG"):
+def test_a_figure_that_is_gone_is_named(page, tmp_path):
+    lost = replace(page, ladder=replace(page.ladder, path=tmp_path / "none.png"))
+    with pytest.raises(WarplogError, match=r"none\.png: not a readable PNG"):
         html(lost)
 
 

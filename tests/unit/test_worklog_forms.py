@@ -1,4 +1,4 @@
-"""The worklog as HTML, Markdown and LaTeX: hostile text stays text in each, and LaTeX sets what it is given."""
+"""The worklog as HTML, Markdown and LaTeX: each escapes hostile text, and LaTeX accepts the tables."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ from worklog_pages import (
 
 @pytest.fixture(scope="module")
 def hostile(recorded):
-    """Every text that a user, a tool or an article writes is hostile."""
+    """A page on which every text from a user, a tool or a publication is hostile."""
     variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE

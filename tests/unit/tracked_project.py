@@ -10,6 +10,7 @@ import pandas as pd
 
 from track_tables import CAMPAIGN, write_tables
 from warplog.track import log as track
+from warplog.track.log import VariantFiles
 
 
 class Project:
@@ -28,7 +29,6 @@ class Project:
             (folder / f"{variant}.cu").write_text(f"// {variant}\n")
             (folder / "kernel.sass").write_text("FFMA R0, R1, R2, R3 ;\n")
             (folder / "record.json").write_text(json.dumps({"stage": "build"}))
-            (folder / "ncu.json").write_text(json.dumps({"stage": "profile", "tool": "ncu"}))
             (folder / f"{variant}.ncu-rep").write_bytes(b"\0" * 1000)
         (self.root / "figures").mkdir()
         (self.root / "figures" / "ladder.svg").write_text("<svg/>")
@@ -36,7 +36,13 @@ class Project:
 
     def log(self, campaign: dict[str, Any] = CAMPAIGN) -> track.TrackingResult:
         variants = [path.name for path in (self.root / "files").iterdir()]
-        files = {("sgemm", v): [*(self.root / "files" / v).iterdir(), Path("gone.log")] for v in variants}
+        records = {"profile_ncu.json": {"stage": "profile", "tool": "ncu"}}
+        files = {
+            ("sgemm", v): VariantFiles(
+                [*(self.root / "files" / v).iterdir(), self.root / "missing.log"], records
+            )
+            for v in variants
+        }
         result = track.log_campaign(self.tables, campaign, files, self.uri)
         figures = {"sgemm": [self.root / "figures" / "ladder.svg"]}
         track.log_figures(result.as_record(), figures, self.uri)

@@ -1,4 +1,4 @@
-"""Pages of the worklog from the first recorded campaign, whose numbers stay, and what a browser would see of them."""
+"""Worklog pages of the first recorded campaign, whose numbers are fixed, and a parser for their visible text."""
 
 import math
 from dataclasses import replace
@@ -9,13 +9,13 @@ import pandas as pd
 
 from warplog import worklog
 from warplog.catalog.family import load_family
-from warplog.core.records import read_json
+from warplog.core.records import FamilyRecord, read_json
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / "h200-first"
 _TODAY = load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
-_THEN = {path.stem for path in (RECORDED / "time" / "h200" / "sgemm").glob("*.json")}
-FAMILY = replace(  # what came later is a draft beside that campaign
+_THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
+FAMILY = replace(  # variants that were added after that campaign are drafts
     _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
 )
 CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
@@ -33,7 +33,7 @@ CLAIM = {
 
 
 class Page(HTMLParser):
-    """What a browser would see: tags, attributes, text."""
+    """The tags, addresses and visible text of an HTML page."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def told(tables, family=FAMILY, claims=(), lines=()):
 
 
 def hot_line(tables, number, share):
-    """A row of the table `lines`, of warptile's kernel."""
+    """A row of the table `lines` for warptile's kernel."""
     kernels = tables.counters([]).set_index("variant")["kernel"]
     return {
         "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "file": "k/warptile.cu",

@@ -1,4 +1,4 @@
-"""The rules that judge: rounds there and back, a regression that fails the run and keeps its files, history."""
+"""Rules of judge.smk: order of the A/A rounds, a regression that fails the run but keeps its files, history."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A copy of the project with its first recorded campaign."""
+    """Returns a copy of the project with its first recorded campaign."""
     for name in ("workflow", "kernels", "config", "profiles", FIRST):
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "Snakefile", tmp_path)

@@ -48,5 +48,5 @@ def test_a_wrong_verdict_is_its_exit_status(
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]
     files.write_table(rows, ORACLE, tmp_path / "oracle")
-    assert script("oracle").main(tmp_path) == status
+    assert script("judge/report_oracle").main(tmp_path) == status
     assert f"1 {verdict.replace('_', ' ')}" in capsys.readouterr().err

@@ -155,7 +155,7 @@ def test_times_of_sgemm_agree_with_the_profilers(measurements: pd.DataFrame) -> 
     captured = measurements[(measurements.family == "sgemm") & measurements.case.isin(SGEMM.profile_cases)]
     apart = captured[captured.agreement != "ok"]
     # Launches of several kernels are not quite alike: ncu flushes before each. Nothing else may differ.
-    assert all("kernels a launch" in text for text in apart.agreement)
+    assert all(re.search("kernels (a|per) launch", text) for text in apart.agreement)
     assert len(apart) < len(captured) / 10
 
 

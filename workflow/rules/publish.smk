@@ -21,6 +21,7 @@ rule plot_family:
         "results/logs/plot/{family}.log",
     params:
         figures=plan.family_figures,
+        captions=plan.captions(),
     script:
         "../scripts/publish/plot_family.py"
 

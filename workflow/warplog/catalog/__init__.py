@@ -1,1 +1,1 @@
-"""Families of kernels: contract, variants, claims, search spaces."""
+"""Kernel families: contract, variants, claims and search spaces."""

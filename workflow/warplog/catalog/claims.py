@@ -1,4 +1,4 @@
-"""Published claims: what an article asserts of a kernel, and the formula over a campaign's numbers that decides it."""
+"""Published claims about kernels, and the formulas over a campaign's numbers that decide them."""
 
 import ast
 import math
@@ -18,7 +18,7 @@ SASS = "sass"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
 _COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
-_FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "abs": 1}  # and their least number of arguments
+_FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "abs": 1}  # with their minimum number of arguments
 _PARTS = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
@@ -30,7 +30,7 @@ _LONGEST = 500
 class Term:
     """One number in a formula: `quantity` of a variant at a case.
 
-    Of the quantity `sass`, `case` is the opcode: with its forms, `LDG` counts LDG.E.128, not LDGSTS.
+    For the quantity `sass`, `case` is an opcode and includes its modifiers: `LDG` counts LDG.E.128 but not LDGSTS.
     """
 
     quantity: str
@@ -41,7 +41,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Formula:
-    """`text` as warplog.formula evaluates it: each term is a name, beside `names` of case and GPU."""
+    """A formula for warplog.core.formula: `text` refers to terms by name; `names` are those of case and GPU."""
 
     text: str
     terms: Mapping[str, Term]
@@ -49,39 +49,40 @@ class Formula:
 
 
 def parse_formula(text: str, family: str, case: str, where: str) -> Formula:
-    """The formula in `text`.
+    """Parses the formula of a claim.
 
-    A term is `quantity(variant)`, `quantity(variant, "case")`, or `quantity(family.variant, "case")`; without
-    a case, that of the claim is meant. A quantity is a number of the table `measurements`, a metric of the
-    registry, `total_<metric>` (summed over the launch's kernels), or `sass(variant, "LDG.E.128")`, the
-    instructions of the machine code that are this opcode or a form of it. Other names are parameters of the
-    claim's case and numbers of the table `gpus`; the arithmetic is that of warplog.formula.
+    A term is `quantity(variant)`, `quantity(variant, "case")` or `quantity(family.variant, "case")`; the default
+    case is the claim's. A quantity is a numeric column of the table `measurements`, a metric of the registry,
+    `total_<metric>` (summed over the launch's kernels) or `sass(variant, "LDG.E.128")`, the number of SASS
+    instructions with this opcode and any further modifiers. Other names are parameters of the claim's case and
+    numeric columns of the table `gpus`. The arithmetic is that of warplog.core.formula.
 
     Args:
-        family: the one whose claim it is.
-        case: the claim's case.
-        where: file and key, for the error.
+        family: family of the claim.
+        case: case of the claim.
+        where: prefix of errors, usually file and key.
 
     Raises:
-        WarplogError: it is no such formula, or longer than 500 characters.
+        WarplogError: The text is not such a formula, or is longer than 500 characters.
     """
     if len(text) > _LONGEST:
-        raise WarplogError(f"{where}: the formula is {len(text)} characters long; {_LONGEST} are allowed")
+        raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
     reader = _Reader(family, case, f"{where}: {text!r}")
     try:
         tree = reader.visit(ast.parse(text.strip(), mode="eval"))
         plain = ast.unparse(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise WarplogError(f"{where}: {text!r} is no formula ({error})") from None
+        raise WarplogError(f"{where}: {text!r} is not a formula ({error})") from None
     return Formula(plain, reader.terms, tuple(dict.fromkeys(reader.names)))
 
 
 def check_formula(
     formula: Formula, family: str, variants: Collection[str], cases: Collection[str], where: str
 ) -> None:
-    """Raises WarplogError where a term names a variant or a timed case that `family` has not.
+    """Checks the names in a formula; terms of other families are not checked.
 
-    Terms of other families are left alone.
+    Raises:
+        WarplogError: A term names a variant or a timed case that `family` does not have.
     """
     for term in formula.terms.values():
         if term.family != family:
@@ -93,7 +94,7 @@ def check_formula(
 
 
 class _Reader(ast.NodeTransformer):
-    """Replaces each term by a name and refuses what is no arithmetic."""
+    """Replaces each term by a name and rejects everything but arithmetic."""
 
     def __init__(self, family: str, case: str, where: str) -> None:
         self.terms: dict[str, Term] = {}
@@ -105,7 +106,7 @@ class _Reader(ast.NodeTransformer):
             raise self._refused("a term is quantity(variant) or quantity(variant, 'case')")
         if node.func.id in _FUNCTIONS:
             if len(node.args) < _FUNCTIONS[node.func.id]:
-                raise self._refused(f"{node.func.id} needs {_FUNCTIONS[node.func.id]} arguments")
+                raise self._refused(f"{node.func.id} requires {_FUNCTIONS[node.func.id]} arguments")
             node.args = [self.visit(argument) for argument in node.args]
             return node
         term = self._term(node.func.id, node.args)
@@ -119,7 +120,7 @@ class _Reader(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-            raise self._refused(f"{node.value!r} is no number")
+            raise self._refused(f"{node.value!r} is not a number")
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -157,10 +158,19 @@ _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
 
 @dataclass(frozen=True)
 class Claim:
-    """An assertion and how a campaign judges it.
+    """A published claim and how a campaign judges it.
 
-    `formula` gives the measured number (None where there is none to be had), `confirmed_if` is the condition
-    on it. `not_judged` says why no condition is set: then the number, if any, is only shown.
+    Attributes:
+        id: short identifier within the family.
+        claim: the assertion in one sentence.
+        source: publication that makes the claim.
+        published: published number.
+        measure: formula as written in family.yaml.
+        formula: the parsed formula of the measured number; None if it cannot be measured.
+        unit: unit of the number; "" for the unit of a single quantity.
+        case: timed case that the formula refers to by default.
+        confirmed_if: condition on the number.
+        not_judged: why there is no condition; the number, if any, is then only shown.
     """
 
     id: str
@@ -175,15 +185,15 @@ class Claim:
     not_judged: str
 
     def holds(self, measured: float) -> bool:
-        """Whether the condition holds for a measured number."""
+        """Whether `confirmed_if` holds for a measured number."""
         return condition_holds(self.confirmed_if, measured)
 
 
 def condition_holds(condition: str, value: float) -> bool:
-    """Whether `value` fulfils '>= 5', '> 5', '<= 5', '< 5', '== 5' (to nine digits) or '4 .. 6' (both included).
+    """Evaluates '>= 5', '> 5', '<= 5', '< 5', '== 5' (to nine digits) or '4 .. 6' (inclusive) for `value`.
 
     Raises:
-        WarplogError: the condition is none of these.
+        WarplogError: The condition has none of these forms.
     """
     within = _WITHIN.fullmatch(condition)
     if within:
@@ -203,16 +213,16 @@ def condition_holds(condition: str, value: float) -> bool:
 
 
 def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: str) -> Claim:
-    """The claim of one entry of family.yaml; its case is the headline case unless it names one.
+    """Makes a claim from its entry in family.yaml; its case defaults to the headline case.
 
     Raises:
-        WarplogError: formula or condition are not right, or are missing without a reason.
+        WarplogError: The formula or the condition is invalid, or missing without `not_judged`.
     """
     where = f"{where}: claims: {data['id']}"
     case, measure = data.get("case", headline_case), data.get("measure", "")
     condition, not_judged = data.get("confirmed_if", ""), data.get("not_judged", "")
     if bool(condition) == bool(not_judged) or (condition and not measure):
-        raise WarplogError(f"{where}: needs measure and confirmed_if, or not_judged with the reason")
+        raise WarplogError(f"{where}: requires measure and confirmed_if, or not_judged with the reason")
     if condition:
         try:
             condition_holds(condition, 0.0)
@@ -235,11 +245,15 @@ def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: 
 def check_claims(
     claims: Collection[Claim], family: str, variants: Collection[str], cases: Mapping[str, Case], where: str
 ) -> None:
-    """Raises WarplogError where claims share an id, or name a variant, case or number that is not there."""
+    """Checks the claims of a family.
+
+    Raises:
+        WarplogError: Two claims share an id, or a claim names an unknown variant, case or number.
+    """
     ids = [claim.id for claim in claims]
     twice = {i for i in ids if ids.count(i) > 1}
     if twice:
-        raise WarplogError(f"{where}: claims: {min(twice)!r} is there twice")
+        raise WarplogError(f"{where}: claims: the id {min(twice)!r} occurs twice")
     for claim in claims:
         here = f"{where}: claims: {claim.id}"
         if claim.case not in cases:
@@ -254,6 +268,6 @@ def check_claims(
 
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:
-    """How many claims have which verdict; every verdict is there."""
-    given = list(verdicts)
-    return {verdict: given.count(verdict) for verdict in VERDICTS}
+    """Counts the verdicts; all of VERDICTS are keys of the result."""
+    found = list(verdicts)
+    return {verdict: found.count(verdict) for verdict in VERDICTS}

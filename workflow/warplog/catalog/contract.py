@@ -1,4 +1,4 @@
-"""The parts of a family's contract: arguments of the launcher, problems, and what a variant requires."""
+"""Parts of a family's contract: launcher arguments, cases, requirements, probes and published results."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,17 +8,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the launcher: an array in device memory, or a scalar named like a case parameter."""
+    """One argument of the launcher: an array, or a scalar named after a case parameter.
+
+    Attributes:
+        kind: "input", "output", "inout" or "scalar".
+        shape: one formula per dimension; empty for scalars.
+    """
 
     name: str
-    kind: str  # input | output | inout | scalar
+    kind: str
     dtype: str
     shape: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One problem: a name and the values of the family's parameters (sizes, scalars)."""
+    """One problem: its name and the values of the family's parameters (sizes, scalars)."""
 
     name: str
     values: Mapping[str, float]
@@ -26,17 +31,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Measuring:
-    """How a family is measured, where not as a kernel between arrays in device memory is.
+    """Measurement options for families other than kernels on arrays in device memory.
 
     Attributes:
-        timing: "stream": launches queue up behind a block and hot ones are a graph, so that only GPU time counts;
-            "host": neither, for launchers that wait for the stream; the host's part of a launch counts too.
-        hot_seconds: least length of the hot run, whose clock and power are kept over time; None: the campaign's
-            length, and no more than medians.
-        max_seconds: longest cold sampling of a case, in seconds; None: the campaign's.
-        profilers: those that see something of a launch.
-        hot_cases: cases that have a hot time beside those that the profilers capture.
-        sanitized_elements: array elements of the largest check case that compute-sanitizer gets; None: the campaign's.
+        timing: "stream": launches are queued behind a blocked stream and hot launches form a CUDA graph, so that
+            only GPU time counts; "host": neither, for launchers that synchronise; host time counts too.
+        hot_seconds: minimum length of the hot run in seconds, with clock and power recorded over time; None: the
+            configured length, and only summaries of clock and power.
+        max_seconds: maximum cold sampling time per case in seconds; None: as configured.
+        profilers: profilers that can observe a launch.
+        hot_cases: cases that get a hot time in addition to the profiled ones.
+        sanitized_elements: largest check case for compute-sanitizer in array elements; None: as configured.
     """
 
     timing: str = "stream"
@@ -49,34 +54,46 @@ class Measuring:
 
 @dataclass(frozen=True)
 class Requires:
-    """What a variant needs: a least architecture (`sm_80`, or `sm_90a` for that chip only), multiples, bounds."""
+    """Requirements of a variant.
+
+    Attributes:
+        arch: minimum architecture (`sm_80`), or exactly this one with a trailing a (`sm_90a`).
+        multiple_of: case parameters that must be multiples of a number.
+        at_most: upper limits of case parameters.
+    """
 
     arch: str = "sm_75"
     multiple_of: Mapping[str, int] = field(default_factory=dict)
     at_most: Mapping[str, float] = field(default_factory=dict)
 
     def why_not(self, compute_capability: tuple[int, int]) -> str:
-        """'' where the GPU serves, else the reason."""
-        wanted = int(self.arch.removeprefix("sm_").removesuffix("a"))
+        """Returns why the variant cannot run on a GPU; '' if it can."""
+        required = int(self.arch.removeprefix("sm_").removesuffix("a"))
         have = compute_capability[0] * 10 + compute_capability[1]
-        if self.arch.endswith("a") and have != wanted:
+        if self.arch.endswith("a") and have != required:
             return f"needs {self.arch}, this GPU is sm_{have}"
-        return f"needs {self.arch} or later, this GPU is sm_{have}" if have < wanted else ""
+        return f"needs {self.arch} or later, this GPU is sm_{have}" if have < required else ""
 
     def why_not_case(self, case: Case) -> str:
-        """'' where the case fits, else the reason."""
-        misfits = [f"{k} a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
-        misfits += [f"{k} of {most} at most" for k, most in self.at_most.items() if case.values[k] > most]
+        """Returns why the variant does not support a case; '' if it does."""
+        misfits = [f"{k} to be a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
+        misfits += [f"{k} to be at most {most}" for k, most in self.at_most.items() if case.values[k] > most]
         return f"needs {' and '.join(misfits)}" if misfits else ""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What kernels whose answer is known must show: a quantity, and its true value at each of the cases.
+    """A quantity whose true value is known for the kernels of a family.
 
-    `expected` is a formula of the case's values and of other quantities, or a name (a stall reason, a
-    resource). `minus` is a case whose quantity is taken off first. The measured value may differ by
-    `relative` times the expected one plus `absolute`; with `at_least` it may be any larger one.
+    The measured value may differ from the expected one by `relative` times the expected value plus `absolute`.
+
+    Attributes:
+        name: the known property.
+        cases: cases for which the value is known.
+        quantity: column of the table `measurements`, metric, or quantity derived by the oracle.
+        expected: formula over the case's parameters and other quantities, or a name (a stall reason or resource).
+        minus: case whose quantity is subtracted first; "" for none.
+        at_least: whether any larger measured value is accepted.
     """
 
     name: str
@@ -90,25 +107,25 @@ class Probe:
 
 
 def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:
-    """The names in their order that any pattern fits (`*`, `?`, `[...]`); a pattern that fits none stays itself."""
-    strangers = [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
-    return (*(name for name in names if any(fnmatchcase(name, p) for p in patterns)), *strangers)
+    """Returns the names that match a pattern (`*`, `?`, `[...]`), in order, then the patterns without a match."""
+    unmatched = [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
+    return (*(name for name in names if any(fnmatchcase(name, p) for p in patterns)), *unmatched)
 
 
 def make_probes(data: Iterable[Mapping[str, Any]], names: Collection[str]) -> tuple[Probe, ...]:
-    """The probes as family.yaml gives them, of a family with cases of these names."""
+    """Makes the probes of family.yaml; `names` are the family's cases, which their patterns refer to."""
     renamed = ({**p, "name": p["probe"], "cases": matching(p["cases"], names)} for p in data)
     return tuple(Probe(**{key: value for key, value in p.items() if key != "probe"}) for p in renamed)
 
 
 def probed(probes: Iterable[Probe]) -> tuple[str, ...]:
-    """The cases that probes name."""
+    """Returns the cases that the probes refer to."""
     return tuple(case for probe in probes for case in (*probe.cases, probe.minus) if case)
 
 
 @dataclass(frozen=True)
 class Published:
-    """What someone else printed for a rung; `case` is "" where the source names no timed case."""
+    """A published result for a variant; `case` is "" if the source names no timed case."""
 
     value: float
     unit: str

@@ -1,4 +1,4 @@
-"""The catalogue: families and variants, read from folders that hold a family.yaml."""
+"""Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
 import re
@@ -31,11 +31,21 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Variant:
-    """One rung of the ladder: one source file with its parameters (given to nvcc as -D).
+    """One variant of a family: a source file with its compile-time parameters.
 
-    A draft is left out of campaigns unless it is named. `library` says that it calls one, `tune` what is
-    searched for each GPU, `remark` what is to be said of the parameters then (see warplog.tuned).
-    `memory` tells which arrays live in host memory, pinned (and mapped for kernels) or pageable.
+    Attributes:
+        file: the .cu source.
+        parent: variant that this one is based on.
+        idea: the idea in one sentence.
+        credit: publication of the idea.
+        parameters: compile-time parameters, passed to nvcc as -D.
+        expects: expected properties of the compiled code, see family.schema.yaml.
+        draft: whether campaigns exclude the variant unless it is named.
+        library: whether the variant calls a library.
+        tune: the space that `snakemake tune` searches; None if there is none.
+        remark: note on the parameters, see warplog.catalog.winners.
+        published: published results.
+        memory: arrays in host memory, by name: "pinned" (and mapped for kernels) or "pageable".
     """
 
     name: str
@@ -55,7 +65,7 @@ class Variant:
     memory: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> list[Path]:
-        """What the source includes from its folder and from include/ beside the family, directly or not."""
+        """Returns the headers that the source includes, directly or not, from its folder and ../include."""
         folders = (self.file.parent, self.file.parent.parent / "include")
         found: dict[Path, None] = {}
         unread = [self.file]
@@ -69,14 +79,37 @@ class Variant:
         return sorted(found)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the source, its headers and its parameters: what a build and a measurement belong to."""
+        """Returns the SHA-256 of source, headers and parameters, which identifies builds and measurements."""
         headers = [sha256_file(path) for path in self.headers()]
         return sha256_of(sha256_file(self.file), headers, dict(self.parameters))
 
 
 @dataclass(frozen=True)
 class Family:
-    """The contract that all variants of a family keep, and the problems they are given."""
+    """A kernel family: the contract of its variants, and the cases to check and time.
+
+    family.schema.yaml describes the keys of family.yaml that these attributes hold. Formulas (`flops`, `size`, …)
+    are evaluated per case with `value`.
+
+    Attributes:
+        folder: folder of family.yaml.
+        arguments: launcher arguments in order, without the stream.
+        tolerance: dtype, reduction_length and factor of the error bound.
+        flops: formula of the algorithm's floating-point operations.
+        bytes_moved: formula of the compulsory traffic in bytes.
+        size: formula of the problem size on the x axis, with the label `size_label`.
+        limit: link that limits the traffic, "dram" or "pcie".
+        cases: timed cases by name.
+        check_cases: cases for the correctness check by name.
+        profile_cases: names of the cases that the profilers capture.
+        headline_case: timed case that single-number summaries quote.
+        baseline: variant that ratios refer to; "" for none.
+        draft: whether campaigns exclude the family unless it is named.
+        variants: the variants in ladder order.
+        probes: quantities with known true values; only families of the oracle have any.
+        measuring: measurement options.
+        figures: additional figures to draw.
+    """
 
     name: str
     title: str
@@ -103,14 +136,14 @@ class Family:
 
     @property
     def file(self) -> Path:
-        """The family.yaml that this family was read from."""
+        """The family.yaml of this family."""
         return self.folder / "family.yaml"
 
     def variant(self, name: str) -> Variant:
-        """The variant of that name.
+        """Returns the variant with this name.
 
         Raises:
-            WarplogError: there is none; the text suggests the nearest.
+            WarplogError: There is none; the text suggests a similar name.
         """
         for variant in self.variants:
             if variant.name == name:
@@ -119,55 +152,55 @@ class Family:
         raise WarplogError(f"{self.file}: no variant {name!r}; {suggest(name, known)}")
 
     def case(self, name: str) -> Case:
-        """The timed or check case of that name."""
+        """Returns the timed or check case with this name."""
         return self.cases.get(name) or self.check_cases[name]
 
     def ladder(self, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
-        """The family's variants in order; its drafts are rungs only where one of them is chosen."""
+        """Returns the family's variants in order; drafts are included only if one of `chosen` is a draft."""
         with_drafts = any(v.draft for v in chosen)
         return tuple(v for v in self.variants if with_drafts or not v.draft)
 
     def value(self, text: str | float, case: Case) -> float:
-        """A formula of this family (flops, bytes, size, a dimension) for one case."""
+        """Evaluates a formula of this family (flops, bytes, size, a dimension) for one case."""
         return formula.evaluate(text, case.values, f"{self.file} ({case.name})")
 
     def shape(self, argument: Argument, case: Case) -> tuple[int, ...]:
-        """The array's shape in elements for one case."""
+        """Returns the shape of an array for one case."""
         return tuple(int(self.value(d, case)) for d in argument.shape)
 
     def shapes(self, case: Case) -> list[tuple[int, ...]]:
-        """Of all arrays, in the order of the arguments."""
+        """Returns the shapes of all arrays for one case, in argument order."""
         return [self.shape(a, case) for a in self.arguments if a.kind != "scalar"]
 
     def reference(self) -> ModuleType:
-        """The family's reference.py, imported: make_inputs(xp, rng, case) and reference(xp, inputs, case).
+        """Imports reference.py, which defines make_inputs(xp, rng, case) and reference(xp, inputs, case).
 
         Raises:
-            WarplogError: the file is missing or lacks one of the two functions.
+            WarplogError: The file is missing or lacks one of the two functions.
         """
         path = self.folder / "reference.py"
         spec = importlib.util.spec_from_file_location(f"warplog_reference_{self.name}", path)
         if spec is None or spec.loader is None or not path.is_file():
-            raise WarplogError(f"{path}: is missing; it must define make_inputs and reference")
+            raise WarplogError(f"{path}: the file is missing; it must define make_inputs and reference")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for name in ("make_inputs", "reference"):
             if not callable(getattr(module, name, None)):
-                raise WarplogError(f"{path}: defines no function {name}")
+                raise WarplogError(f"{path}: the function {name} is missing")
         return module
 
 
 def load(folders: Sequence[Path]) -> dict[str, Family]:
-    """All families below `folders` (each `<folder>/<family>/family.yaml`), by name.
+    """Loads all families in `folders` (each `<folder>/<family>/family.yaml`), by name.
 
     Raises:
-        WarplogError: a folder is missing, two families share a name, or a family.yaml is not right.
+        WarplogError: A folder is missing, two families share a name, or a family.yaml is invalid.
     """
     families: dict[str, Family] = {}
     for folder in folders:
         if not folder.is_dir():
             raise WarplogError(
-                f"{folder}: no such folder of kernels; go to the project's folder, or correct kernel_folders"
+                f"{folder}: no such folder of kernels; change to the project's folder, or correct kernel_folders"
             )
         for path in sorted(folder.glob("*/family.yaml")):
             family = load_family(path)
@@ -180,10 +213,10 @@ def load(folders: Sequence[Path]) -> dict[str, Family]:
 
 
 def load_family(path: Path) -> Family:
-    """One family.yaml.
+    """Loads one family.yaml.
 
     Raises:
-        WarplogError: the file does not fit the schema, or names a file, case or variant that is not there.
+        WarplogError: The file does not fit the schema, or `check_family` fails.
     """
     data = read_yaml(path, "family")
     defaults = data.get("defaults", {})
@@ -244,16 +277,20 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
 
 
 def check_family(family: Family) -> None:
-    """Raises WarplogError where a name is not there, a formula does not evaluate, a file lies elsewhere."""
+    """Checks a family beyond its schema.
+
+    Raises:
+        WarplogError: A name is unknown, a formula cannot be evaluated, or a file is missing or outside the folder.
+    """
     if family.folder.name != family.name:
-        raise WarplogError(f"{family.file}: family {family.name!r} must lie in a folder of that name")
+        raise WarplogError(f"{family.file}: family {family.name!r} must be in a folder of that name")
     _check_names(family)
     for variant in family.variants:
         if not variant.file.resolve().is_relative_to(family.folder.resolve()):
-            raise WarplogError(f"{family.file}: {variant.file} lies outside the family's folder")
+            raise WarplogError(f"{family.file}: {variant.file} is outside the family's folder")
         if not variant.file.is_file():
             raise WarplogError(
-                f"{family.file}: variant {variant.name!r} needs {variant.file}, which is missing"
+                f"{family.file}: variant {variant.name!r} requires {variant.file}, which is missing"
             )
     names = [v.name for v in family.variants]
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
@@ -263,18 +300,18 @@ def check_family(family: Family) -> None:
         for argument in family.arguments:
             family.shape(argument, case)
             if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} gives no value for {argument.name!r}")
+                raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
 
 
 def _check_names(family: Family) -> None:
-    """Every name that is used must be there."""
+    """Checks that all names refer to cases, variants or arrays of the family."""
     names = [v.name for v in family.variants]
-    printed = [figure.case for v in family.variants for figure in v.published if figure.case]
+    published = [figure.case for v in family.variants for figure in v.published if figure.case]
     arrays = [a.name for a in family.arguments if a.kind != "scalar"]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
-        raise WarplogError(f"{family.file}: variant {min(twice)!r} is there twice")
-    for key, wanted, known in (
+        raise WarplogError(f"{family.file}: the variant {min(twice)!r} occurs twice")
+    for key, used, known in (
         ("profile_cases", family.profile_cases, [*family.cases, *family.check_cases]),
         ("headline_case", (family.headline_case,), [c for c in family.profile_cases if c in family.cases]),
         ("measuring.hot_cases", family.measuring.hot_cases, list(family.cases)),
@@ -286,9 +323,9 @@ def _check_names(family: Family) -> None:
             [c for v in family.variants if v.tune for c in v.tune.cases],
             list(family.cases),
         ),
-        ("variants.published.case", printed, list(family.cases)),
+        ("variants.published.case", published, list(family.cases)),
         ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
     ):
-        for name in wanted:
+        for name in used:
             if name not in known:
-                raise WarplogError(f"{family.file}: {key}: {name!r} is not there; {suggest(name, known)}")
+                raise WarplogError(f"{family.file}: {key}: unknown name {name!r}; {suggest(name, known)}")

@@ -1,4 +1,4 @@
-"""What `snakemake tune` searches: parameters with their values, and the conditions of a sensible setting."""
+"""Search spaces of `snakemake tune`: parameters with their values, and conditions for valid settings."""
 
 import itertools
 import math
@@ -17,12 +17,16 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Space:
-    """The `tune` key of a variant (see family.schema.yaml).
+    """The search space of a variant, from its `tune` key (see family.schema.yaml).
 
     Attributes:
-        fixed: the entry's parameters, with the searched ones at their defaults.
+        values: values of each searched parameter.
+        fixed: all parameters of the variant's entry, with the searched ones at their defaults.
         threads, dynamic_shared_bytes: formulas of the parameters, per block.
-        file: the family.yaml, for errors.
+        where: conditions that every valid setting meets.
+        cases: timed cases that enter the score.
+        first: settings to try first.
+        file: prefix of errors: the family.yaml and the variant.
     """
 
     values: Mapping[str, tuple[int, ...]]
@@ -35,71 +39,71 @@ class Space:
     file: str
 
     def default(self) -> Setting:
-        """The setting of the entry itself."""
+        """Returns the setting in the variant's entry."""
         return {name: self.fixed[name] for name in self.values}
 
     def parameters(self, setting: Setting) -> dict[str, int]:
-        """All parameters of the variant in this setting."""
+        """Returns all parameters of the variant for this setting."""
         return {**self.fixed, **setting}
 
     def block_threads(self, setting: Setting) -> int:
-        """Threads of a block."""
+        """Returns the number of threads per block."""
         return int(formula.evaluate(self.threads, self.parameters(setting), f"{self.file}: tune.threads"))
 
     def block_dynamic_shared_bytes(self, setting: Setting) -> int:
-        """Dynamic shared memory of a block."""
+        """Returns the dynamic shared memory per block in bytes."""
         where = f"{self.file}: tune.dynamic_shared_bytes"
         return int(formula.evaluate(self.dynamic_shared_bytes, self.parameters(setting), where))
 
     def why_not(self, setting: Setting) -> str:
-        """The first condition that the setting breaks; '' where it is sensible."""
+        """Returns the first condition that the setting violates; '' if it is valid."""
         for name, known in self.values.items():
             if setting.get(name) not in known:
-                return f"{name}: {setting.get(name)} is none of {list(known)}"
+                return f"{name}: {setting.get(name)} is not one of {list(known)}"
         names = {**self.parameters(setting), "THREADS": self.block_threads(setting)}
         return next(
             (text for text in self.where if not formula.holds(text, names, f"{self.file}: tune.where")), ""
         )
 
     def settings(self) -> list[Setting]:
-        """All sensible settings in the order in which they are tried.
+        """Returns all valid settings in the order in which they are tried.
 
-        The default comes first, then `first`, then the others in a seeded random order: wherever the time
-        ends, what was seen is a fair sample of the space, and the best of n settings is among its best
-        share p with probability 1 - (1 - p)^n.
+        The default comes first, then `first`, then the others in a seeded random order, so that an interrupted
+        search has seen a random sample: the best of n random settings is among the best share p of the space
+        with probability 1 - (1 - p)^n.
         """
-        whole = (dict(zip(self.values, c, strict=True)) for c in itertools.product(*self.values.values()))
-        others = [setting for setting in whole if not self.why_not(setting)]
-        random.Random(_SEED).shuffle(others)  # noqa: S311 - an order, no secret
+        combinations = (
+            dict(zip(self.values, c, strict=True)) for c in itertools.product(*self.values.values())
+        )
+        others = [setting for setting in combinations if not self.why_not(setting)]
+        random.Random(_SEED).shuffle(others)  # noqa: S311 - an order, not a secret
         return list({name_of(s): s for s in [self.default(), *self.first, *others]}.values())
 
 
 def name_of(setting: Setting) -> str:
-    """A setting as a word, good for a folder too: 'BM128_BN128'."""
+    """Returns the name of a setting, such as 'BM128_BN128'; also valid as a folder name."""
     return "_".join(f"{name}{value}" for name, value in setting.items())
 
 
 def space_of(data: Mapping[str, Any], where: str) -> Space | None:
-    """The space of a variant's entry; None where it has no `tune`.
+    """Makes the search space of a variant's entry; None if it has no `tune`.
 
     Raises:
-        WarplogError: a default is missing or not sensible, a formula fails, or there are too many combinations.
+        WarplogError: A default is missing or invalid, a formula fails, or there are too many combinations.
     """
     if "tune" not in data:
         return None
     tune, fixed = data["tune"], data.get("parameters", {})
     where = f"{where}: variant {data['name']!r}"
-    lost = [name for name in tune["values"] if name not in fixed]
-    if lost:
-        raise WarplogError(
-            f"{where}: tune.values: {lost[0]!r} is no parameter of the entry; give its default"
-        )
+    missing = [name for name in tune["values"] if name not in fixed]
+    if missing:
+        raise WarplogError(f"{where}: tune.values: {missing[0]!r} has no default in `parameters`; add one")
     order = list(tune["values"])
     first = [{name: s.get(name, fixed[name]) for name in order} for s in tune.get("first", ())]
-    strangers = sorted({name for s in tune.get("first", ()) for name in s if name not in order})
-    if strangers:
+    unknown = sorted({name for s in tune.get("first", ()) for name in s if name not in order})
+    if unknown:
         raise WarplogError(
-            f"{where}: tune.first: {strangers[0]!r} is not searched; known: {', '.join(order)}"
+            f"{where}: tune.first: {unknown[0]!r} is not a searched parameter; known: {', '.join(order)}"
         )
     space = Space(
         values={name: tuple(values) for name, values in tune["values"].items()},
@@ -113,8 +117,8 @@ def space_of(data: Mapping[str, Any], where: str) -> Space | None:
     )
     count = math.prod(map(len, space.values.values()))
     if count > MOST_COMBINATIONS:
-        raise WarplogError(f"{where}: tune.values: {count} combinations; {MOST_COMBINATIONS} are allowed")
+        raise WarplogError(f"{where}: tune.values: {count} combinations, the limit is {MOST_COMBINATIONS}")
     for setting in (space.default(), *space.first):
-        if broken := space.why_not(setting):
-            raise WarplogError(f"{where}: tune: {name_of(setting)} breaks {broken!r}")
+        if violated := space.why_not(setting):
+            raise WarplogError(f"{where}: tune: {name_of(setting)} violates {violated!r}")
     return space

@@ -1,4 +1,4 @@
-"""The best setting of a variant on a GPU: a file beside the kernel, used by every build until a search replaces it."""
+"""Best setting of a variant per GPU: a file beside the kernels, which builds use until a search replaces it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,28 +14,28 @@ from warplog.core.schema import check, read_yaml
 
 
 def winner_file(family: Family, variant: str, gpu: str) -> Path:
-    """Where the best setting is kept: kernels/<family>/tuned/<gpu>/<variant>.yaml."""
+    """Returns the file with the best setting: kernels/<family>/tuned/<gpu>/<variant>.yaml."""
     return family.folder / "tuned" / gpu / f"{variant}.yaml"
 
 
 def write_winner(path: Path, winner: Mapping[str, Any]) -> None:
-    """Writes the file of a GPU's best setting.
+    """Writes the file with a GPU's best setting.
 
     Raises:
-        WarplogError: it does not fit the schema, or cannot be written.
+        WarplogError: The content does not fit the schema, or the file cannot be written.
     """
     import yaml
 
     check(winner, "tuned", str(path))
-    head = "# Written by `snakemake tune`; builds for this GPU take these parameters.\n"
+    head = "# Written by `snakemake tune`; builds for this GPU use these parameters.\n"
     write_text(path, head + yaml.safe_dump(dict(winner), sort_keys=False, default_flow_style=None, width=120))
 
 
 def with_winners(families: Mapping[str, Family], gpu: str) -> dict[str, Family]:
-    """The families with this GPU's best settings as the parameters of their tuned variants.
+    """Returns the families with this GPU's best settings as parameters of the tuned variants.
 
     Raises:
-        WarplogError: a winner's file is damaged.
+        WarplogError: The file with a best setting is invalid.
     """
     return {
         name: replace(family, variants=tuple(_tuned(family, variant, gpu) for variant in family.variants))
@@ -44,12 +44,12 @@ def with_winners(families: Mapping[str, Family], gpu: str) -> dict[str, Family]:
 
 
 def fingerprint(variant: Variant) -> str:
-    """Of the source and its headers, whatever the parameters: what a search belongs to."""
+    """Returns the SHA-256 of the source and its headers without parameters, which identifies a search."""
     return sha256_of(sha256_file(variant.file), [sha256_file(path) for path in variant.headers()])
 
 
 def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
-    """The variant with the parameters of this GPU's winner and a remark where it is not what it could be."""
+    """Returns the variant with this GPU's best parameters, and a remark if they are missing, partial or outdated."""
     if variant.tune is None:
         return variant
     path = winner_file(family, variant.name, gpu)
@@ -57,12 +57,13 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
         return replace(variant, remark=f"default parameters: not tuned on {gpu}")
     winner = read_yaml(path, "tuned")
     setting = winner["parameters"]
-    if broken := variant.tune.why_not(setting):
-        remark = f"default parameters: the best of {gpu} ({name_of(setting)}) breaks {broken!r}, tune again"
+    if violated := variant.tune.why_not(setting):
+        best = f"the best setting on {gpu} ({name_of(setting)})"
+        remark = f"default parameters: {best} violates {violated!r}, run `snakemake tune` again"
         return replace(variant, remark=remark)
-    told = []
+    remarks = []
     if winner["seen"] < winner["settings"]:
-        told.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings seen")
+        remarks.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings seen")
     if winner["source_sha256"] != fingerprint(variant):
-        told.append(f"tuned on {gpu} for an earlier version of this source")
-    return replace(variant, parameters=variant.tune.parameters(setting), remark=text.join_notes(*told))
+        remarks.append(f"tuned on {gpu} for an earlier version of this source")
+    return replace(variant, parameters=variant.tune.parameters(setting), remark=text.join_notes(*remarks))

@@ -86,6 +86,8 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
         case "additionalProperties":
             known = _at(schema, misfit.schema_path[:-1]).get("properties", {})
             return f"{key}: unknown key {kind.unexpected[0]!r}; {suggest(kind.unexpected[0], known)}"
+        case "unevaluatedProperties":
+            return f"{key}: unknown key {kind.unexpected[0]!r}"
         case "anyOf":
             return _explain_alternatives(misfit, data, schema)
         case "type":

@@ -47,19 +47,20 @@ def extract_family(
 ) -> None:
     """Writes the extract record of a family.
 
-    A report that is of no use (missing, cut, of other cases) costs its own rows: they get the status 'error' and the
-    reason, which standard error shows as well. One launch that a profiler lost must not cost a campaign.
+    An unusable report (missing, truncated, or of other cases) affects only its own rows: they get the status
+    'error' and the reason, which is also printed to standard error. A lost launch must not cost a campaign.
 
     Args:
-        ncu: profile record of Nsight Compute; its reports lie in the folder beside it (paths.captures).
+        ncu: profile record of Nsight Compute; its reports are in the folder next to it (paths.captures).
         nsys: profile record of Nsight Systems, likewise.
-        cases: the cases that ncu captured, by variant: these variants are extracted, other records stay.
-        traced: the cases that nsys captured, by variant.
-        output: the family's record.
-        sources: the family's files, for the text of hot lines.
+        cases: the cases captured by ncu, by variant; only these variants are extracted, other records are kept
+            if their variant has a profile record.
+        traced: the cases captured by nsys, by variant.
+        output: the extract record of the family.
+        sources: source files of the family, for the text of hot lines.
 
     Raises:
-        WarplogError: a profile record is missing or damaged.
+        WarplogError: if a profile record is missing or damaged.
     """
     profiles = {"ncu": FamilyRecord.read(ncu).variants, "nsys": FamilyRecord.read(nsys).variants}
     folders = {"ncu": paths.captures(ncu), "nsys": paths.captures(nsys)}

@@ -1,6 +1,6 @@
 """One module per figure, each with TITLE, NEEDS, data(tables) and draw(data, look).
 
-`NEEDS` names what a family must have for the figure to show anything: see warplog.plan.selection.
+`NEEDS` lists what a family must have for the figure to show anything; see warplog.plan.selection.
 """
 
 import ast
@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 
 
 def needs() -> dict[str, tuple[str, ...]]:
-    """NEEDS of every figure, by name; read without importing the figures, which takes a second."""
+    """Returns NEEDS of every figure by name, without importing the figures, which would take a second."""
     found = {}
     for path in sorted(_FOLDER.glob("[a-z]*.py")):
         values = [
@@ -28,10 +28,10 @@ def needs() -> dict[str, tuple[str, ...]]:
 
 
 def module(figure: str) -> ModuleType:
-    """The module of one figure.
+    """Returns the module of a figure.
 
     Raises:
-        WarplogError: there is no such figure; the message lists the figures.
+        WarplogError: if the figure does not exist; the message lists the figures.
     """
     known = needs()
     if figure not in known:

@@ -18,8 +18,8 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters", "shared_memory")
 TITLE = "Shared-memory bank conflicts"
 NOTE = (
-    "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the case); "
-    "ways: wavefronts per ideal wavefront"
+    "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the "
+    "case); ways: wavefronts per ideal wavefront"
 )
 WIDE_RANGE = 30.0  # largest over smallest total from which shares are drawn: short bars would be unreadable
 COUNTERS = [
@@ -33,9 +33,9 @@ UNITS = ((1e9, "10⁹ wavefronts"), (1e6, "10⁶ wavefronts"), (1e3, "10³ wavef
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant: wavefronts, the ideal and excess ones, and ways (wavefronts over ideal ones).
+    """Returns one row per variant: wavefronts (all, ideal, excess) and ways (wavefronts over ideal ones).
 
-    A kernel without shared-memory accesses has zero wavefronts, NaN ways, and `gap` "no shared-memory access".
+    A kernel without shared-memory accesses has zero wavefronts, NaN ways and a `gap` that says so.
     """
     rows = tables.counters(COUNTERS)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]

@@ -17,8 +17,9 @@ from warplog.tables.view import FigureTables, words
 NEEDS = ("claims",)
 TITLE = "Claims and verdicts"
 NOTE = (
-    "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; – not measurable here, with the reason; "
-    "below each claim: what was published; formulas and sources: table claims"
+    "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; "
+    "– not measurable here, with the reason; below each claim: what was published; "
+    "formulas and sources: table claims"
 )
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
@@ -33,7 +34,7 @@ NOTHING = "this family has no claims"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per claim of the family, as in the table `claims`; if there are none, one row without an id."""
+    """Returns one row per claim of the family, as in the table `claims`; one row without an id if none."""
     kept = ["family", "id", "claim", "published", "verdict", "measured", "unit", "condition", "reason"]
     if tables.claims.empty:
         origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()

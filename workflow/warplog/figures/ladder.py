@@ -27,7 +27,7 @@ from warplog.tables.view import FigureTables
 
 NEEDS = ()
 TITLE = "Speed relative to the baseline"
-NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; gain: time of the parent over time of the variant"
+NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; gain: time of the parent over own time"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
@@ -71,9 +71,18 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes = figure.add_subplot()
     palette = {v: look.style(v).colour for v in data["variant"]}
     sns.barplot(
-        data, x="percent", y="variant", hue="variant", order=list(data["variant"]), palette=palette,
-        saturation=1, width=0.72, legend=False, errorbar=None, ax=axes,
-    )  # fmt: skip
+        data,
+        x="percent",
+        y="variant",
+        hue="variant",
+        order=list(data["variant"]),
+        palette=palette,
+        saturation=1,
+        width=0.72,
+        legend=False,
+        errorbar=None,
+        ax=axes,
+    )
     for patch in rectangles(axes):
         variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
         patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)
@@ -115,9 +124,15 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
         low, high = bar["percent"] - bar["percent_q1"], bar["percent_q3"] - bar["percent"]
         spread = np.nan_to_num(np.clip([[low], [high]], 0, None))
         axes.errorbar(
-            bar["percent"], row, xerr=spread, color=INK, lw=0.9, capsize=2.2, capthick=0.9,
+            bar["percent"],
+            row,
+            xerr=spread,
+            color=INK,
+            lw=0.9,
+            capsize=2.2,
+            capthick=0.9,
             path_effects=[withStroke(linewidth=1.8, foreground="white")],
-        )  # fmt: skip
+        )
         end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
         limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width_in))

@@ -30,7 +30,7 @@ LIMITS = {  # column header of each resource
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant: occupancies in percent of an SM's warps, blocks per SM by resource, the limiter.
+    """Returns one row per variant: occupancy in percent of an SM's warps, blocks per SM by resource, limiter.
 
     `limiter` names the resource that allows the fewest blocks, or several separated by commas if they tie.
     """
@@ -51,7 +51,7 @@ def _limiter(limits: Mapping[Hashable, float]) -> str:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws achieved occupancy as bars inside an outline of the theoretical one; limits and limiter beside them."""
+    """Draws bars of achieved occupancy inside an outline of the theoretical one; limits beside them."""
     first = data.iloc[0]
     title = f"{TITLE} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
@@ -60,10 +60,17 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     rows = np.flatnonzero(good)
     axes.barh(rows, data.loc[good, "theoretical_occupancy_pct"].fillna(0), 0.78, fc="none", ec=INK, lw=0.8)
     sns.barplot(
-        data.where(good), x="achieved_occupancy_pct", y=data["variant"], hue=data["variant"], width=0.46,
-        palette={v: look.style(v).colour for v in data["variant"]}, saturation=1, legend=False,
-        errorbar=None, ax=axes,
-    )  # fmt: skip
+        data.where(good),
+        x="achieved_occupancy_pct",
+        y=data["variant"],
+        hue=data["variant"],
+        width=0.46,
+        palette={v: look.style(v).colour for v in data["variant"]},
+        saturation=1,
+        legend=False,
+        errorbar=None,
+        ax=axes,
+    )
     for patch in rectangles(axes)[len(rows) :]:
         variant = data["variant"].iloc[round(patch.get_y() + patch.get_height() / 2)]
         patch.set(hatch=look.style(variant).hatch, edgecolor=INK, linewidth=0.5)

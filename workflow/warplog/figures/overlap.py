@@ -17,8 +17,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ()
 TITLE = "Overlap of copies and kernels in one launch"
 NOTE = (
-    "nsys, the launch with the median wall time; wall: first start to last end; longest: time of the busiest engine "
-    "in percent of wall, 100 % is ideal; hidden: share of the copy time in which another engine was active"
+    "nsys, the launch with the median wall time; wall: first start to last end; longest: time of the busiest "
+    "engine in percent of wall, 100 % is ideal; hidden: share of the copy time in which another engine was "
+    "active"
 )
 JOINED = "; pieces too narrow to distinguish are drawn as one"
 NARROW = 1 / 150  # of the axis
@@ -31,10 +32,10 @@ METRICS = ["wall_us", "longest_engine_pct", "copy_hidden_pct"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per kernel and copy of one launch of each variant at the profiled case, or one row for a gap.
+    """Returns one row per kernel and copy of one launch of each variant at the profiled case, or for a gap.
 
-    The launch is the one with the median wall time; start_us counts from its first event. METRICS are medians over
-    all captured launches.
+    The launch is the one with the median wall time; start_us counts from its first event. METRICS are medians
+    over all captured launches.
     """
     seen = set(tables.timeline["case"])
     others = (c for c in tables.profile_cases if c in seen)
@@ -59,7 +60,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
-    """Returns the events of the launch with the (lower) median wall time; all events if launches are not numbered."""
+    """Returns the events of the launch with the (lower) median wall time; all if they are not numbered."""
     if "launch" in events and events["launch"].notna().any():
         spans = {
             launch: float((own["start_us"] + own["duration_us"]).max() - own["start_us"].min())
@@ -123,10 +124,15 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
     for event in events.to_dict("records"):
         place, face, hatch, _ = ENGINES[event["engine"]]
         axes.barh(
-            row - 0.4 + height * (place + 0.5), event["duration_us"] * 1e-3, height * 0.92,
-            left=event["start_us"] * 1e-3, fc=face or style.colour, hatch=hatch if face else style.hatch, lw=0.4,
+            row - 0.4 + height * (place + 0.5),
+            event["duration_us"] * 1e-3,
+            height * 0.92,
+            left=event["start_us"] * 1e-3,
+            fc=face or style.colour,
+            hatch=hatch if face else style.hatch,
+            lw=0.4,
             ec=INK if face or style.hatch else "white",
-        )  # fmt: skip
+        )
 
 
 def _columns(axes: Axes, rungs: pd.DataFrame) -> None:

@@ -15,11 +15,11 @@ from warplog.tables.view import FigureTables
 NEEDS = ()
 TITLE = "Clock, power and speed of back-to-back launches"
 NOTE = (
-    "clock and power as reported by the driver (power is averaged by the board), speed from the times of the launches; "
-    "axes do not begin at zero; energy: whole run, from the board's energy counter if it has one"
+    "clock and power as reported by the driver (power is averaged by the board), speed from the times of the "
+    "launches; axes do not begin at zero; energy: whole run, from the board's energy counter if it has one"
 )
 PANELS = {"sm_mhz": ("SM clock", "MHz"), "power_w": ("board power", "W"), "gflops": ("speed", "GFLOP/s")}
-# Colour and dashes of the cases, in order: colours of Okabe and Ito, which colour-blind readers can distinguish.
+# Colour and dashes of the cases, in order: colours of Okabe and Ito, safe for colour-blind readers.
 LOOKS = [
     ("#D55E00", (1, 0)), ("#0072B2", (5, 1.5)), ("#009E73", (1.2, 1.2)), ("#CC79A7", (5, 1.5, 1.2, 1.5)),
     ("#E69F00", (3, 1)), ("#000000", (1, 0)), ("#56B4E9", (8, 1.5)), ("#8C8C8C", (2, 3)),
@@ -28,7 +28,7 @@ MOST_VARIANTS = 4
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant, case and sample of the trace, with the case's energy, or one row for a gap."""
+    """Returns one row per variant, case and sample of the trace, with the case's energy, or for a gap."""
     kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
     trace = tables.power_trace
     pieces = []
@@ -74,7 +74,9 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     grid[-1, 0].set_ylabel("energy\n(pJ/FLOP)")
     legend = [Line2D([], [], color=c, dashes=d, label=case) for case, (c, d) in looks.items()]
     legend_above(grid[0, 0], legend, rows=legend_rows)
-    for axes, variant in zip(grid[0], good, strict=True):  # blank lines above the name make room for the legend
+    for axes, variant in zip(
+        grid[0], good, strict=True
+    ):  # blank lines above the name make room for the legend
         axes.set_title("\n" * legend_rows + " \n" + fit(variant, 3.0), loc="left", pad=4)
     figure.align_ylabels(grid[:, 0])
     return figure
@@ -95,9 +97,13 @@ def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[fl
     axes.bar(range(len(looks)), np.nan_to_num(energy), color=[c for c, _ in looks.values()], width=0.7)
     for place, value in enumerate(energy):
         axes.annotate(
-            number(value), (place, np.nan_to_num(value)), (0, 2), textcoords="offset points", ha="center",
+            number(value),
+            (place, np.nan_to_num(value)),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
             color=INK,
-        )  # fmt: skip
+        )
     axes.margins(y=0.25)
     axes.set_xticks([])
     axes.spines[["right", "top"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""Where does the time grow in steps although the work grows evenly, and do tiles and waves explain the steps?"""
+"""Where does the time grow in steps although the work grows evenly? Do tiles and waves explain it?"""
 
 import json
 import re
@@ -17,16 +17,16 @@ from warplog.tables.view import FigureTables
 NEEDS = ()
 TITLE = "Tile and wave quantization"
 NOTE = (
-    "medians with a cold L2; thin lines: predicted from tiles and waves alone, time = started waves x time per wave "
-    "at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
+    "medians with a cold L2; thin lines: predicted from tiles and waves alone, time = started waves x time "
+    "per wave at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
 )
 LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant and timed case, by size: measured and predicted time, blocks, waves, or the gap.
+    """Returns one row per variant and timed case: measured and predicted time, blocks, waves, or the gap.
 
-    Only cases of the same kind as the headline case are used: their names differ from its name only in digits.
+    Only cases whose names differ from the headline case's name in nothing but digits are used.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
     timed = timed[timed["case"].map(_kind) == _kind(tables.case)]
@@ -82,7 +82,7 @@ def _waves(own: pd.DataFrame, tables: FigureTables) -> pd.DataFrame:
 
 
 def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[float, float]:
-    """Returns blocks per SM and columns of tiles, from the counters of a captured case; NaN and 1 without counters."""
+    """Returns blocks per SM and columns of tiles, from the counters of a captured case, else NaN and 1."""
     rows = tables.metrics[(tables.metrics["variant"] == variant) & tables.metrics["value"].notna()]
     limits = rows.loc[rows["metric"].str.fullmatch(LIMIT), "value"]
     grid = rows[(rows["metric"] == "grid_blocks") & (rows["case"] == tables.case)]
@@ -94,7 +94,7 @@ def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[floa
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws speed (above) and time (below) over the size, the prediction as a thin line, whole waves as dotted lines."""
+    """Draws speed and time over the size, predictions as thin lines, whole waves as dotted lines."""
     names = list(dict.fromkeys(data["variant"]))
     body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
     figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, NOTE, look)
@@ -131,9 +131,14 @@ def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Loo
     for name, rows in data.groupby("variant", sort=False):
         style = look.style(str(name))
         axes.plot(
-            rows["size"], rows[column] * factor, color=style.edge, marker=style.marker, ms=3.5, lw=1.2,
+            rows["size"],
+            rows[column] * factor,
+            color=style.edge,
+            marker=style.marker,
+            ms=3.5,
+            lw=1.2,
             dashes=style.dashes or (1, 0),
-        )  # fmt: skip
+        )
         axes.plot(rows["size"], rows[predicted] * factor, color=style.edge, lw=0.6)
     first = data[data["waves"].notna()].groupby("variant", sort=False)
     for _, rows in first:

@@ -31,17 +31,21 @@ from warplog.tables.view import FigureTables
 
 NEEDS = ("counters", "flops")
 TITLE = "Roofline"
-NOTE = "rate: timed launches; intensity: with DRAM bytes counted by ncu; %: share of the roof above the point; peaks: "
+NOTE = (
+    "rate: timed launches; intensity: with DRAM bytes counted by ncu; %: share of the roof above the point; "
+    "peaks: "
+)
 ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "peak_source"]
 COUNTERS = ["duration_us", "arithmetic_intensity_flop_per_byte", "dram_bytes"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per element of the figure, by `kind`: point (a variant), compute or memory (a roof), algorithm.
+    """Returns one row per element of the figure; `kind` is point, compute or memory (roofs), or algorithm.
 
-    intensity_flop_per_byte is the measured one of a point (FLOPs per byte of DRAM traffic of its longest kernel) or
-    the compulsory one of the algorithm's mark; gflops is the rate of a point or a compute roof, gbytes_per_s a memory
-    roof; roof_pct is a point's rate in percent of the lower of the two roofs at its intensity.
+    intensity_flop_per_byte is the measured one of a point (FLOPs per byte of DRAM traffic of its longest
+    kernel) or the compulsory one of the algorithm's mark; gflops is the rate of a point or a compute roof,
+    gbytes_per_s a memory roof; roof_pct is a point's rate in percent of the lower of the two roofs at its
+    intensity.
     """
     points = tables.counters(COUNTERS)
     timed = tables.ladder(tables.profiled_case)
@@ -107,11 +111,21 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     if len(drawn):
         styles = {v: look.style(v) for v in drawn["variant"]}
         sns.scatterplot(
-            drawn, x="intensity_flop_per_byte", y="rate", hue="variant", style="variant", size="variant",
-            palette={v: s.edge for v, s in styles.items()}, markers={v: s.marker for v, s in styles.items()},
-            sizes={v: 110 if s.marker == "*" else 46 for v, s in styles.items()}, edgecolor="white",
-            linewidth=0.6, zorder=3, legend=False, ax=axes,
-        )  # fmt: skip
+            drawn,
+            x="intensity_flop_per_byte",
+            y="rate",
+            hue="variant",
+            style="variant",
+            size="variant",
+            palette={v: s.edge for v, s in styles.items()},
+            markers={v: s.marker for v, s in styles.items()},
+            sizes={v: 110 if s.marker == "*" else 46 for v, s in styles.items()},
+            edgecolor="white",
+            linewidth=0.6,
+            zorder=3,
+            legend=False,
+            ax=axes,
+        )
     side_labels(axes, labels, body - 0.5, width)
     axes.set_xlabel("arithmetic intensity (FLOP per byte of DRAM traffic, log scale)")
     axes.set_ylabel(f"throughput ({first['unit']}, log scale)")
@@ -119,7 +133,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
-    """Adds `unit`, `rate` (points and compute roofs in that unit) and `slope` (rate per FLOP/byte of a memory roof)."""
+    """Adds `unit`, `rate` (of points and compute roofs) and `slope` (of memory roofs) in that unit."""
     unit, factor = rate_unit("GFLOP/s", data["gflops"])
     return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
@@ -149,7 +163,7 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
 
 
 def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: float) -> None:
-    """Draws horizontal compute roofs, the slanted memory roof up to the highest of them, and the algorithm's mark."""
+    """Draws compute roofs, the slanted memory roof up to the highest of them, and the algorithm's mark."""
     low, high = axes.get_xlim()
     compute, memory = data[data["kind"] == "compute"], data[data["kind"] == "memory"]
     above = float(data["rate"].max()) > float(compute["rate"].max()) or compute.empty
@@ -161,9 +175,14 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: floa
         text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
         fits = text_width_in(text) + 0.2 < width_in * np.log(high / ridge) / np.log(high / low)
         axes.annotate(
-            text, (ridge if fits else high, roof["rate"]), (12 if fits else 0, 4.5), textcoords="offset points",
-            ha="left" if fits else "right", bbox=ON_PAPER, zorder=4,
-        )  # fmt: skip
+            text,
+            (ridge if fits else high, roof["rate"]),
+            (12 if fits else 0, 4.5),
+            textcoords="offset points",
+            ha="left" if fits else "right",
+            bbox=ON_PAPER,
+            zorder=4,
+        )
     if slope < np.inf:
         axes.plot([low, top / slope], [low * slope, top], color=INK, lw=1.1)
         text = f"DRAM peak {number(memory['gbytes_per_s'].max())} GB/s"
@@ -173,13 +192,18 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: floa
         axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
         left = np.log(at / low) > np.log(high / at)
         axes.annotate(
-            f"{mark['label']}: {number(at)} FLOP/B", (at, 0), (-4 if left else 4, 4), color=MUTED,
-            xycoords=("data", "axes fraction"), textcoords="offset points", ha="right" if left else "left",
-        )  # fmt: skip
+            f"{mark['label']}: {number(at)} FLOP/B",
+            (at, 0),
+            (-4 if left else 4, 4),
+            color=MUTED,
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right" if left else "left",
+        )
 
 
 def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float], aspect: float) -> None:
-    """Writes text along the memory roof: at the start of its visible part, or at its end if the start is crowded.
+    """Writes text along the memory roof, at the start of its visible part or, if that is crowded, at its end.
 
     `taken` holds the intensities of everything drawn.
     """
@@ -188,6 +212,15 @@ def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float]
     middle = np.sqrt(start * end)
     late = sum(x < middle for x in taken) > sum(middle <= x <= end for x in taken)
     angle = np.degrees(np.arctan(aspect * np.log10(x1 / x0) / np.log10(y1 / y0)))
-    at = end / 2 if late else start  # half of `end` leaves room for the label of the compute roof at the ridge
-    axes.annotate(text, (at, at * slope), (-4, 5), textcoords="offset points", rotation=angle,
-                  rotation_mode="anchor", ha="right" if late else "left")  # fmt: skip
+    at = (
+        end / 2 if late else start
+    )  # half of `end` leaves room for the label of the compute roof at the ridge
+    axes.annotate(
+        text,
+        (at, at * slope),
+        (-4, 5),
+        textcoords="offset points",
+        rotation=angle,
+        rotation_mode="anchor",
+        ha="right" if late else "left",
+    )

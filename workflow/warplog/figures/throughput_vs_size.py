@@ -35,9 +35,9 @@ NOTE = "medians of timed launches with a cold L2, all cases of the family; bands
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant and timed case, in ladder order and by size: rate with quartiles, or the gap.
+    """Returns one row per variant and timed case, in ladder order and by size: rate and quartiles, or gap.
 
-    `quantity` names the quantity of the rate (see FigureTables.quantity); `peak` is the GPU's peak in the same unit.
+    `quantity` names what `rate` is (see FigureTables.quantity); `peak` is the GPU's peak in the same unit.
     """
     quantity = tables.quantity()
     timed = _cases(tables)
@@ -72,10 +72,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _cases(tables: FigureTables) -> pd.DataFrame:
-    """Returns the timed cases by size and whether each is drawn; only one of several with the same size can be.
+    """Returns the timed cases by size and whether each is drawn; of several of one size only one can be.
 
-    If sizes repeat, only cases of the same kind as the headline case are drawn: their names differ from its name only
-    in digits.
+    If sizes repeat, only cases of the same kind as the headline case are drawn: their names differ from its
+    name only in digits.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
     kinds = timed["case"].str.replace(r"\d+(Ki|Mi|Gi)?", "#", regex=True)
@@ -133,11 +133,23 @@ def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None
     """Draws the lines, interrupted at missing sizes, with their bands."""
     drawn = [name for name in names if (good["variant"] == name).any()]
     sns.lineplot(
-        good, x="size", y="rate", hue="variant", style="variant", hue_order=drawn, style_order=drawn,
-        palette={n: look.style(n).edge for n in drawn}, markers={n: look.style(n).marker for n in drawn},
-        dashes={n: look.style(n).dashes or "" for n in drawn}, units="piece", estimator=None, legend=False,
-        markeredgecolor="white", markeredgewidth=0.5, ax=axes,
-    )  # fmt: skip
+        good,
+        x="size",
+        y="rate",
+        hue="variant",
+        style="variant",
+        hue_order=drawn,
+        style_order=drawn,
+        palette={n: look.style(n).edge for n in drawn},
+        markers={n: look.style(n).marker for n in drawn},
+        dashes={n: look.style(n).dashes or "" for n in drawn},
+        units="piece",
+        estimator=None,
+        legend=False,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        ax=axes,
+    )
     for line in axes.lines:
         line.set_markersize(9 if line.get_marker() == "*" else 5)
     for (name, _), rows in good.groupby(["variant", "piece"], sort=False):
@@ -202,7 +214,7 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
 
 
 def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
-    """Returns the variant's label at the largest size that it supports; with its status if it has no times."""
+    """Returns the variant's label at the largest size that it supports, or with its status without times."""
     supported = rows[rows["status"] != "unsupported"]
     last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
@@ -228,7 +240,14 @@ def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
             colour = look.style(gap["variant"]).edge
             axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")
             axes.annotate(
-                _status(gap["status"]), (size, height), (-5 if left else 5, 0), style="italic", color=MUTED,
-                xycoords=("data", "axes fraction"), textcoords="offset points", va="center",
-                ha="right" if left else "left", bbox=ON_PAPER,
-            )  # fmt: skip
+                _status(gap["status"]),
+                (size, height),
+                (-5 if left else 5, 0),
+                style="italic",
+                color=MUTED,
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                va="center",
+                ha="right" if left else "left",
+                bbox=ON_PAPER,
+            )

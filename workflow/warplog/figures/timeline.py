@@ -17,8 +17,8 @@ from warplog.tables.view import FigureTables
 NEEDS = ("no_overlap_figure",)
 TITLE = "Timeline of launches"
 NOTE = (
-    "nsys; ▸: continues beyond the axis; span: first start to last end; median: duration of the longest kernel; "
-    "idle: median and longest gap; busy: share of the span in which the GPU was active"
+    "nsys; ▸: continues beyond the axis; span: first start to last end; median: median duration of the "
+    "longest kernel; idle: median and longest gap; busy: share of the span in which the GPU was active"
 )
 MOST_EVENTS = 60  # drawn and listed per variant; the columns cover all events
 WINDOW = 2.5  # maximum length of the axis in multiples of the shortest lane
@@ -34,10 +34,10 @@ STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "k
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or one for a gap.
+    """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or per gap.
 
-    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant: their
-    number, the span, the share of it in which anything ran, gaps, the longest kernel and its median.
+    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant:
+    their number, the span, the share of it in which anything ran, gaps, the longest kernel and its median.
     """
     case = _captured(tables)
     on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
@@ -84,7 +84,7 @@ def _statistics(events: pd.DataFrame) -> dict[str, Any]:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws one lane per variant on one time axis, with one row per stream; durations and gaps beside them."""
+    """Draws one lane per variant on one time axis, one row per stream; durations and gaps beside them."""
     rungs = data.drop_duplicates("variant").reset_index(drop=True)
     first, good = rungs.iloc[0], rungs["gap"] == ""
     streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
@@ -124,10 +124,15 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
         found.add(fill)
         place = row - 0.38 + height * (streams.index(event["stream"]) + 0.5)
         axes.barh(
-            place, event["duration_us"] / factor, height, left=event["start_us"] / factor, lw=0.5,
-            fc=face or style.colour, hatch=hatch if face else style.hatch,
+            place,
+            event["duration_us"] / factor,
+            height,
+            left=event["start_us"] / factor,
+            lw=0.5,
+            fc=face or style.colour,
+            hatch=hatch if face else style.hatch,
             ec=INK if face or style.hatch else "white",
-        )  # fmt: skip
+        )
     drawn_us = float((events["start_us"] + events["duration_us"]).max())
     end_us = min(window_us, drawn_us)
     if events["span_us"].iloc[0] > end_us * 1.001:

@@ -62,8 +62,9 @@ REASONS = {  # colour and hatch of each reason in every figure: hue by cause; hu
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant and counted state (`drawn_as` itself or "other"), or one row for a gap.
 
-    cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum over states, share_pct
-    the state's share of that sum; dominant_stall is the longest state other than `selected`, in which a warp issues.
+    cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum over states,
+    share_pct the state's share of that sum; dominant_stall is the longest state other than `selected`, in
+    which a warp issues.
     """
     named = tables.metrics["metric"].str.extract(r"^stall_(\w+)_cycles_per_issue$")[0]
     reasons = sorted(set(named.dropna()))
@@ -92,7 +93,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 
 def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
-    """Returns one launch's states as metric rows; cycles per issue rank the states in the same order as shares."""
+    """Returns one launch's states as metric rows; cycles per issue rank the states as shares do."""
     return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
 
 
@@ -105,7 +106,7 @@ def _shown(long: pd.DataFrame) -> list[str]:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws stacked bars per variant, in cycles, or in percent if totals differ too much; totals beside them."""
+    """Draws stacked bars in cycles, or in percent if totals differ too much; totals beside them."""
     rows = data.drop_duplicates("variant").reset_index(drop=True)
     totals = rows["total_cycles_per_issue"].dropna()
     as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
@@ -150,8 +151,16 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
         for row in np.flatnonzero(length > 0.075 * longest):
             text = f"{length[row]:.0f}" if column == "share_pct" else number(length[row])
             patch = {"boxstyle": "square,pad=0.12", "fc": fill, "ec": "none"} if hatch else None
-            axes.text(start[row] + length[row] / 2, int(row), text, ha="center", va="center", color=ink,
-                      fontsize=FONT_PT, bbox=patch)  # fmt: skip
+            axes.text(
+                start[row] + length[row] / 2,
+                int(row),
+                text,
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=FONT_PT,
+                bbox=patch,
+            )
         start += length
     gap_notes(axes, rows["gap"])
 
@@ -165,4 +174,4 @@ def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
         cause = row["dominant_stall"]
         causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good else "")
     end = text_column(axes, "cycles", totals, 0.08, "right")
-    text_column(axes, "longest stall", causes, end)
+    text_column(axes, "main state", causes, end)

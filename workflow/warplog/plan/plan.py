@@ -186,6 +186,10 @@ class Plan:
         """The folders of figures, one per family."""
         return [f"results/figures/{family}" for family in self.chosen]
 
+    def captions(self) -> str:
+        """The folder with the captions of figures."""
+        return paths.shown(paths.WORKFLOW / "report")
+
     def tuned(self) -> list[str]:
         """The heat maps of all searches: of the named variants with `tune`, else of all, drafts included."""
         everything = self.settings["variants"] == "all"

@@ -47,7 +47,7 @@ def _advance_in(character: str) -> float:
 
 
 def text_width_in(text: str) -> float:
-    """Returns the width of a line of text in inches at the figures' font size (sum of the characters' advances)."""
+    """Returns the width of a line in inches at the figures' font size (sum of the characters' advances)."""
     return sum(map(_advance_in, text.strip()))
 
 
@@ -88,7 +88,7 @@ def tick(value: float) -> str:
 
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Returns the positions closest to `targets` (least squares) that are `gap` apart, in [low, high] if they fit."""
+    """Returns positions `gap` apart, closest to `targets` (least squares), in [low, high] if they fit."""
     if not len(targets):
         return []
     ideal = np.asarray(targets, dtype=float)
@@ -102,8 +102,8 @@ def spread(targets: Sequence[float], gap: float, low: float, high: float) -> lis
 def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width_in: float) -> None:
     """Writes labels to the right of the axes, in the order of their points and without overlap.
 
-    `height_in` and `width_in` are the approximate size of the axes. Labels without a point are placed at the bottom,
-    in italics. Set the limits and scales of the axes first.
+    `height_in` and `width_in` are the approximate size of the axes. Labels without a point are placed at the
+    bottom, in italics. Set the limits and scales of the axes first.
     """
     to_fraction = axes.transData + axes.transAxes.inverted()
     has_point = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
@@ -123,22 +123,39 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width
             "shrinkB": 3,
         }
         axes.annotate(
-            label.text, (label.x, label.y) if ok else (0, 0), (start + (sample * 1.25 if ok else 0), place),
-            xycoords="data", textcoords="axes fraction", va="center", annotation_clip=False,
-            color=INK if ok else MUTED, style="normal" if ok else "italic",
-        )  # fmt: skip
+            label.text,
+            (label.x, label.y) if ok else (0, 0),
+            (start + (sample * 1.25 if ok else 0), place),
+            xycoords="data",
+            textcoords="axes fraction",
+            va="center",
+            annotation_clip=False,
+            color=INK if ok else MUTED,
+            style="normal" if ok else "italic",
+        )
         if not ok:
             continue
         axes.annotate(
-            "", (label.x, label.y), (start, place), textcoords="axes fraction", annotation_clip=False,
+            "",
+            (label.x, label.y),
+            (start, place),
+            textcoords="axes fraction",
+            annotation_clip=False,
             arrowprops=arrow,
-        )  # fmt: skip
+        )
         axes.plot(
-            [start, start + sample / 2, start + sample], [place] * 3, transform=axes.transAxes, clip_on=False,
-            color=label.colour, marker=label.marker, markevery=[1], markeredgecolor="white",
-            markeredgewidth=0.5, markersize=8 if label.marker == "*" else 5.5,
+            [start, start + sample / 2, start + sample],
+            [place] * 3,
+            transform=axes.transAxes,
+            clip_on=False,
+            color=label.colour,
+            marker=label.marker,
+            markevery=[1],
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            markersize=8 if label.marker == "*" else 5.5,
             linestyle="" if label.dashes is None else (0, label.dashes) if label.dashes else "-",
-        )  # fmt: skip
+        )
 
 
 def rectangles(axes: Axes) -> list[Rectangle]:
@@ -147,7 +164,7 @@ def rectangles(axes: Axes) -> list[Rectangle]:
 
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:
-    """Sets up one row per variant from the top down, labelled with its name; the baseline is marked as such."""
+    """Sets up one row per variant from the top down, labelled with its name; the baseline is marked."""
     labels = [
         fit(str(n), NAME_IN) + (" (baseline)" if b else "") for n, b in zip(names, baseline, strict=True)
     ]
@@ -168,15 +185,26 @@ def gap_notes(axes: Axes, gaps: Iterable[str]) -> None:
 def gap_note(axes: Axes, row: int, text: str) -> None:
     """Writes into an empty row, from the left edge of the axes, why nothing is drawn there."""
     axes.annotate(
-        fit(text, GAP_IN), (0, row), (4, 0), xycoords=("axes fraction", "data"),
-        textcoords="offset points", va="center", style="italic", color=MUTED, annotation_clip=False,
-    )  # fmt: skip
+        fit(text, GAP_IN),
+        (0, row),
+        (4, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        style="italic",
+        color=MUTED,
+        annotation_clip=False,
+    )
 
 
 def text_column(
-    axes: Axes, header: str, cells: Sequence[str], start_in: float, align: Literal["left", "right"] = "left",
+    axes: Axes,
+    header: str,
+    cells: Sequence[str],
+    start_in: float,
+    align: Literal["left", "right"] = "left",
     strong: Collection[int] = (),
-) -> float:  # fmt: skip
+) -> float:
     """Writes a column of text to the right of the axes, one cell per row, `start_in` inches from their edge.
 
     The rows in `strong` are set in bold. Returns the start of the next column in inches.
@@ -184,14 +212,28 @@ def text_column(
     width = max(text_width_in(text) for text in [header, *cells]) * (1.1 if strong else 1.0)
     at = 72 * (start_in if align == "left" else start_in + width)
     axes.annotate(
-        header, (1, 1), (at, 3), xycoords="axes fraction", textcoords="offset points", ha=align, va="bottom",
-        color=MUTED, annotation_clip=False,
-    )  # fmt: skip
+        header,
+        (1, 1),
+        (at, 3),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha=align,
+        va="bottom",
+        color=MUTED,
+        annotation_clip=False,
+    )
     for row, text in enumerate(cells):
         axes.annotate(
-            text, (1, row), (at, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha=align,
-            va="center", weight="bold" if row in strong else "normal", annotation_clip=False,
-        )  # fmt: skip
+            text,
+            (1, row),
+            (at, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha=align,
+            va="center",
+            weight="bold" if row in strong else "normal",
+            annotation_clip=False,
+        )
     return start_in + width + 0.14
 
 
@@ -201,8 +243,14 @@ def legend_above(axes: Axes, handles: Sequence[Artist], rows: int = 1) -> None:
     figure = axes.get_figure(root=True)
     assert figure is not None
     legend = figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.27 / figure.get_figheight()),
-        ncols=-(-len(handles) // rows), frameon=False, handlelength=1.6, columnspacing=1.2, borderpad=0.1,
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1 - 0.27 / figure.get_figheight()),
+        ncols=-(-len(handles) // rows),
+        frameon=False,
+        handlelength=1.6,
+        columnspacing=1.2,
+        borderpad=0.1,
         labelspacing=0.25,
-    )  # fmt: skip
+    )
     legend.set_in_layout(False)

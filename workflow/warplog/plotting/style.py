@@ -61,7 +61,7 @@ class VariantStyle:
 
 @dataclass(frozen=True)
 class Look:
-    """What draw() requires in addition to the data: the first line of the stamp and the style of each variant."""
+    """What draw() requires besides the data: the first line of the stamp and the style of each variant."""
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
@@ -79,9 +79,9 @@ def look(tables: FigureTables) -> Look:
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
     """Returns a style per variant, based on its position `order` and the length `rungs` of the whole ladder.
 
-    Because the whole ladder counts, a variant keeps its colour when others are left out. Later rungs are darker, on a
-    colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The combination of
-    marker and dashes repeats after 44 rungs.
+    Because the whole ladder counts, a variant keeps its colour when others are left out. Later rungs are
+    darker, on a colour ramp of evenly decreasing lightness; the baseline is hatched grey at any position. The
+    combination of marker and dashes repeats after 44 rungs.
     """
     last = max(int(variants["rungs"].max()) - 1, 1)
     ramp = mpl.colormaps[RAMP]
@@ -95,7 +95,7 @@ def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
 
 
 def origin_line(tables: FigureTables) -> str:
-    """Returns the first line of the stamp: GPU, origin, campaign, SM clocks at the headline case, and remarks."""
+    """Returns the stamp's first line: GPU, origin, campaign, SM clocks at the headline case, and remarks."""
     rows = tables.measurements if len(tables.measurements) else tables.variants
 
     def all_of(column: str) -> str:
@@ -116,7 +116,7 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def remarks(ladder: pd.DataFrame) -> list[str]:
-    """Returns the remarks on rows with status ok (such as an outdated source), with the number of variants of each.
+    """Returns the remarks on rows with status ok, such as an outdated source, and how many variants have it.
 
     Remarks that differ only in their leading number are merged: "47–100 samples below 1485 MHz".
     """
@@ -134,11 +134,15 @@ def remarks(ladder: pd.DataFrame) -> list[str]:
 
 def _how_many(variants: int, whole: int) -> str:
     """Returns "all variants", "1 of 1 variant" or "3 of 23 variants"."""
-    return "all variants" if variants == whole > 1 else f"{variants} of {whole} variant{'s' if whole > 1 else ''}"
+    return (
+        "all variants"
+        if variants == whole > 1
+        else f"{variants} of {whole} variant{'s' if whole > 1 else ''}"
+    )
 
 
 def _counted(numbers: Sequence[int], words: str) -> str:
-    """Returns the words with the range of numbers, such as "1 sample below ..." or "47–100 samples below ..."."""
+    """Returns the words with the range of numbers: "1 sample below ...", "47–100 samples below ..."."""
     return f"{_range(numbers)} {_SAMPLE.sub('sample', words) if max(numbers) == 1 else words}"
 
 

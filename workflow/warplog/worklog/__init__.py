@@ -1,7 +1,7 @@
 """The worklog: a page that describes a family's ladder step by step, from its tables and sources.
 
-`gather` and `ladder` fill the data classes of `page` from the tables; `excerpt` selects the code to show. `html`,
-`markdown` and `latex` render a page and compute nothing.
+`gather` and `ladder` fill the data classes of `page` from the tables; `excerpt` selects the code to show.
+`html`, `markdown` and `latex` render a page and compute nothing.
 """
 
 from warplog.worklog.gather import gather

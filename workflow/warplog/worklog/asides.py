@@ -22,8 +22,8 @@ _WHERE_NAMED = ("claim", "condition", "measure")
 def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> dict[str, list[Row]]:
     """Assigns each claim to the last rung in `order` that its text, condition or formula names.
 
-    The baseline counts only if the claim names no other rung. Claims that name more than three rungs, or none,
-    are about the whole ladder and have the key "".
+    The baseline counts only if the claim names no other rung. Claims that name more than three rungs, or
+    none, are about the whole ladder and have the key "".
     """
     placed: dict[str, list[Row]] = {}
     for row in claims:
@@ -35,7 +35,7 @@ def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> 
 
 
 def claims_table(claims: Sequence[Row]) -> Table | None:
-    """Returns claims with verdict, value measured here, published value and source; None if there are no claims."""
+    """Returns the claims with verdict, measured and published values and source; None if there are none."""
     rows = tuple(
         (
             f"{text(row['id'])}: {text(row['claim'])}",
@@ -49,9 +49,10 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:
-    """Returns at most five source lines of a kernel with the largest share of its samples, instructions or conflicts.
+    """Returns a kernel's hottest source lines: at most five, by samples, instructions or excess wavefronts.
 
-    Columns that are empty for all of these lines are left out. None if there are no lines or only empty columns.
+    Columns that are empty for all of these lines are left out. None if there are no lines or only empty
+    columns.
     """
     excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
     hottest = sorted(lines, key=lambda row: (-_heat(row, excess), text(row["file"]), number(row["line"])))
@@ -65,7 +66,7 @@ def lines_table(lines: Sequence[Row]) -> Table | None:
 
 
 def _heat(row: Row, excess: float) -> float:
-    """Returns the largest of the line's shares of the kernel's samples, instructions and excess wavefronts."""
+    """Returns the largest of the line's shares of samples, instructions and excess wavefronts."""
     shares = (number(row["sample_share"]), number(row["instruction_share"]))
     lost = number(row["shared_wavefronts_excess"]) / excess if excess > 0 else 0.0
     return max([lost, *(share for share in shares if share > 0)])

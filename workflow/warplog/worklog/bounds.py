@@ -1,7 +1,7 @@
 """What bounds a kernel: the ceiling that it comes closest to, latency, or a grid that does not fill the GPU.
 
-The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section "GPU
-Speed Of Light Throughput" of the Nsight Compute Profiling Guide.
+The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section
+"GPU Speed Of Light Throughput" of the Nsight Compute Profiling Guide.
 """
 
 import math
@@ -17,7 +17,7 @@ _MEMORY = {
     "l1_throughput_pct": "L1 and shared memory",
 }
 _PIPES = {
-    f"pipe_{pipe}_pct": f"the {pipe.upper()} pipe" for pipe in ("fma", "alu", "lsu", "fp64", "tensor", "xu")
+    f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
 }
 _COMPUTE = {"sm_throughput_pct": "the SM's issue slots", **_PIPES}
 _LIMITS = tuple(
@@ -94,7 +94,7 @@ def _kind(nearest: str, pct: float, values: Mapping[str, float], sms: float) -> 
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:
-    """Returns the name of the ceiling; for the SM's throughput, the pipe that sets it (within 1 %), if any."""
+    """Returns the ceiling's name; for SM throughput, the pipe that sets it (within 1 %), if any."""
     if nearest != "sm_throughput_pct":
         return (_MEMORY | _COMPUTE)[nearest]
     pipes = [name for name in _PIPES if known.get(name, 0.0) >= 0.99 * known[nearest]]

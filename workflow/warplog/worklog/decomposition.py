@@ -1,15 +1,15 @@
 """Decomposes a step of the ladder into factors and into warp states.
 
-A scheduler with A active warps, each of which issues once every W cycles, issues A / W instructions per cycle.
-N instructions therefore take N W / A cycles of active schedulers. If the SMs are active for a share U of the kernel,
-it takes N W / (A U) cycles, which the clock converts to time. In the ratio of two kernels on one GPU the constants
-cancel:
+A scheduler with A active warps, each of which issues once every W cycles, issues A / W instructions per
+cycle. N instructions therefore take N W / A cycles of active schedulers. If the SMs are active for a share U
+of the kernel, it takes N W / (A U) cycles, which the clock converts to time. In the ratio of two kernels on
+one GPU the constants cancel:
 
     time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
 
 A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
-proportion to the cycles that warps spend in them. The counters are NVIDIA's; see "Warp Stall Sampling" and "Metrics
-Reference" in the Nsight Compute Profiling Guide.
+proportion to the cycles that warps spend in them. The counters are NVIDIA's; see "Warp Stall Sampling" and
+"Metrics Reference" in the Nsight Compute Profiling Guide.
 """
 
 import math
@@ -21,7 +21,7 @@ from warplog.metrics.names import OPCODES
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
-# Counters that explain why warps wait in a state, the most specific first; they are evidence if they move with it.
+# Counters that explain a state, the most specific first; they are evidence if they change along with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
         "global_load_sectors_per_request",
@@ -46,7 +46,7 @@ COUNTERS = tuple(
     )
 )
 _LEAST_SHARE = 0.01
-# A counter that changed by 5 % does not explain a wait that doubled: on a log scale it must move by a quarter of it.
+# A counter that changed by 5 % does not explain a wait that doubled: it needs a quarter of it, in logarithms.
 _LEAST_MOVE, _LEAST_PART = 0.05, 0.25
 _LEAST_OPCODE = 0.2
 _UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
@@ -79,9 +79,10 @@ class Factor:
 class StateChange:
     """A warp state: its cycles per issued instruction, and the elapsed GPU cycles that it no longer costs.
 
-    `saved_cycles` is negative if the state costs more; `share` is `saved_cycles` over the parent's elapsed cycles.
-    `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at least 5 % and, on a
-    log scale, by at least a quarter of the change of the state: a small change does not explain a large one.
+    `saved_cycles` is negative if the state costs more; `share` is `saved_cycles` over the parent's elapsed
+    cycles. `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at
+    least 5 % and, on a log scale, by at least a quarter of the change of the state: a small change does not
+    explain a large one.
     """
 
     change: Change
@@ -125,8 +126,8 @@ def missing(values: Values) -> list[str]:
 def factors(before: Values, after: Values, clocks: tuple[float, float], sms: float) -> tuple[Factor, ...]:
     """Returns the factors of the ratio of times, the largest first.
 
-    `clocks` are the SM clocks during timing in MHz, NaN if unknown. The busy share requires `ipc` and the number of
-    SMs. A factor that is unknown becomes part of the remainder.
+    `clocks` are the SM clocks during timing in MHz, NaN if unknown. The busy share requires `ipc` and the
+    number of SMs. A factor that is unknown becomes part of the remainder.
     """
     instructions = _factor("instructions_executed", before, after, 1)
     found = [
@@ -143,13 +144,13 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
 
 
 def busy_share(values: Values, sms: float) -> float:
-    """Returns the share of the kernel's cycles in which an SM was active, averaged over SMs; NaN if unknown."""
+    """Returns the share of the kernel's cycles in which SMs were active, on average; NaN if unknown."""
     most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
     return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """Returns the warp states by the cycles they account for; those below 1 % of the parent's cycles are omitted."""
+    """Returns the warp states that account for at least 1 % of the parent's cycles, the largest first."""
     found = []
     for state, name in STATES.items():
         old, new = before.get(name, math.nan), after.get(name, math.nan)
@@ -165,7 +166,7 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
 
 
 def is_explained(ratio: float, remainder: float) -> bool:
-    """Returns whether the remainder is within 2 %, or within a quarter of the ratio on a logarithmic scale."""
+    """Returns whether the remainder is within 2 %, or within a quarter of the ratio on a log scale."""
     return abs(math.log(remainder)) <= max(_NOISE, _UNEXPLAINED_SHARE * abs(math.log(ratio)))
 
 

@@ -1,7 +1,7 @@
 """Selects the lines of a variant's source that show its idea.
 
-These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the longest
-kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`.
+These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the
+longest kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`.
 """
 
 import re
@@ -34,7 +34,7 @@ def excerpt(path: Path) -> Excerpt:
     """Returns the excerpt of a source file.
 
     Raises:
-        WarplogError: if the file cannot be read, its marks are not exactly one pair, or there is no code to show.
+        WarplogError: if the file cannot be read, its marks are not one pair, or there is no code to show.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -64,7 +64,9 @@ def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
         if mark != expected:
             raise WarplogError(f"{path}:{number}: found {mark}, expected {expected}")
     if len(marks) == 1:
-        raise WarplogError(f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; add {_END} after the code to show")
+        raise WarplogError(
+            f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; add {_END} after the code to show"
+        )
     return marks[0][0] + 1, marks[1][0] - 1
 
 
@@ -91,7 +93,7 @@ def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def _braces(bare: str, start: int) -> tuple[int, int] | None:
-    """Returns `start` and the position of the brace that closes the first block after it; None if a `;` comes first."""
+    """Returns `start` and the closing brace of the first block after it; None if a `;` comes first."""
     depth = parentheses = 0
     for place in range(start, len(bare)):
         character = bare[place]
@@ -114,7 +116,7 @@ def _line(bare: str, place: int) -> int:
 
 
 def _dedent(lines: list[str]) -> str:
-    """Joins the lines without their common indentation; preprocessor lines are not indented and do not count."""
+    """Joins the lines without their common indentation, ignoring preprocessor lines."""
     counted = [line for line in lines if line.strip() and not line.startswith("#")]
     edge = min((len(line) - len(line.lstrip()) for line in counted), default=0)
     cut = [line if line.startswith("#") else line[edge:] for line in lines]

@@ -1,7 +1,7 @@
 """`warplog explain`: why a variant is faster than its parent and what bounds it, in sentences and tables.
 
-It reports only what the counters support: which factors and warp states account for the cycles, and the remainder.
-Missing counters, and ratios that the counters do not explain, are reported as such.
+It reports only what the counters support: which factors and warp states account for the cycles, and the
+remainder. Missing counters, and ratios that the counters do not explain, are reported as such.
 """
 
 import math
@@ -32,7 +32,7 @@ def families(folder: Path) -> list[str]:
 
 
 def steps(tables: FigureTables) -> tuple[Step, ...]:
-    """Returns a step for each variant with a parent, in ladder order, at the case that counters are shown for."""
+    """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
     counters = _counters(tables, decomposition.COUNTERS)
     return tuple(
@@ -65,8 +65,9 @@ def markdown(tables: FigureTables) -> str:
         ("Warp states of each step", state_table(found)),
         ("What bounds each variant", bound_table(bounds_of(tables))),
     ):
-        lines += ["", f"## {title}", "", *(escape_markdown(note) for note in table.notes)]
-        lines += ["", *text.markdown_table(table)]
+        if table.rows:
+            notes = [escape_markdown(note) for note in table.notes]
+            lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *text.markdown_table(table)]
     return "\n".join(lines) + "\n"
 
 
@@ -108,9 +109,8 @@ def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> s
     for row, values in zip(pair, counters, strict=True):
         share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
         if share < _WHOLE:
-            caveats.append(
-                f"the counters cover only the longest kernel of {row['variant']}, {100 * share:.0f} % of its time"
-            )
+            part = f"{row['variant']}, {100 * share:.0f} % of its time"
+            caveats.append(f"the counters cover only the longest kernel of {part}")
     return "; ".join(caveats)
 
 

@@ -96,7 +96,7 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
 
 
 def _lead(ladder: Ladder) -> tuple[str, ...]:
-    """Describes the fastest rung, the first rung before it, and the largest and smallest step between them."""
+    """Describes the fastest rung, the rung that its steps start from, and the extreme steps between them."""
     good = {name: row for name, row in ladder.rows.items() if row["status"] == "ok" and row["median_us"] > 0}
     own = {name: row for name, row in good.items() if not row["is_baseline"]}
     if not own:

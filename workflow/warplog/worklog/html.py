@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_PNG_BYTES = 8 << 20
 _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
-# Names of warp states in a sentence; "barrier" and "wait" only where the sentences use them as names, not as words.
+# Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
 _STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
 LIGHT, DARK = "default", "github-dark"
 _UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
@@ -39,9 +39,12 @@ def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(
         states=_mark_states, code=_code, image=_image, anchor=_anchor, width=_width, sentence=_sentence
     )
@@ -96,7 +99,7 @@ def _sentence(text: str) -> str:
 
 
 def _style() -> "Markup":
-    """Returns the page's CSS and that of the syntax colours, for light and dark mode; neither is user input."""
+    """Returns the CSS of the page and of the syntax colours; neither contains user input."""
     from markupsafe import Markup
     from pygments.formatters import HtmlFormatter
 

@@ -76,7 +76,7 @@ class Ladder:
 
     @cached_property
     def unit(self) -> tuple[str, str, float]:
-        """The column of `measurements` that gives the speed, the unit to show it in, and the conversion factor."""
+        """The column of `measurements` with the speed, the unit to show, and the conversion factor."""
         quantity = self.tables.quantity()
         rates = (number(row[quantity.column]) for row in records(self.tables.measurements))
         unit, factor = rate_unit(quantity.unit, rates)
@@ -144,7 +144,7 @@ class Ladder:
         return "ncu" in self.family.measuring.profilers
 
     def _story(self, step: Step) -> tuple[str, ...]:
-        """Returns the sentences about a step; none if they would only repeat the ratio of the headline numbers."""
+        """Returns the sentences about a step; none if they would only repeat the headline ratio."""
         return sentences(step) if self.counted or math.isnan(step.ratio) else ()
 
     def _lines(self, variant: str) -> list[Row]:
@@ -154,7 +154,7 @@ class Ladder:
         return [row for row in mine if row["kernel"] == kernel or not kernel]
 
     def _compulsory_bytes(self, row: Row) -> float:
-        """Returns the bytes that the algorithm must move at the profiled case; NaN if the tables do not hold them."""
+        """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
         return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
 
     def _figures(self, row: Row, step: Step | None) -> tuple[tuple[str, str], ...]:
@@ -170,12 +170,12 @@ class Ladder:
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
-        """Remarks that apply to all variants with a time, shown once; empty if there is only one such variant."""
+        """Remarks that apply to all variants with a time, shown once; empty if only one has a time."""
         each = [_remarks(row) for row in self.rows.values() if row["status"] == "ok"]
         return tuple(note for note in each[0] if all(note in own for own in each)) if len(each) > 1 else ()
 
     def _printed(self, variant: Variant) -> Table | None:
-        """Returns the variant's published results, after this campaign's at the same case; None if there are none."""
+        """Returns published results after this campaign's result at the same case; None if there are none."""
         if not variant.published:
             return None
         unit = published.unit(self.family)

@@ -1,7 +1,7 @@
 """Renders the tables of a worklog in LaTeX, for an article; requires booktabs, tabularx and textcomp.
 
-Long texts are wrapped in a table that is wider than a page of `article`, and a table that is longer than a page is
-split into parts, so that every cell stays on the page.
+Long texts are wrapped in a table that is wider than a page of `article`, and a table that is longer than a
+page is split into parts, so that every cell stays on the page.
 """
 
 import math
@@ -25,8 +25,8 @@ _LINE, _GAP, _PAGE = 78, 2, 46
 # Text up to this length is never wrapped; longer text is if the table is wider than the line.
 _SHORT = 14
 _HEAD = """\
-% Requires in the preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
-% Copy single tables or include the whole file; \\clearpage before each variant keeps LaTeX's queue of floats short."""
+% Preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
+% Copy single tables or include the whole file; \\clearpage before each variant limits pending floats."""
 
 
 def latex(page: Page) -> str:
@@ -63,7 +63,7 @@ def _ladder(rungs: tuple[Rung, ...]) -> Table:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table in LaTeX, their widths in characters, and whether the text of some is wrapped."""
+    """The columns of a table in LaTeX, their widths in characters, and whether some are wrapped."""
 
     kinds: tuple[str, ...]
     widths: tuple[float, ...]
@@ -109,7 +109,8 @@ def _float(label: str, caption: str, table: Table, columns: _Columns) -> str:
 def _columns(table: Table) -> _Columns:
     """Returns the columns: numbers right-aligned, and long texts wrapped if the table is wider than a line.
 
-    Each wrapped column has room for its longest word; the rest of the line is divided in proportion to their text.
+    Each wrapped column has room for its longest word; the rest of the line is divided in proportion to their
+    text.
     """
     cells = list(zip(table.titles, *table.rows, strict=True))
     widths = [float(max(map(len, column))) for column in cells]

@@ -1,4 +1,4 @@
-"""Sentences about the steps of a ladder and about what bounds a kernel; they claim no more than the counters show."""
+"""Sentences about the steps of a ladder and about what bounds a kernel, as far as the counters show."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ WAITS_FOR: Mapping[str, str] = {
     "barrier": "other warps at a barrier",
     "branch_resolving": "the target of a branch",
     "dispatch_stall": "the dispatcher",
-    "drain": "its stores to drain",
-    "gmma": "wgmma",
+    "drain": "stores to drain",
+    "gmma": "wgmma instructions",
     "imc_miss": "constants that missed the constant cache",
     "lg_throttle": "room in the queue of global and local accesses",
     "long_scoreboard": "data from global or local memory",
@@ -69,7 +69,7 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes how much faster the step is, the factors for and against it, what they leave, and the warp states."""
+    """Describes the speed-up of a step, the factors for and against it, the remainder and the states."""
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
     head = _head(step)
@@ -108,7 +108,7 @@ def _weight(factor: Factor, step: Step) -> float:
 
 
 def _factor(factor: Factor) -> str:
-    """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG instructions 4.29 G → 134 M)"."""
+    """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG 4.29 G → 134 M)"."""
     name, rises = factor.change.name, factor.change.after > factor.change.before
     mainly = f", mainly {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
     if name in _IN_PERCENT:
@@ -121,7 +121,7 @@ def _factor(factor: Factor) -> str:
 
 
 def _states(step: Step) -> list[str]:
-    """Describes the two stalls that moved the cycles most in the step's direction, and the largest one against it."""
+    """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
     stalls = [s for s in step.states if s.change.name not in _NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
@@ -134,7 +134,7 @@ def _state(state: StateChange, step: Step) -> str:
     before, after = short_number(state.change.before), short_number(state.change.after)
     span = f"({name}, {before} → {after} cycles per instruction)"
     effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
-    if less == (state.change.after > state.change.before):
+    if before == after or less == (state.change.after > state.change.before):
         total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}"
         text = f"{total}{_why_total(step, less)} {span}, which {effect}"
     else:
@@ -246,7 +246,7 @@ def occupancy_sentences(
 
 
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
-    """Compares device-memory traffic with what the algorithm must move, and describes the cost of bank conflicts.
+    """Compares device-memory traffic with the compulsory traffic, and describes the cost of bank conflicts.
 
     `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on.
     """

@@ -13,20 +13,21 @@ _KEY = ("variant", "parent")
 _FACTORS = ("quantity", "before", "after", "factor")
 _STATES = ("state", "saved", "before", "after", "changed along with it")
 FACTOR_NOTES = (
-    "A factor above 1 makes the variant faster. The product of all factors and the remainder is the ratio of the"
-    " two times.",
-    "Factors account for the time; they are not independent causes. For example, with fewer active warps each warp"
-    " also issues more often.",
+    "A factor above 1 makes the variant faster. The product of all factors and the remainder is the ratio of"
+    " the two times.",
+    "Factors account for the time; they are not independent causes. For example, with fewer active warps"
+    " each warp also issues more often.",
 )
 STATE_NOTES = (
     "Warp states: before and after are the cycles that a warp spends in the state per instruction it issues;"
-    " saved is the share of the parent's elapsed cycles that the state no longer costs (negative: it costs more).",
-    "A warp in the state selected issues; a warp in the state not_selected is ready while another warp issues.",
+    " saved is the share of the parent's elapsed cycles that the state no longer costs (negative: it costs"
+    " more).",
+    "In the state selected a warp issues; in the state not_selected it is ready while another warp issues.",
 )
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
-    """Returns the ratio, factors and remainder of each step; with `key`, each row names the variant and its parent."""
+    """Returns ratio, factors and remainder of each step; with `key`, rows name the variant and its parent."""
     rows = [(step, row) for step in steps for row in _factors(step)]
     return _keyed(rows, _FACTORS, frozenset({1, 2, 3}), FACTOR_NOTES, key)
 
