@@ -4,4 +4,6 @@
 include: "workflow/Snakefile"
 
 
-workflow.default_target = "all"  # an include keeps the including file's default target, which has none
+workflow.default_target = (
+    "all"  # an include keeps the including file's default target, which has none
+)

@@ -1,8 +1,8 @@
-"""Compares warplog's timing core with NVBench (PyPI: cuda-bench) and NVIDIA's profilers on kernels of known traffic.
+"""Compares warplog's timing core with NVBench (PyPI: cuda-bench) and NVIDIA's profilers on kernels with known traffic.
 
-Run by hand on a machine with a GPU. From a flushed L2 measure NVBench, warplog's cold time and ncu; back to back
-measure warplog's hot time and nsys. Writes timers.csv and timers.md into DIR, with every record, report and sample
-beside them. What the machine lacks (cuda.bench, ncu, nsys, permission for counters) is said in the table.
+Run it by hand on a machine with a GPU. NVBench, warplog's cold time and ncu start from a flushed L2; warplog's hot
+time and nsys time back-to-back launches. Writes timers.csv and timers.md into DIR, and all records, reports and samples
+beside them. If cuda.bench, ncu, nsys or the permission for counters is missing, the table states it.
 """
 
 import argparse
@@ -35,13 +35,18 @@ from warplog.plan.plan import DEFAULTS
 PROJECT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 FAMILY = HERE / "kernels" / "timing_probe" / "family.yaml"
-NVBENCH = {"min_time_s": 0.05, "timeout_s": 2.0}  # by default it may take 15 s for a case
-START_S, CASE_S = 120.0, 30.0  # how long the child may take: to start, and for each case
+NVBENCH = {"min_time_s": 0.05, "timeout_s": 2.0}  # the default timeout is 15 s per case
+START_S, CASE_S = 120.0, 30.0  # time limits of the child: to start, and per case
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all variants share; `tools` are the programs by name."""
+    """What all variants share.
+
+    Attributes:
+        folder: where all results are written.
+        tools: programs by name.
+    """
 
     folder: Path
     family: Family
@@ -51,7 +56,7 @@ class Bench:
     content_sha256: str
 
     def job(self, variant: Variant, stage: str, settings: Mapping[str, Any]) -> Job:
-        """The job of one stage; the variant's folder holds its record, reports and scratch files."""
+        """Returns the job of one stage; record, reports and scratch files are in the variant's folder."""
         place = self.folder / variant.name
         return Job(
             family=self.family,
@@ -68,7 +73,7 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; exit status 1 and one line where it cannot work."""
+    """Runs the command; returns 0, or prints one line and returns 1 if it cannot run."""
     options = _parser().parse_args(arguments)
     try:
         print(compare(options.output, options.commit))
@@ -82,11 +87,11 @@ def compare(folder: Path, commit: str | None) -> str:
     """Measures all variants, writes both tables into `folder`, and returns the Markdown.
 
     Raises:
-        WarplogError: there is no GPU or no compiler, or a tool is broken.
+        WarplogError: There is no GPU or compiler, or a tool does not work.
     """
     gpu = device.detect()
     if gpu is None:
-        raise WarplogError(f"no GPU: {device.why_not()}; run this on a machine with one")
+        raise WarplogError(f"no GPU: {device.why_not()}; run this on a machine with a GPU")
     toolchain.ensure("cuda")
     toolchain.ensure("gpu")
     bench = Bench(
@@ -97,23 +102,23 @@ def compare(folder: Path, commit: str | None) -> str:
         commit=commit if commit is not None else provenance.commit_of(PROJECT),
         content_sha256=provenance.content_sha256(PROJECT),
     )
-    _say("build", "timing core")
+    _show("build", "timing core")
     build.build_timer(bench.tools["nvcc"], gpu.arch, folder / "timer.so")
     rows = [row for variant in bench.family.variants for row in measure_variant(bench, variant)]
     text = as_markdown(rows, headline(bench))
     write_text(folder / "timers.csv", as_csv(rows))
     write_text(folder / "timers.md", text)
-    _say("tables", f"{folder / 'timers.csv'}, {folder / 'timers.md'}")
+    _show("tables", f"{folder / 'timers.csv'}, {folder / 'timers.md'}")
     return text
 
 
 def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
-    """The rows of one variant: built, checked, then timed by every timer."""
+    """Builds and checks one variant, runs every timer on it, and yields its rows."""
     family, gpu, tools = bench.family, bench.gpu, bench.tools
     place = bench.folder / variant.name
     cases = tuple(name for name, case in family.cases.items() if not variant.requires.why_not_case(case))
     built = build.build_variant(family, variant, gpu.arch, tools["nvcc"], tools["cuobjdump"], place / "build")
-    _say("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
+    _show("build", f"{family.name}/{variant.name}  {built['status']}  {built['reason']}")
     check = bench.job(variant, "check", DEFAULTS["check"])
     check_variant(check)
     timer = bench.folder / "timer.so"
@@ -135,7 +140,7 @@ def measure_variant(bench: Bench, variant: Variant) -> Iterator[Row]:
 
 
 def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]) -> Sequence[Row]:
-    """The metrics of both profilers, case by case: ncu from a cold L2, nsys over back-to-back launches."""
+    """Returns the metrics of both profilers: ncu with a cold L2, nsys over back-to-back launches."""
     settings = {**DEFAULTS["profile"], "metrics": "lean"}
     ncu, nsys = bench.job(variant, "ncu", settings), bench.job(variant, "nsys", settings)
     capture.capture_ncu([ncu], check, bench.tools["ncu"], {variant.name: cases})
@@ -148,7 +153,7 @@ def _profile(bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]
 def time_with_nvbench(
     bench: Bench, variant: Variant, check: Path, cases: tuple[str, ...]
 ) -> dict[str, Timing]:
-    """NVBench's cold medians by case, from a process of its own, under the same lock and environment."""
+    """Returns NVBench's cold medians by case, from a separate process with the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
     refusal = refuse_unproven(read_json(check, "record"), job.build)
     if refusal is not None:
@@ -174,10 +179,10 @@ def time_with_nvbench(
         )
     found = read_nvbench(answer, done, cases)
     for number, (case, timing) in enumerate(found.items(), 1):
-        words = timing.reason if timing.us is None else f"{timing.us:.4g} us cold"
-        _say(
+        outcome = timing.reason if timing.us is None else f"{timing.us:.4g} us cold"
+        _show(
             "nvbench",
-            f"{bench.family.name}/{variant.name}  {case}  {timing.status}  {words}  ({number}/{len(cases)})",
+            f"{bench.family.name}/{variant.name}  {case}  {timing.status}  {outcome}  ({number}/{len(cases)})",
         )
     return found
 
@@ -188,7 +193,7 @@ def _child_environment(gpu: device.Gpu) -> dict[str, str]:
 
 
 def read_nvbench(answer: Path, done: process.Completed, cases: Sequence[str]) -> dict[str, Timing]:
-    """What the child says of each case; of all cases the same where it gave no answer."""
+    """Returns the child's timing of each case; if it wrote no answer, the same failure for all cases."""
     if not done.ok or not answer.is_file():
         status = "timeout" if done.timed_out else "crashed" if done.signal_name else "error"
         tail = " ".join(done.output_tail.split())[-400:]
@@ -196,8 +201,8 @@ def read_nvbench(answer: Path, done: process.Completed, cases: Sequence[str]) ->
     data = read_json(answer)
     if data["status"] != "ok":
         return dict.fromkeys(cases, Timing(None, data["status"], data["reason"]))
-    told = {c["case"]: Timing(c["median_us"], c["status"], c["reason"]) for c in data["cases"]}
-    return {case: told.get(case, Timing(None, "error", "no answer for this case")) for case in cases}
+    timings = {c["case"]: Timing(c["median_us"], c["status"], c["reason"]) for c in data["cases"]}
+    return {case: timings.get(case, Timing(None, "error", "no answer for this case")) for case in cases}
 
 
 def _timing(entry: Mapping[str, Any], kind: str) -> Timing:
@@ -206,20 +211,20 @@ def _timing(entry: Mapping[str, Any], kind: str) -> Timing:
 
 
 def _metric(rows: Sequence[Row], case: str, metric: str) -> Timing:
-    """The one value of a metric for a case: these variants launch one kernel."""
+    """Returns the single value of a metric for a case, since these variants launch one kernel."""
     row = next(r for r in rows if (r["case"], r["metric"]) == (case, metric))
     return Timing(row["value"], row["status"], row["reason"])
 
 
 def headline(bench: Bench) -> str:
-    """One line on where the numbers come from."""
+    """Returns one line about the origin of the numbers: GPU, driver, clocks, date, commit and tools."""
     versions = {name: bench.tools[name].version for name in ("ncu", "nsys", "nvcc")}
     versions = {"NVBench (cuda-bench)": _version("cuda-bench"), **versions}
-    told = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
+    listed = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     commit = bench.commit[:12] + ("-dirty" if bench.commit.endswith("-dirty") else "")
     return (
         f"{bench.gpu.name}, driver {bench.gpu.driver}, clocks unlocked, {provenance.now()[:10]},"
-        f" commit {commit or 'unknown'}; {told}. Medians in microseconds."
+        f" commit {commit or 'unknown'}; {listed}. Medians in microseconds."
     )
 
 
@@ -230,8 +235,8 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def _say(stage: str, words: str) -> None:
-    print(f"  {stage:7} {words}".rstrip(), file=sys.stderr, flush=True)
+def _show(stage: str, text: str) -> None:
+    print(f"  {stage:7} {text}".rstrip(), file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -242,7 +247,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", default=default, help="default: results/benchmarks"
     )
-    parser.add_argument("--commit", help="the commit to name (default: ask git)")
+    parser.add_argument("--commit", help="commit to state in the tables (default: from git)")
     return parser
 
 

@@ -1,10 +1,10 @@
-"""Times the cases of one compiled variant with NVBench; compare_timers.py starts it and reads what it writes.
+"""Times the cases of one compiled variant with NVBench; compare_timers.py starts it and reads its answer.
 
     python tests/benchmarks/nvbench_child.py TASK.json
 
-NVBench as it comes: its cold measurement (L2 flush, blocked stream, its own stop rule), bounded in time. It launches
-the same library through the same packed arguments as warplog's worker, and each answer is checked afterwards.
-Where cuda.bench cannot be imported, the answer says so and the exit status is 0.
+Uses NVBench's cold measurement (L2 flush, blocked stream, its own stop rule) with a time limit. It launches the same
+library with the same packed arguments as warplog's worker, and the results of each case are checked afterwards.
+If cuda.bench cannot be imported, the answer states it and the exit status is 0.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _BENCHMARK = "variant"
 
 
 def main(task_file: Path) -> int:
-    """Runs the task and writes its `answer`; 0 where every case was tried or NVBench is not there."""
+    """Runs the task and writes its `answer`; returns 0 if every case was tried or NVBench is missing."""
     task = read_json(task_file)
     answer = Path(task["answer"])
     try:
@@ -48,7 +48,7 @@ def main(task_file: Path) -> int:
 
 
 def _run(nvbench: Any, task: dict[str, Any]) -> dict[str, str]:
-    """Has NVBench measure all cases; returns what is wrong with their answers, by case."""
+    """Measures all cases with NVBench; returns what is wrong with their results, by case; '' if nothing."""
     family = load_family(Path(task["family_file"]))
     backend = make_backend(task["backend"])
     launcher = Launcher(Path(task["library"]), backend)
@@ -58,7 +58,7 @@ def _run(nvbench: Any, task: dict[str, Any]) -> dict[str, str]:
         case = family.cases[state.get_string("case")]
         problem = Problem(backend.xp, family, case)
         problem.fill(_SEED)
-        launcher(problem.arguments)  # loads the module: that must not happen behind a blocked stream
+        launcher(problem.arguments)  # loads the module, which must not happen while the stream is blocked
         arguments = ctypes.addressof(problem.arguments)
 
         def launch(at: Any) -> None:
@@ -75,7 +75,7 @@ def _run(nvbench: Any, task: dict[str, Any]) -> dict[str, str]:
 
 
 def _read(samples: Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Summary and samples of each case from what NVBench wrote, in microseconds."""
+    """Returns summary and samples of each case in microseconds, from NVBench's output."""
     from cuda.bench.results import BenchmarkResult
 
     states = {s.point["case"]: s for s in BenchmarkResult.from_json(samples)[_BENCHMARK]}
@@ -84,7 +84,7 @@ def _read(samples: Path, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _case(name: str, state: Any) -> dict[str, Any]:
     if state is None or state.is_skipped or not state.samples:
-        reason = (state and state.skip_reason) or "NVBench kept no samples of it"
+        reason = (state and state.skip_reason) or "NVBench kept no samples"
         return {"case": name, "status": "error", "reason": reason, "median_us": None}
     times_us = [s * 1e6 for s in state.samples]
     return {"case": name, "status": "ok", "reason": "", **summarise(times_us).as_record(times_us)}

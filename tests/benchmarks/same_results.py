@@ -1,9 +1,9 @@
-"""Compares two results folders: every column of every table, every figure, every MLflow run.
+"""Compares two results folders: all columns of all tables, all figures and all MLflow runs.
 
     python tests/benchmarks/same_results.py BEFORE AFTER
 
-For changes that must not change results. Prints what differs, column by column; text columns are listed apart, since a
-change of wording is no change of a number. Exit status 1: a number, a status, a key or a run differs.
+For changes to the code that must not change results. Prints the differences by column; differences in text are marked
+`wording`. The exit status is 1 if a number, a status, a key or a run differs.
 """
 
 import sqlite3
@@ -19,7 +19,7 @@ WORDING |= {"condition", "measure", "source", "published_source", "remark"}
 
 
 def tables(before: Path, after: Path) -> list[str]:
-    """Differences between the tables of two folders."""
+    """Returns the differences between the tables of two folders."""
     found = []
     names = {path.name for path in before.glob("*.parquet")} | {path.name for path in after.glob("*.parquet")}
     for name in sorted(names):
@@ -43,7 +43,7 @@ def tables(before: Path, after: Path) -> list[str]:
 
 
 def figures(before: Path, after: Path) -> list[str]:
-    """Figures that only one folder has, or whose pixels differ."""
+    """Returns figures that exist in one folder only, or whose pixels differ."""
     names = {p.relative_to(folder).as_posix() for folder in (before, after) for p in folder.glob("*/*.png")}
     found = []
     for name in sorted(names):
@@ -60,7 +60,7 @@ def figures(before: Path, after: Path) -> list[str]:
 
 
 def runs(before: Path, after: Path) -> list[str]:
-    """Runs, metrics, parameters and tags that differ between two SQLite stores."""
+    """Returns runs, metrics, parameters and tags that differ between two SQLite stores."""
     found = []
     for what, query in {
         "metrics": "select t.value, m.key, m.step, m.value from metrics m",
@@ -84,7 +84,7 @@ def runs(before: Path, after: Path) -> list[str]:
 
 
 def main(before: Path, after: Path) -> int:
-    """Prints all differences; 1 if one of them is more than wording."""
+    """Prints all differences; returns 1 if any of them is more than wording."""
     lines = [
         *tables(before / "tables", after / "tables"),
         *figures(before / "figures", after / "figures"),

@@ -1,4 +1,4 @@
-"""The table of compare_timers.py: its rows from the times that were found, as CSV and as Markdown."""
+"""The table of compare_timers.py: makes rows from times, and formats them as CSV and Markdown."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Timing:
-    """What one timer says of one case: its median in microseconds, or a status and why there is none."""
+    """Result of one timer for one case: the median in microseconds, or the status and reason if it has none."""
 
     us: float | None
     status: str = "ok"
@@ -42,28 +42,34 @@ class Timing:
 
 
 def make_row(kernel: str, case: str, megabytes: float, found: Mapping[str, Timing]) -> Row:
-    """One row of the table; `found` has a Timing for each of TIMERS.
+    """Returns one row of the table.
 
-    The status is that of a timer without a time; else 'disagree' where warplog's times are not those of the
-    profilers by the rule of its own tables (3 % + 1 us), else 'ok'. The reason has all that there is to say.
+    The status is that of the first timer without a time; else 'disagree' if warplog's times differ from the profilers'
+    by more than in its own tables (3 % + 1 us); else 'ok'. The reason contains all remarks.
+
+    Args:
+        kernel: name of the kernel.
+        case: name of the case.
+        megabytes: traffic of the case in MB.
+        found: a Timing for each of TIMERS.
     """
     us = {name: found[name].us for name in TIMERS}
-    said = [f"{name.split('_')[0]}: {found[name].reason}" for name in TIMERS if found[name].reason]
+    remarks = [f"{name.split('_')[0]}: {found[name].reason}" for name in TIMERS if found[name].reason]
     status = worst(found[name].status for name in TIMERS)
     cold, hot = us["warplog_cold_us"], us["warplog_hot_us"]
     if cold is not None and hot is not None:
         verdict = agreement(cold, hot, us["ncu_us"], us["nsys_us"])
         if verdict.startswith("disagree"):
-            said.append(verdict)
+            remarks.append(verdict)
             status = "disagree" if status == "ok" else status
     row: Row = {"kernel": kernel, "case": case, "megabytes": megabytes, **us}
     for ratio, (over, under) in RATIOS.items():
         row[ratio] = us[over] / us[under] if us[over] and us[under] else None
-    return row | {"status": status, "reason": "; ".join(dict.fromkeys(said))}
+    return row | {"status": status, "reason": "; ".join(dict.fromkeys(remarks))}
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """The rows with COLUMNS, in full precision; empty where there is no number."""
+    """Returns the rows as CSV with COLUMNS, in full precision; missing numbers are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -72,7 +78,7 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def as_markdown(rows: Sequence[Row], about: str) -> str:
-    """The rows as an aligned table under the line `about`; the reasons follow below it."""
+    """Returns the rows as an aligned Markdown table below the line `about`, followed by the reasons."""
     columns = [c for c in COLUMNS if c != "reason"]
     cells = [[HEADINGS.get(c, c) for c in columns], *([_cell(c, row[c]) for c in columns] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]

@@ -64,7 +64,7 @@ def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -
     """Captures the family; the records by variant."""
     check, record = jobs[0].record, folder / "profile" / "scale.ncu.json"
     jobs = [replace(job, record=record, settings=SETTINGS, inputs_sha256=inputs) for job in jobs]
-    capture.capture_ncu(jobs, check, tool, dict.fromkeys(NAMES, ["64"]))
+    capture.capture_ncu(jobs, check, tool, dict.fromkeys(NAMES, ("64",)))
     return FamilyRecord.read(record).variants
 
 
@@ -139,7 +139,7 @@ def test_both_profilers_may_be_under_way_for_a_family(tmp_path, monkeypatch):
     jobs = family(tmp_path)
     run(tmp_path, jobs)
     place = [replace(j, settings=SETTINGS, record=tmp_path / "profile" / "scale.nsys.json") for j in jobs]
-    capture.capture_nsys(place, jobs[0].record, NCU, dict.fromkeys(NAMES, ["64"]))
+    capture.capture_nsys(place, jobs[0].record, NCU, dict.fromkeys(NAMES, ("64",)))
     assert len(set(folders)) == 2
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from warplog import figures
 from warplog.catalog import family as catalog
-from warplog.catalog.claims import SASS, make_claim
+from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, MEASUREMENTS
 from warplog.core.errors import WarplogError
@@ -246,8 +246,8 @@ def words(picture):
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")
 def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     picture = drawn(list(recorded.values()))
-    counts = claims.counts(row["verdict"] for row in recorded.values())
-    assert f"{counts['refuted']} refuted" in picture.get_suptitle()
+    found = counts(row["verdict"] for row in recorded.values())
+    assert f"{found['refuted']} refuted" in picture.get_suptitle()
     shown = words(picture)
     assert set(recorded) <= set(shown)
     assert shown.count("✗") == counts["refuted"]

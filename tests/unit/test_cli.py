@@ -1,4 +1,4 @@
-"""The command `warplog` as a user meets it: output, messages, exit status."""
+"""The command `warplog`: output, messages and exit status."""
 
 import json
 import os
@@ -16,7 +16,9 @@ from captures import CAPTURES
 from warplog.cli import doctor, main
 from warplog.cli.checkup.finding import Finding
 from warplog.cli.main import make_parser
+from warplog.core.columns import CLAIMS
 from warplog.parsers.reports import COLUMNS
+from warplog.tables import files
 
 PACKAGES = Path(warplog.__file__).parents[1]
 PTXAS = """\
@@ -36,20 +38,20 @@ def log(tmp_path):
 
 
 def test_version_and_help_need_no_installation():
-    for arguments, told in ((["--version"], warplog.__version__), (["--help"], "examples:")):
+    for arguments, expected in ((["--version"], warplog.__version__), (["--help"], "examples:")):
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", CLI_ALONE, *arguments],
             capture_output=True,
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        assert told in done.stdout
+        assert expected in done.stdout
 
 
 CLI_ALONE = f"""
 import sys
 sys.path.insert(0, {str(PACKAGES)!r})
-from warplog.cli import main
+from warplog.cli.main import main
 sys.exit(main())
 """
 
@@ -59,8 +61,23 @@ def test_a_missing_package_is_one_line_and_no_traceback(log):
         [sys.executable, "-I", "-S", "-c", CLI_ALONE, "extract", str(log)], capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert "is not installed" in done.stderr
+    assert "is not installed: pip install warplog (in a checkout: `uv run warplog`)" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("snakemake", "snakemake"), ("PIL.Image", "pillow"), ("mlflow.entities", "mlflow")]
+)
+def test_a_missing_package_of_a_campaign_names_its_extra(monkeypatch, capsys, module, package):
+    def fail(_options):
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    monkeypatch.setitem(main._COMMANDS, "doctor", fail)
+    assert main.main(["doctor"]) == 1
+    assert capsys.readouterr().err == (
+        f"error: the Python package {package} is not installed; it belongs to the extra workflow:"
+        ' pip install "warplog[workflow]" (in a checkout: `uv run warplog`)\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,12 +124,12 @@ def test_a_bad_file_is_one_line_and_the_others_are_still_written(log, tmp_path, 
     bad.write_bytes(b"NVR\0" + b"\xff" * 100)
     files = [bad, log, tmp_path / "missing.ncu-rep", tmp_path]
     assert main.main(["extract", *map(str, files), "--format", "json"]) == 1
-    told = capsys.readouterr()
-    errors = told.err.splitlines()
+    output = capsys.readouterr()
+    errors = output.err.splitlines()
     assert len(errors) == 3
     assert all(line.startswith("error: ") for line in errors)
     assert "missing.ncu-rep" in errors[1]
-    assert {row["source"] for row in json.loads(told.out)} == {"compile.log"}
+    assert {row["source"] for row in json.loads(output.out)} == {"compile.log"}
 
 
 def test_an_output_that_cannot_be_written_is_one_line(log, tmp_path, capsys):
@@ -120,7 +137,7 @@ def test_an_output_that_cannot_be_written_is_one_line(log, tmp_path, capsys):
     assert "folder.csv: cannot be written" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_enough_is_no_error(tmp_path):
+def test_a_closed_output_pipe_is_not_an_error(tmp_path):
     log = tmp_path / "long.log"
     log.write_text("".join(PTXAS.replace("scale", f"{i:05d}") for i in range(3000)))
     line = f"'{sys.executable}' -m warplog extract '{log}' | head -1; echo status ${{PIPESTATUS[0]}}"
@@ -146,37 +163,37 @@ def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path):
     ) as child:
         opened = wait_for_reader(fifo)
         child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=60)
+        _, printed = child.communicate(timeout=60)
         os.close(opened)
-    assert (child.returncode, told) == (130, "interrupted\n")
+    assert (child.returncode, printed) == (130, "interrupted\n")
 
 
 def wait_for_reader(fifo):
-    """Opens the fifo for writing as soon as somebody reads it."""
+    """Opens the fifo for writing as soon as a process reads it."""
     for _ in range(3000):
         try:
             return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             time.sleep(0.02)
-    raise AssertionError("nobody reads")
+    raise AssertionError("no process reads the fifo")
 
 
-def test_doctor_prints_lines_and_tells_programs_the_same_as_json(monkeypatch, capsys, tmp_path):
+def test_doctor_prints_the_same_findings_as_lines_and_as_json(monkeypatch, capsys, tmp_path):
     findings = [
         Finding("GPU", "ok", "NVIDIA H200\x1b[31m"),
         Finding("GPU counters", "warn", "denied", "run as root"),
     ]
-    seen = []
-    monkeypatch.setattr(doctor, "examine", lambda project: seen.append(project) or findings)
+    examined = []
+    monkeypatch.setattr(doctor, "examine", lambda project: examined.append(project) or findings)
     (tmp_path / "Snakefile").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "deep" / "er")
     assert main.main(["doctor"]) == 0
     text = capsys.readouterr().out
-    assert seen == [tmp_path]
+    assert examined == [tmp_path]
     assert "\x1b" not in text
     assert text.splitlines()[1:3] == ["warn  GPU counters  denied", "                    -> run as root"]
-    assert text.endswith("ready to measure; one thing could be better\n")
+    assert text.endswith("ready to measure; one warning\n")
     findings.append(Finding("driver", "fail", "470", "a newer one"))
     assert main.main(["doctor", "--json", "--project", str(tmp_path)]) == 1
     data = json.loads(capsys.readouterr().out)
@@ -189,12 +206,42 @@ def test_doctor_prints_lines_and_tells_programs_the_same_as_json(monkeypatch, ca
     }
 
 
-def test_reports_of_others_become_rows(capsys):
+def test_reports_not_made_by_warplog_become_rows(capsys):
     reports = sorted(CAPTURES.rglob("*.ncu-rep"))[:2]
     if not reports:
-        pytest.skip("the captures are not here")
+        pytest.skip("the captured reports are missing")
     assert main.main(["extract", *map(str, reports)]) == 0
     assert "duration_us" in capsys.readouterr().out
+
+
+CLAIM = {
+    **{"family": "sgemm", "id": "B1", "claim": "Coalescing helps.", "source": "a blog", "published": "6x"},
+    **{"verdict": "confirmed", "measured": 11.8, "unit": "x", "condition": ">= 5.4", "measure": "a / b"},
+    **{"case": "4096", "evidence": "a = 1", "reason": "", "gpu": "h200", "gpu_name": "NVIDIA H200"},
+    **{"origin": "recorded", "campaign": "first"},
+}
+
+
+def test_claims_shows_the_recorded_verdicts_in_a_folder_without_kernels(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    tables = tmp_path / "tables"
+    files.write_table([CLAIM, CLAIM | {"family": "scan", "gpu": "a100"}], CLAIMS, tables / "claims")
+    for argument, heads in (
+        ([], ["sgemm B1: Coalescing helps.", "scan B1: Coalescing helps."]),
+        (["--family", "sgemm"], ["sgemm B1: Coalescing helps."]),
+        (["--gpu", "a100"], ["scan B1: Coalescing helps."]),
+    ):
+        assert main.main(["claims", str(tables), *argument]) == 0
+        output = capsys.readouterr()
+        lines = output.out.splitlines()
+        assert [line for line in lines if not line.startswith(" ")] == heads
+        assert "  CONFIRMED  11.8 x  (confirmed if >= 5.4)" in lines
+        assert "  published: 6x" in lines
+        assert output.err == f"no kernels/ here: these are the verdicts in {tables}/claims\n"
+    assert main.main(["claims", "--family", "sgem", str(tables)]) == 1
+    assert "did you mean 'sgemm'?" in capsys.readouterr().err
+    assert main.main(["claims"]) == 1
+    assert "results/tables/claims.parquet: no such table" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

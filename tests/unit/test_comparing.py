@@ -215,12 +215,14 @@ def test_history_says_where_there_is_nothing(tmp_path):
 
 def test_history_keeps_a_gap_where_a_campaign_failed(place, tmp_path):
     make(tmp_path / "failed", 5, about=dated(5))
-    path = tmp_path / "failed" / "time" / "h200" / "sgemm" / "warptile.json"
-    record = json.loads(path.read_text())
+    path = tmp_path / "failed" / "time" / "h200" / "sgemm.json"
+    records = FamilyRecord.read(path)
+    record = records.variants["warptile"]
     for case in record["cases"]:
         case.update(status="crashed", reason="illegal address")
         del case["cold"], case["hot"]
-    path.write_text(json.dumps(record | {"status": "crashed", "reason": "illegal address"}))
+    records.put(record | {"status": "crashed", "reason": "illegal address"})
+    records.write()
     make(tmp_path / "mended", 6, about=dated(6))
     data = history.collect([place / "base", tmp_path / "failed", tmp_path / "mended"], FAMILY, "h200")
     mine = data[data["variant"] == "warptile"]

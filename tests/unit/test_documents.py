@@ -45,19 +45,19 @@ def module(path: Path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(PROJECT).as_posix())
-def test_links_lead_somewhere(document):
+def test_links_resolve(document):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
-def test_the_pictures_of_the_readme_are_those_of_the_default_campaign():
+def test_the_readme_shows_figures_of_the_default_campaign():
     shown = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (PROJECT / "README.md").read_text())
     assert len(shown) >= 3
     assert all((PROJECT / path).is_relative_to(RECORDED / "figures") for path in shown)
 
 
 def counter(family: str, variant: str, name: str) -> float:
-    """A metric of a variant in its family's headline case."""
+    """Returns a metric of a variant at the headline case of its family."""
     tables = view.load(TABLES, family)
     metrics = tables.metrics
     rows = (metrics["variant"] == variant) & (metrics["metric"] == name) & (metrics["case"] == tables.case)
@@ -65,11 +65,11 @@ def counter(family: str, variant: str, name: str) -> float:
 
 
 def readme() -> str:
-    """The README with its lines joined, so that a sentence is found wherever it is wrapped."""
+    """Returns the README with its lines joined, so that sentences are found regardless of line breaks."""
     return " ".join((PROJECT / "README.md").read_text().split())
 
 
-def test_what_the_readme_says_of_speed_is_what_the_campaign_found():
+def test_the_speeds_in_the_readme_are_those_of_the_campaign():
     measured = view.read_table(TABLES, "measurements")
     speed = measured.set_index(["family", "variant", "case"])["ratio_to_baseline"]
     naive, best = (100 * speed["sgemm", name, "4096"] for name in ("naive", "register_reuse"))
@@ -82,7 +82,7 @@ def test_what_the_readme_says_of_speed_is_what_the_campaign_found():
     assert ahead["bf16_gemm"].abs().max() < 4
 
 
-def test_what_the_readme_says_of_its_pictures_is_what_the_campaign_found():
+def test_the_descriptions_of_figures_in_the_readme_match_the_campaign():
     stall = [
         counter("sgemm", name, "stall_lg_throttle_pct") for name in ("naive", "gmem_coalesced", "smem_tiled")
     ]
@@ -103,7 +103,7 @@ def test_what_the_readme_says_of_its_pictures_is_what_the_campaign_found():
     assert f"takes {random['hot_us'] / zeros['hot_us']:.2f} times as long" in readme()
 
 
-def test_what_the_readme_counts_is_what_the_campaign_holds():
+def test_the_counts_in_the_readme_are_those_of_the_campaign():
     measured, claims = view.read_table(TABLES, "measurements"), view.read_table(TABLES, "claims")
     ladders = measured[["family", "variant"]].drop_duplicates()
     assert f"{ladders['family'].nunique()} families with {len(ladders)} variants" in readme()
@@ -118,7 +118,7 @@ def test_what_the_readme_counts_is_what_the_campaign_holds():
 
 
 @pytest.mark.nvcc
-def test_the_variant_of_the_readme_is_accepted_and_compiles(tmp_path):
+def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path):
     nvcc, cuobjdump = compilers()
     folder = shutil.copytree(PROJECT / "kernels", tmp_path / "kernels") / "sgemm"
     (folder / "mine.cu").write_text(block("README.md", "c++", "launch("))
@@ -133,16 +133,16 @@ def test_the_variant_of_the_readme_is_accepted_and_compiles(tmp_path):
 
 @pytest.fixture
 def scale(tmp_path):
-    """The folder of the family in workflow/docs/extending.md."""
+    """Returns the folder of the example family in workflow/docs/extending.md."""
     folder = tmp_path / "mine" / "scale"
     folder.mkdir(parents=True)
     (folder / "family.yaml").write_text(block("workflow/docs/extending.md", "yaml", "family: scale"))
     (folder / "reference.py").write_text(block("workflow/docs/extending.md", "python", "make_inputs"))
-    (folder / "plain.cu").write_text("// made by the reader\n")
+    (folder / "plain.cu").write_text("// empty\n")
     return folder
 
 
-def test_the_family_of_the_documentation_is_accepted_and_has_an_answer(scale):
+def test_the_example_family_of_the_documentation_is_valid_and_its_reference_is_correct(scale):
     family = catalog.load_family(scale / "family.yaml")
     assert [variant.name for variant in family.variants] == ["plain", "small_blocks"]
     reference = module(scale / "reference.py")
@@ -153,7 +153,7 @@ def test_the_family_of_the_documentation_is_accepted_and_has_an_answer(scale):
     assert np.array_equal(magnitude, answer)
 
 
-def test_the_figure_of_the_documentation_is_drawn(tmp_path):
+def test_the_example_figure_of_the_documentation_is_drawn(tmp_path):
     (tmp_path / "registers.py").write_text(block("workflow/docs/extending.md", "python", "def draw"))
     registers = module(tmp_path / "registers.py")
     tables = view.load(TABLES, "sgemm")
@@ -161,7 +161,7 @@ def test_the_figure_of_the_documentation_is_drawn(tmp_path):
     assert len(drawn.axes[0].patches) == len(tables.variants)
 
 
-def test_commands_know_the_kernel_folders_of_the_configuration(scale, tmp_path, monkeypatch, capsys):
+def test_commands_find_families_in_the_configured_kernel_folders(scale, tmp_path, monkeypatch, capsys):
     (tmp_path / "Snakefile").touch()
     (tmp_path / "kernels").mkdir()
     (tmp_path / "config").mkdir()

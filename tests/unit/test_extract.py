@@ -46,6 +46,7 @@ def record(tool, status="ok", reason="", counts=None):
 
 @pytest.fixture
 def reports(tmp_path):
+    (tmp_path / "sgemm").mkdir()
     return write_ncu(tmp_path / "sgemm" / "v.ncu-rep", launches()), timeline(
         tmp_path / "sgemm" / "v.nsys.sqlite"
     )

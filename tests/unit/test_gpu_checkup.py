@@ -1,4 +1,4 @@
-"""What the doctor says of a GPU: driver, rights to its counters, clocks, settings, other users."""
+"""`warplog doctor` on a GPU: driver, access to counters, clocks, settings, other processes."""
 
 from dataclasses import replace
 
@@ -12,7 +12,8 @@ from warplog.machine.device import GpuProcess
 CALM = ClockState(1755, 3201, 120.0, "instant", 41, (), False)
 
 
-def told(finding):
+def outcome(finding):
+    """The status of a finding, and whether it has a remedy."""
     return finding.status, bool(finding.remedy)
 
 
@@ -29,12 +30,12 @@ def told(finding):
 )
 def test_the_driver_must_be_new_enough_for_the_compiler(changes, nvcc, status):
     finding = gpu_checkup.driver(replace(H200, **changes), nvcc)
-    assert told(finding) == (status, status != "ok")
+    assert outcome(finding) == (status, status != "ok")
 
 
 def test_a_gpu_older_than_turing_cannot_be_used():
     assert gpu_checkup.identity(H200).status == "ok"
-    assert told(gpu_checkup.identity(replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
+    assert outcome(gpu_checkup.identity(replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
         "fail",
         True,
     )
@@ -51,7 +52,7 @@ def test_a_gpu_older_than_turing_cannot_be_used():
         (None, "0000000000000000", "580.1", "info"),
     ],
 )
-def test_counters_need_the_drivers_leave_or_a_capability(tmp_path, restricted, capabilities, driver, status):
+def test_counters_require_the_drivers_permission_or_a_capability(tmp_path, restricted, capabilities, driver, status):
     (tmp_path / "driver/nvidia").mkdir(parents=True)
     (tmp_path / "self").mkdir()
     (tmp_path / "self/status").write_text(f"Name:\tpython\nCapEff:\t{capabilities}\n")
@@ -72,24 +73,24 @@ def test_counters_need_the_drivers_leave_or_a_capability(tmp_path, restricted, c
         (("applications_clocks_setting",), "warn", "ok"),
     ],
 )
-def test_what_holds_the_clocks_down_is_told(reasons, clocks, throttling):
+def test_reasons_that_limit_the_clocks_are_reported(reasons, clocks, throttling):
     found = gpu_checkup.clocks(H200, replace(CALM, throttle_reasons=reasons))
     assert [finding.status for finding in found] == [clocks, throttling]
     assert "1755 of 1980 MHz" in found[0].text
     assert all(finding.remedy for finding in found if finding.status == "warn")
 
 
-def test_a_gpu_that_tells_nothing_is_shown_with_question_marks():
+def test_values_that_a_gpu_does_not_report_are_question_marks():
     silent = ClockState(None, None, None, "", None, (), False)
     assert "SM ? of 1980 MHz" in gpu_checkup.clocks(H200, silent)[0].text
-    assert gpu_checkup.settings({}).text == "not told"
+    assert gpu_checkup.settings({}).text == "not reported"
 
 
-def test_settings_and_other_users_that_spoil_a_measurement_are_told():
+def test_settings_and_processes_that_disturb_measurements_are_reported():
     assert gpu_checkup.settings({"ECC": "on", "MIG": "off"}).status == "info"
-    assert told(gpu_checkup.settings({"MIG": "on"})) == ("warn", True)
-    assert told(gpu_checkup.settings({"compute mode": "prohibited"})) == ("fail", True)
+    assert outcome(gpu_checkup.settings({"MIG": "on"})) == ("warn", True)
+    assert outcome(gpu_checkup.settings({"compute mode": "prohibited"})) == ("fail", True)
     assert gpu_checkup.others([]).status == "ok"
     crowd = gpu_checkup.others([GpuProcess(pid, None) for pid in range(100_000, 100_020)])
-    assert told(crowd) == ("warn", True)
+    assert outcome(crowd) == ("warn", True)
     assert "and 12 more" in crowd.text

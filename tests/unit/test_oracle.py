@@ -263,7 +263,7 @@ def test_the_oracle_needs_no_setting_and_is_part_of_no_campaign(config):
     made = plan.make_plan({**config, "mode": "live", "gpu": "h200"}, PROJECT)
     assert set(made.oracle().chosen) == {"oracle", "oracle_sm90"}
     assert not {"oracle", "oracle_sm90"} & set(made.chosen)
-    assert "results/extract/h200/oracle/probes.json" in made.oracle().files("extract")
+    assert "results/extract/h200/oracle.json" in made.oracle().files("extract")
     assert not [f for f in made.files("extract") if "oracle" in f]
 
 

@@ -99,4 +99,4 @@ def test_a_document_gets_the_tables_between_its_marks(tmp_path, capsys):
 
 def test_a_family_that_is_not_there_is_an_error_of_one_line(capsys):
     assert main.main(["published", str(TABLES), "--family", "none"]) == 1
-    assert "families: 'none' is not there" in capsys.readouterr().err
+    assert "families: 'none' does not exist" in capsys.readouterr().err

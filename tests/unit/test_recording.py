@@ -1,8 +1,9 @@
-"""A live campaign is kept without its large files; one that is recorded itself is not taken for live."""
+"""`warplog record` copies a live campaign without its large files, and refuses one made from recorded tables."""
 
 from pathlib import Path
 
 import pytest
+from one_variant import write_record
 
 from warplog.cli.recording import record_campaign
 from warplog.core.errors import WarplogError
@@ -43,8 +44,8 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
     results = project / "results"
     write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
     for name in (
-        "time/h200/sgemm/naive.json",
-        "aa/round1/time/h200/sgemm/naive.json",
+        "time/h200/sgemm.json",
+        "aa/round1/time/h200/sgemm.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -59,18 +60,18 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         (results / name).parent.mkdir(parents=True, exist_ok=True)
         (results / name).write_bytes(b"x" * 1000)
     if profiled:
-        write_json(results / "profile" / "h200" / "sgemm" / "naive.ncu.json", PROFILE, "record")
+        write_record(results / "profile" / "h200" / "sgemm.ncu.json", PROFILE)
     return results
 
 
-def test_keeps_records_and_tables_and_leaves_large_files(tmp_path: Path) -> None:
+def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
     campaign(tmp_path)
     folder, size = record_campaign(tmp_path, "h200")
     kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
     assert kept == {
         "campaign/h200.json",
-        "time/h200/sgemm/naive.json",
-        "aa/round1/time/h200/sgemm/naive.json",
+        "time/h200/sgemm.json",
+        "aa/round1/time/h200/sgemm.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -88,25 +89,25 @@ def test_a_long_table_is_kept_as_parquet_only(tmp_path: Path) -> None:
     assert kept == {"measurements.csv", "metrics.parquet", "lines.csv", "gpus.csv", "gpus.parquet"}
 
 
-def test_keeps_the_session_of_the_variant_that_is_asked_for(tmp_path: Path) -> None:
+def test_copies_the_ncu_report_of_a_requested_variant(tmp_path: Path) -> None:
     campaign(tmp_path, profiled=True)
     folder, _ = record_campaign(tmp_path, "h200", ["naive"])
     kept = [path.name for path in (folder / "profile" / "h200" / "sgemm").iterdir()]
-    assert sorted(kept) == ["naive.ncu.json", "session-1.ncu-rep"]
+    assert sorted(kept) == ["session-1.ncu-rep"]
 
 
-def test_recording_again_replaces_what_was_there(tmp_path: Path) -> None:
+def test_recording_again_replaces_the_previous_copy(tmp_path: Path) -> None:
     results = campaign(tmp_path)
     record_campaign(tmp_path, "h200")
-    (results / "time" / "h200" / "sgemm" / "naive.json").unlink()
+    (results / "time" / "h200" / "sgemm.json").unlink()
     folder, _ = record_campaign(tmp_path, "h200")
     assert not (folder / "time").exists()
 
 
 @pytest.mark.parametrize("name", ["../h200", "H200", "a/b", ""])
-def test_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+def test_a_name_cannot_leave_its_folder(tmp_path: Path, name: str) -> None:
     campaign(tmp_path)
-    with pytest.raises(WarplogError, match="name is lower case"):
+    with pytest.raises(WarplogError, match="consists of lower-case letters"):
         record_campaign(tmp_path, name)
 
 
@@ -118,5 +119,5 @@ def test_tables_of_a_recorded_campaign_are_not_recorded_again(tmp_path: Path) ->
 
 
 def test_unfinished_campaign_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WarplogError, match="run `snakemake` on a GPU machine first"):
+    with pytest.raises(WarplogError, match="0 live campaigns, expected one; run `snakemake` on a machine with a GPU"):
         record_campaign(tmp_path, "h200")

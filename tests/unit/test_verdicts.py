@@ -279,7 +279,7 @@ def test_times_without_a_passed_check_are_refused(campaigns, capsys, monkeypatch
     monkeypatch.setattr("warplog.core.schema.check", lambda *_: None)
     _, rows = compared(folder, capsys)
     told = {(row["word"], row["reason"]) for (variant, _), row in rows.items() if variant == "warptile"}
-    assert told == {("REFUSED", f"B: {status}: its answer was not shown to be right")}
+    assert told == {("REFUSED", f"B: {status}: its answer was not shown to be correct")}
     assert rows["vectorized", "4096"]["word"] == "SAME"
 
 

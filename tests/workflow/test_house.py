@@ -1,18 +1,20 @@
-"""One command, green or red: style, types, workflow lint, and who may know whom."""
+"""One command, green or red: style, complexity, types, workflow lint, layers."""
 
-import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
-from warplog.core import paths
+import warplog
+from warplog.plan import staleness
 
-LONGEST_FUNCTION = 40
-LONGEST_MODULE = 250
+MOST_MODULES = 16  # of a folder of Python; more are several subjects
 WORKFLOW = ["Snakefile", "workflow"]
 
 
@@ -29,6 +31,7 @@ def run(project: Path, *command: str) -> str:
         ("ruff", "check", "."),
         ("ruff", "format", "--check", "."),
         ("mypy",),
+        ("lint-imports",),
         ("snakefmt", "--check", *WORKFLOW),
         ("snakemake", "--lint", "--config", "mode=live", "gpu=h200"),
     ],
@@ -38,33 +41,55 @@ def test_tool_is_content(project: Path, command: tuple[str, ...]) -> None:
     run(project, *command)
 
 
-def sources(project: Path) -> list[Path]:
-    return sorted((project / "workflow").rglob("*.py"))
+@pytest.mark.parametrize(
+    ("module", "line", "why"),
+    [
+        ("core/text.py", "import warplog.machine.device", "a lower layer imports a higher one"),
+        ("metrics/metric.py", "from warplog.plan import plan", "a lower layer imports a higher one"),
+        ("judge/verdicts.py", "from warplog.worklog import page", "equal layers know each other"),
+        ("track/runs.py", "from warplog.measure import build", "equal layers know each other"),
+        ("machine/nvml.py", "from warplog.machine import device", "two modules import each other"),
+        ("core/records.py", "import snakemake", "the package imports snakemake"),
+    ],
+)
+@pytest.mark.parametrize("typed", [False, True], ids=["", "for types only"])
+def test_planted_import_breaks_the_layers(
+    project: Path, tmp_path: Path, module: str, line: str, why: str, typed: bool
+) -> None:
+    shutil.copytree(
+        project / "workflow" / "warplog", tmp_path / "warplog", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(project / "pyproject.toml", tmp_path)
+    path = tmp_path / "warplog" / module
+    planted = (
+        f"\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {line}\n" if typed else f"\n{line}\n"
+    )
+    path.write_text(path.read_text() + planted)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1, why
+    assert "BROKEN" in done.stdout
 
 
-def test_functions_fit_the_screen_and_modules_stay_small(project: Path) -> None:
-    too_long = []
-    for path in sources(project):
-        text = path.read_text()
-        if text.count("\n") > LONGEST_MODULE:
-            too_long.append(f"{path.relative_to(project)}: {text.count(chr(10))} lines")
-        for node in ast.walk(ast.parse(text)):
-            if (
-                isinstance(node, ast.FunctionDef)
-                and (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION
-            ):
-                too_long.append(f"{path.relative_to(project)}:{node.name}")
-    assert not too_long
+def test_no_folder_is_an_attic(project: Path) -> None:
+    for top in (project / "workflow", project / "tests"):
+        for folder in {path.parent for path in top.rglob("*.py")}:
+            modules = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+            assert len(modules) <= MOST_MODULES, folder
 
 
-def test_package_never_imports_snakemake(project: Path) -> None:
-    for path in (project / "workflow" / "warplog").rglob("*.py"):
-        assert not re.search(r"^\s*(import|from) snakemake", path.read_text(), re.MULTILINE), path
+def test_the_version_has_one_place(project: Path) -> None:
+    settings = tomllib.loads((project / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    assert yaml.safe_load((project / "CITATION.cff").read_text())["version"] == warplog.__version__
 
 
 def test_dry_run_needs_none_of_the_heavy_libraries(project: Path) -> None:
     code = (
-        "import sys; from warplog.plan import make_plan; make_plan({'mode': 'live', 'gpu': 'h200'});"
+        "import sys; from warplog.plan.plan import make_plan; make_plan({'mode': 'live', 'gpu': 'h200'});"
         "heavy = {'cupy', 'mlflow', 'matplotlib', 'seaborn', 'pandas', 'ncu_report', 'scipy'} & set(sys.modules);"
         "assert not heavy, heavy"
     )
@@ -75,35 +100,51 @@ def test_rules_compute_nothing(project: Path) -> None:
     for path in (project / "workflow" / "rules").glob("*.smk"):
         text = path.read_text()
         assert "lambda" not in text, path
-        assert not re.search(r"^\s*(run:|def )", text, re.MULTILINE), path
+        assert not re.search(r"^\s*(run:|def |for )", text, re.MULTILINE), path
         for rule in re.findall(r"^rule \w+:\n(?:[ \n].*\n)*", text, re.MULTILINE):
-            assert "log:" in rule or "output:" not in rule, rule
+            assert "log:" in rule or "script:" not in rule, rule
 
 
-def test_snakefile_is_short_and_defines_nothing(project: Path) -> None:
-    text = (project / "Snakefile").read_text()
-    assert text.count("\n") < 60
-    assert "\ndef " not in text
+def test_the_entry_is_one_include(project: Path) -> None:
+    text = re.sub(r'^""".*?"""', "", (project / "Snakefile").read_text(), flags=re.DOTALL)
+    statements = [line for line in text.splitlines() if line.strip()]
+    assert statements[0] == 'include: "workflow/Snakefile"'
+    assert len(statements) == 2
 
 
 def test_scripts_agree_with_their_rules(project: Path) -> None:
-    rules = "".join(p.read_text() for p in (project / "workflow" / "rules").glob("*.smk"))
-    named = set(re.findall(r"scripts/(\w+)\.py", rules)) - {"figures"}
-    assert named == {p.stem for p in (project / "workflow" / "scripts").glob("*.py")}
-    for name in named:
-        of_family = f'f"{name.removesuffix("_family")}_{{family.name}}"'
-        of_figure = f'f"{name}_{{figure}}"'
-        assert f"rule {name}:" in rules or of_family in rules or of_figure in rules
+    """The script of a rule has the rule's name and lies in a folder called like the file of rules."""
+    scripts = project / "workflow" / "scripts"
+    found = set()
+    for path in (project / "workflow" / "rules").glob("*.smk"):
+        for name, rule in re.findall(r"^rule (\w+):\n((?:[ \n].*\n)*)", path.read_text(), re.MULTILINE):
+            script = re.search(r"scripts/([\w/]+)\.py", rule)
+            if script:
+                found.add(script[1])
+                folder, stem = script[1].split("/")
+                assert folder == path.stem
+                assert stem == name or name in ("compare", "oracle"), "they report what was judged"
+    assert found == {path.relative_to(scripts).with_suffix("").as_posix() for path in scripts.rglob("*.py")}
 
 
-@pytest.mark.parametrize("stage", ["check", "time"])
-def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code(stage: str) -> None:
-    """An edit of a module that makes inputs or judges answers measures again: no record outlives it."""
-    gpu = Path(paths.__file__).parent / "gpu"
-    found, left = set(), [gpu / f"{stage}_case.py"]
-    while left:
-        module = left.pop()
-        found.add(module)
-        for name in re.findall(r"^from warplog\.gpu\.(\w+) import", module.read_text(), re.MULTILINE):
-            left += {gpu / f"{name}.py"} - found
-    assert found <= {Path(module).resolve() for module in paths.code(stage)}
+def code(stage: str) -> set[str]:
+    return {path.partition("warplog/")[2] for path in staleness.code(stage)}
+
+
+def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code() -> None:
+    """An edit of a module that makes inputs, measures or judges answers measures again: no record outlives it."""
+    worker = "measure/worker/"
+    assert {f"{worker}{name}.py" for name in ("check_case", "problem", "case_data", "backend")} <= code(
+        "check"
+    )
+    timing = {f"{worker}{name}.py" for name in ("time_case", "timer", "problem", "case_data", "backend")}
+    assert timing | {"machine/clocks.py", "core/statistics.py"} <= code("time")
+    assert {"extract/hot_lines.py", "extract/timeline.py", "metrics/registry.py"} <= code("extract")
+    assert {"machine/device.py", "tables/published.py", "core/columns.py"} <= code("tables")
+
+
+def test_what_only_carries_data_makes_no_stage_stale() -> None:
+    for stage in staleness.ROOTS:
+        assert not {"core/records.py", "core/errors.py", "core/process.py"} & code(stage), stage
+    for stage in ("build", "check", "time", "profile"):
+        assert not [path for path in code(stage) if path.startswith("catalog/")], "its values are hashed"

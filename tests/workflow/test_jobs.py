@@ -39,8 +39,11 @@ def jobs(place: Path, *config: str) -> Counter[tuple[str, str]]:
 STUB = """\
 from pathlib import Path
 
-for output in snakemake.output:
-    Path(output).write_text(repr(sorted(map(str, snakemake.input))))
+for output in map(Path, snakemake.output):
+    if output.parent.name == "figures":
+        output.mkdir(exist_ok=True)
+        output /= "drawn"
+    output.write_text(repr(sorted(map(str, snakemake.input))))
 """
 
 
@@ -52,7 +55,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("workflow", "kernels", "config", "profiles"):
         shutil.copytree(project / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(project / "Snakefile", place)
-    for script in (place / "workflow" / "scripts").glob("*.py"):
+    for script in (place / "workflow" / "scripts").rglob("*.py"):
         script.write_text(STUB)
     snakemake(place, *LIVE)
     (place / "results" / "mlflow.db").touch()
@@ -78,11 +81,11 @@ def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> Non
     assert {key for key in found if key[1]} == {("build_variant", "naive")}
     # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
     rules = {rule for rule, variant in found if not variant}
-    assert {rule for rule in rules if not rule.startswith("plot_figure_")} == {
-        *("check_sgemm", "time_sgemm", "profile_ncu_sgemm", "profile_nsys_sgemm", "extract_sgemm"),
-        *("make_tables", "judge_claims", "write_worklog", "log_mlflow", "log_figures", "all"),
+    assert rules == {
+        *("check_family", "time_family", "profile_ncu", "profile_nsys", "extract_family"),
+        *("check", "time", "profile", "extract", "all"),
+        *("make_tables", "judge_claims", "plot_family", "write_worklog", "log_mlflow", "log_figures"),
     }
-    assert {"plot_figure_ladder", "plot_figure_roofline", "plot_figure_claims"} <= rules
 
 
 def test_touched_kernel_with_equal_content_reruns_nothing(place: Path) -> None:
@@ -100,18 +103,18 @@ def test_new_parameter_reruns_its_variant_only(place: Path) -> None:
 
 def test_another_timing_policy_times_again_and_builds_nothing(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, 'time={"max_samples": 50}')}
-    assert "time_sgemm" in rules
-    assert not {"build_variant", "check_sgemm", "profile_ncu_sgemm"} & rules
+    assert "time_family" in rules
+    assert not {"build_variant", "check_family", "profile_ncu"} & rules
 
 
 def test_another_campaign_measures_everything_anew(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, "campaign=second")}
-    assert {"check_sgemm", "time_sgemm", "profile_ncu_sgemm"} <= rules
+    assert {"check_family", "time_family", "profile_ncu"} <= rules
     assert "build_variant" not in rules
 
 
 def test_what_is_missing_is_made_also_when_the_campaign_changes(place: Path) -> None:
-    lost = place / "results" / "time" / "h200" / "sgemm" / "naive.json"
+    lost = place / "results" / "time" / "h200" / "sgemm.json"
     lost.unlink()
     snakemake(place, str(lost.relative_to(place)), *LIVE, "campaign=second")
     assert lost.is_file()
@@ -127,19 +130,45 @@ def test_new_variant_adds_its_own_jobs(place: Path) -> None:
 
 
 def test_edited_timing_core_times_again_and_builds_no_kernel(place: Path) -> None:
-    path = place / "workflow" / "warplog" / "gpu" / "timer.cu"
+    path = place / "workflow" / "warplog" / "measure" / "worker" / "timer.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     rules = {rule for rule, _ in jobs(place)}
-    assert {"build_timer", "time_sgemm"} <= rules
-    assert not {"build_variant", "check_sgemm", "profile_ncu_sgemm", "extract_sgemm"} & rules
+    assert {"build_timer", "time_family"} <= rules
+    assert not {"build_variant", "check_family", "profile_ncu", "extract_family"} & rules
 
 
-def test_edited_figure_redraws_that_figure_only(place: Path) -> None:
-    path = place / "workflow" / "scripts" / "figures" / "ladder.py"
+def test_edited_figure_redraws_figures_only(place: Path) -> None:
+    """The job of a family draws again what changed: see test_figures.py."""
+    path = place / "workflow" / "warplog" / "figures" / "ladder.py"
     path.write_text(path.read_text() + "\n# edited\n")
-    found = jobs(place)
-    assert found["plot_figure_ladder", ""] == 1
-    assert {rule for rule, _ in found} == {"plot_figure_ladder", "write_worklog", "log_figures", "all"}
+    assert {rule for rule, _ in jobs(place)} == {"plot_family", "write_worklog", "log_figures", "all"}
+
+
+@pytest.mark.parametrize(
+    ("module", "stages", "others"),
+    [
+        ("machine/clocks.py", {"time_family"}, {"check_family", "profile_ncu", "build_variant"}),
+        ("core/statistics.py", {"time_family"}, {"check_family", "profile_ncu", "build_variant"}),
+        ("measure/worker/problem.py", {"check_family", "time_family", "profile_ncu"}, {"build_variant"}),
+        ("extract/hot_lines.py", {"extract_family", "make_tables"}, {"time_family", "profile_ncu"}),
+        ("metrics/registry.py", {"profile_ncu", "extract_family"}, {"time_family", "check_family"}),
+        ("machine/device.py", {"make_tables", "plot_family"}, {"time_family", "extract_family"}),
+        ("core/text.py", {"time_family", "make_tables", "write_worklog"}, {"check_family"}),
+        ("parsers/sass.py", {"build_variant"}, set()),
+        ("worklog/sentences.py", {"write_worklog"}, {"plot_family", "make_tables", "time_family"}),
+        ("worklog/page.css", {"write_worklog"}, {"plot_family", "make_tables"}),
+        ("track/notes.py", {"log_mlflow"}, {"plot_family", "make_tables"}),
+        ("core/records.py", set(), {"time_family", "make_tables", "plot_family"}),
+    ],
+)
+def test_edited_module_reruns_the_stages_that_import_it(
+    place: Path, module: str, stages: set[str], others: set[str]
+) -> None:
+    path = place / "workflow" / "warplog" / module
+    path.write_text(path.read_text() + ("\n/* edited */\n" if module.endswith("css") else "\n# edited\n"))
+    rules = {rule for rule, _ in jobs(place)} if stages else set()
+    assert stages <= rules
+    assert not others & rules
 
 
 def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:

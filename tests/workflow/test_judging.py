@@ -15,14 +15,14 @@ PROJECT = Path(__file__).parents[2]
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
 FIRST = "results/recorded/h200-first"
 RECORDED = ("mode=recorded", "recorded=h200-first", "families=sgemm")
-LIVE = ("mode=live", "gpu=h200", "families=sgemm", "variants=naive,warptile")
+LIVE = ("mode=live", "gpu=h200", "families=sgemm,transpose", "variants=naive,warptile")
 STUB = """\
 from pathlib import Path
 
 for output in snakemake.output:
     Path(output).write_text("{}")
-if snakemake.rule in ("check_sgemm", "time_round"):
-    names = [dict(snakemake.wildcards).get(key, "all") for key in ("round", "variant")]
+if snakemake.rule in ("check_family", "time_round"):
+    names = [dict(snakemake.wildcards).get(key, "all") for key in ("round", "family")]
     with open("order.txt", "a") as file:
         file.write(" ".join([snakemake.rule, *names]) + "\\n")
 """
@@ -68,25 +68,24 @@ def test_a_regression_fails_the_run_and_its_files_stay(place: Path) -> None:
 
 
 def test_rounds_are_timed_there_and_back_after_all_checks(place: Path) -> None:
-    for script in (place / "workflow" / "scripts").glob("*.py"):
+    for script in (place / "workflow" / "scripts").rglob("*.py"):
         script.write_text(STUB)
     done = run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}')
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split() for line in (place / "order.txt").read_text().splitlines()]
-    ladder = ["naive", "warptile", "cublas"]
-    assert lines[0] == ["check_sgemm", "all", "all"]
-    expected = [("1", v) for v in ladder] + [("2", v) for v in reversed(ladder)] + [("3", v) for v in ladder]
-    assert [(number, variant) for _, number, variant in lines[1:]] == expected
-    record = place / "results" / "aa" / "round2" / "time" / "h200" / "sgemm" / "naive.json"
-    assert record.is_file()
+    assert sorted(lines[:2]) == [["check_family", "all", family] for family in ("sgemm", "transpose")]
+    there = ["sgemm", "transpose"]
+    expected = [(number, f) for number in "123" for f in (there if number != "2" else there[::-1])]
+    assert [(number, family) for _, number, family in lines[2:]] == expected
+    assert (place / "results" / "aa" / "round2" / "time" / "h200" / "sgemm.json").is_file()
     assert not (place / "results" / "time").exists()
 
     source = place / "kernels" / "sgemm" / "warptile.cu"  # rounds are one sitting: all of it is taken again
     source.write_text(source.read_text() + "\n// edited\n")
     assert run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}').returncode == 0
     again = [line.split() for line in (place / "order.txt").read_text().splitlines()][len(lines) :]
-    assert [rule for rule, *_ in again].count("check_sgemm") == 1
-    assert [(number, variant) for rule, number, variant in again if rule == "time_round"] == expected
+    assert [rule for rule, *_ in again].count("check_family") == 1
+    assert [(number, family) for rule, number, family in again if rule == "time_round"] == expected
 
 
 def test_rounds_that_were_recorded_are_judged_without_a_gpu(place: Path) -> None:

@@ -1,6 +1,5 @@
 """The live workflow from launcher to worklog, with real scripts and workers, on a machine whose GPU is the host."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from unit.host_family import DRIVER, REFERENCE, YAML
+
+from warplog.core.records import FamilyRecord
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = (
@@ -99,7 +100,7 @@ def test_page_figures_and_runs_come_out(place: Path) -> None:
     results = place / "results"
     for name in ("worklog/scale.html", "figures/scale/ladder.png", "tables/claims.csv", "mlflow.db"):
         assert (results / name).stat().st_size > 0
-    record = json.loads((results / "profile" / "host" / "scale" / "right.ncu.json").read_text())
+    record = FamilyRecord.read(results / "profile" / "host" / "scale.ncu.json").variants["right"]
     assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
 
 
@@ -109,23 +110,25 @@ def test_second_run_does_nothing(place: Path) -> None:
 
 def test_an_edited_kernel_is_measured_again_and_no_other(place: Path) -> None:
     launched(place)
-    checks = place / "results" / "check" / "host" / "scale"
-    kept = (checks / "slow.json").read_bytes()
+    checks = place / "results" / "check" / "host" / "scale.json"
+    kept = FamilyRecord.read(checks).variants["slow"]
     write(place, "bad", RIGHT)
     snakemake(place, "tables")
     assert launched(place) == {"bad"}
-    assert (checks / "slow.json").read_bytes() == kept
+    assert FamilyRecord.read(checks).variants["slow"] == kept
     assert set(measured(place).set_index("variant").loc["bad", "status"]) == {"ok"}
     assert "Nothing to be done" in snakemake(place, "tables")
 
 
 def test_a_lost_record_is_made_again_alone(place: Path) -> None:
     launched(place)
-    record = place / "results" / "time" / "host" / "scale" / "right.json"
-    record.unlink()
-    snakemake(place, str(record.relative_to(place)))
+    path = place / "results" / "time" / "host" / "scale.json"
+    record = FamilyRecord.read(path)
+    del record.variants["right"]
+    record.write()
+    snakemake(place, str(path.relative_to(place)), "--forcerun", "time_family")
     assert launched(place) == {"right"}
-    assert record.is_file()
+    assert set(FamilyRecord.read(path).variants) == set(VARIANTS)
 
 
 def test_every_variant_is_sanitized_and_a_crash_is_its_own(place: Path) -> None:
@@ -146,6 +149,6 @@ def test_the_same_code_is_timed_against_itself(place: Path) -> None:
     launched(place)
     assert "floor to use:" in snakemake(place, "aa")
     assert launched(place) >= {"right", "slow"}
-    rounds = sorted((place / "results" / "aa").glob("round*/time/host/scale/right.json"))
-    assert [json.loads(path.read_text())["status"] for path in rounds] == ["ok"] * 3
+    rounds = sorted((place / "results" / "aa").glob("round*/time/host/scale.json"))
+    assert [FamilyRecord.read(path).variants["right"]["status"] for path in rounds] == ["ok"] * 3
     assert "Nothing to be done" in snakemake(place, "aa")

@@ -1,25 +1,7 @@
-# The plan, the campaign's identity, and nvcc: one shared object per variant, and the timing core.
-
-
-localrules:
-    write_plan,
-
-
-# Decided on the machine that runs Snakemake; jobs read it, wherever they run.
-rule write_plan:
-    output:
-        "results/plan.json",
-    log:
-        "results/logs/plan.log",
-    params:
-        plan=plan.as_json(),
-    script:
-        "../scripts/build/write_plan.py"
+# The campaign's identity, and nvcc: one shared object per variant, and the timing core.
 
 
 rule start_campaign:
-    input:
-        plan=ancient("results/plan.json"),
     output:
         "results/campaign/{gpu}.json",
     log:
@@ -35,7 +17,6 @@ rule start_campaign:
 
 rule build_variant:
     input:
-        plan=ancient("results/plan.json"),
         source=plan.sources,
         code=plan.code("build"),
     output:
@@ -52,7 +33,6 @@ rule build_variant:
 
 rule build_timer:
     input:
-        plan=ancient("results/plan.json"),
         source=plan.timer_source(),
     output:
         "results/build/{arch}/timer.so",

@@ -1,4 +1,4 @@
-# From reports to numbers: metrics by name, tidy tables of all records, verdicts on published claims.
+# Metrics from the profilers' reports, tables of all records, and verdicts on claims.
 
 
 rule extract_family:
@@ -26,7 +26,6 @@ rule extract:
 
 rule make_tables:
     input:
-        plan=ancient("results/plan.json"),
         build=plan.files("build"),
         check=plan.files("check"),
         time=plan.files("time"),
@@ -41,6 +40,7 @@ rule make_tables:
     log:
         "results/logs/tables.log",
     params:
+        plan=plan.decisions(),
         contract=plan.table_contract(),
     script:
         "../scripts/evaluate/make_tables.py"
@@ -48,7 +48,6 @@ rule make_tables:
 
 rule judge_claims:
     input:
-        plan=ancient("results/plan.json"),
         tables=rules.make_tables.output.parquet,
         code=plan.code("claims"),
     output:
@@ -57,6 +56,7 @@ rule judge_claims:
     log:
         "results/logs/claims.log",
     params:
+        plan=plan.decisions(),
         contract=plan.table_contract(),
     script:
         "../scripts/evaluate/judge_claims.py"

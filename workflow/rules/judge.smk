@@ -1,5 +1,5 @@
-# Verdicts: the same code against itself (A/A), one campaign against another, all of them over time, and kernels whose
-# true answers are known (oracle).
+# Verdicts: the same code compared with itself (A/A), two campaigns, all campaigns over time, and kernels whose true
+# values are known (oracle).
 
 
 rule time_round:
@@ -28,7 +28,6 @@ rule time_round:
 
 rule judge_rounds:
     input:
-        plan=ancient("results/plan.json"),
         rounds=judging.rounds,
         code=plan.code("judge"),
     output:
@@ -37,6 +36,8 @@ rule judge_rounds:
         summary="results/aa/summary.md",
     log:
         "results/logs/aa/judge.log",
+    params:
+        plan=plan.decisions(),
     script:
         "../scripts/judge/judge_rounds.py"
 
@@ -48,7 +49,6 @@ rule aa:
 
 rule compare_campaigns:
     input:
-        plan=ancient("results/plan.json"),
         live=judging.measured_first,
         code=plan.code("judge"),
     output:
@@ -64,6 +64,7 @@ rule compare_campaigns:
     log:
         "results/logs/compare_campaigns.log",
     params:
+        plan=plan.decisions(),
         names=judging.names(),
         state=judging.state,
         uri=plan.tracking_uri(),
@@ -71,7 +72,7 @@ rule compare_campaigns:
         "../scripts/judge/compare_campaigns.py"
 
 
-# A rule of its own, so that a regression fails the run and keeps the files that show it.
+# A separate rule, so that a regression fails the run but the files of the comparison are kept.
 rule compare:
     input:
         rules.compare_campaigns.output.json,
@@ -83,7 +84,6 @@ rule compare:
 
 rule plot_history:
     input:
-        plan=ancient("results/plan.json"),
         code=plan.code("judge"),
     output:
         png=report(
@@ -96,6 +96,7 @@ rule plot_history:
     log:
         "results/logs/history/{family}.log",
     params:
+        plan=plan.decisions(),
         campaigns=judging.history(),
         state=judging.history_state,
     script:
@@ -109,7 +110,6 @@ rule history:
 
 rule judge_oracle:
     input:
-        plan=ancient("results/plan.json"),
         build=plan.oracle().files("build"),
         check=plan.oracle().files("check"),
         time=plan.oracle().files("time"),
@@ -123,6 +123,7 @@ rule judge_oracle:
     log:
         "results/logs/judge_oracle.log",
     params:
+        plan=plan.decisions(),
         contract=plan.oracle().table_contract(),
     script:
         "../scripts/judge/judge_oracle.py"

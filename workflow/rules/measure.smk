@@ -1,5 +1,5 @@
-# On the GPU: correctness, time, counters (ncu) and timeline (nsys). A job works on all variants of a family, since
-# starting a process costs more than measuring a kernel; it keeps the records of variants whose inputs are unchanged.
+# On the GPU: correctness, time, counters (ncu) and timeline (nsys). One job measures all variants of a family, since
+# starting a process takes longer than measuring a kernel; records of variants with unchanged inputs are kept.
 
 
 rule check_family:
@@ -33,7 +33,7 @@ rule time_family:
         update("results/time/{gpu}/{family}.json"),
     log:
         "results/logs/time/{gpu}/{family}.log",
-    # All cores but one, on which the next job may start: nothing else computes while kernels are timed.
+    # All cores except one, on which the next job may start up: nothing else computes while kernels are timed.
     threads: max(1, workflow.cores - 1)
     resources:
         measuring=1,
@@ -81,7 +81,7 @@ rule profile_nsys:
         "../scripts/measure/profile_nsys.py"
 
 
-# The flags let `--until check` stop the default run there.
+# Rule `all` requests these flag files, so that `--until check` can stop the default run there.
 rule check:
     input:
         plan.files("check"),

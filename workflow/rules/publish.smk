@@ -1,7 +1,7 @@
-# From tables to what people look at: figures, the worklog page of each family, runs in MLflow.
+# Results for readers, from the tables: figures, one worklog page per family, and MLflow runs.
 
 
-# A job draws all figures of a family; those whose numbers and code are unchanged are kept.
+# One job draws all figures of a family; figures with unchanged numbers and code are kept.
 rule plot_family:
     input:
         tables=expand(
@@ -33,7 +33,6 @@ rule figures:
 
 rule write_worklog:
     input:
-        plan=ancient("results/plan.json"),
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
         claims=rules.judge_claims.output.parquet,
         figures="results/figures/{family}",
@@ -51,6 +50,7 @@ rule write_worklog:
     log:
         "results/logs/worklog/{family}.log",
     params:
+        plan=plan.decisions(),
         figures=plan.family_figures,
     script:
         "../scripts/publish/write_worklog.py"
@@ -63,7 +63,6 @@ rule worklog:
 
 rule log_mlflow:
     input:
-        plan=ancient("results/plan.json"),
         tables=rules.make_tables.output.parquet,
         claims=rules.judge_claims.output.parquet,
         campaign=plan.campaign(),
@@ -72,9 +71,10 @@ rule log_mlflow:
         "results/track/mlflow.json",
     log:
         "results/logs/track.log",
-    # Before the figures: both take about as long, and run side by side.
+    # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
     params:
+        plan=plan.decisions(),
         uri=plan.tracking_uri(),
         store=plan.tracking_store(),
     script:

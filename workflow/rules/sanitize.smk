@@ -1,4 +1,4 @@
-# compute-sanitizer over every variant, on request: `snakemake sanitize`.
+# compute-sanitizer over all variants, only on request: `snakemake sanitize`.
 
 
 rule sanitize_family:
@@ -12,7 +12,7 @@ rule sanitize_family:
         update("results/sanitize/{gpu}/{family}.json"),
     log:
         "results/logs/sanitize/{gpu}/{family}.log",
-    # All of it: two sanitizers side by side, one of which waits for the GPU, have been seen to hang.
+    # All of the resource: two sanitizers in parallel, one of them waiting for the GPU, have been observed to hang.
     resources:
         measuring=2,
     params:
@@ -23,7 +23,6 @@ rule sanitize_family:
 
 rule list_findings:
     input:
-        plan=ancient("results/plan.json"),
         records=plan.sanitized(),
         campaign=plan.campaign(),
         code=plan.code("sanitize"),
@@ -33,6 +32,7 @@ rule list_findings:
     log:
         "results/logs/findings.log",
     params:
+        plan=plan.decisions(),
         contract=plan.table_contract(),
     script:
         "../scripts/sanitize/list_findings.py"

@@ -1,9 +1,8 @@
-# The best parameters of each variant with `tune` on this GPU, on request: `snakemake tune`.
+# Searches the best parameters of each variant with a key `tune`, only on request: `snakemake tune`.
 
 
 rule tune_variant:
     input:
-        plan=ancient("results/plan.json"),
         sources=plan.sources,
         reference=plan.reference,
         timer=plan.timer(),
@@ -15,7 +14,7 @@ rule tune_variant:
         parquet="results/tune/{gpu}/{family}/{variant}.parquet",
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.log",
-    # All cores: they compile in turn with the measuring, and nothing else runs while kernels are timed.
+    # All cores: they compile between measurements, and nothing else computes while kernels are timed.
     threads: workflow.cores
     resources:
         measuring=1,

@@ -1,4 +1,4 @@
-"""Compiles one variant; if there is no nvcc, the recorded build record takes its place."""
+"""Compiles one variant; without nvcc, uses its recorded build instead."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Writes the campaign record: name, GPU, driver, tools, code."""
+"""Writes the campaign record: name, GPU, driver, tools and code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reduces the ncu and nsys sessions of a family to named metrics, variant by variant."""
+"""Extracts the metrics of each variant from the ncu and nsys sessions of a family."""
 
 from pathlib import Path
 

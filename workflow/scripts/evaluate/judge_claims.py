@@ -1,4 +1,4 @@
-"""Judges the published claims about the campaign's families by its tables."""
+"""Judges the claims of the campaign's families, based on its tables."""
 
 from pathlib import Path
 
@@ -15,4 +15,4 @@ def main(plan: Plan, folder: Path) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.read(Path(snakemake.input.plan)), Path(snakemake.output.parquet).parent)
+        main(Plan.made_of(snakemake.params.plan), Path(snakemake.output.parquet).parent)

@@ -1,4 +1,4 @@
-"""Puts the records of all variants into the tables."""
+"""Makes the tables from the records of all variants."""
 
 import sys
 from pathlib import Path
@@ -22,4 +22,4 @@ def main(plan: Plan, folder: Path) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.read(Path(snakemake.input.plan)), Path(snakemake.output.parquet[0]).parent)
+        main(Plan.made_of(snakemake.params.plan), Path(snakemake.output.parquet[0]).parent)

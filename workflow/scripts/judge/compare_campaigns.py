@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from warplog.core import paths
 from warplog.core.files import write_text
 from warplog.judge import comparison
 from warplog.judge.figures import comparison as figure
@@ -12,7 +13,7 @@ from warplog.track.connection import tracking_uri
 
 
 def main(plan: Plan, names: list[str], uri: str, outputs: dict[str, Path]) -> None:
-    sources = Sources(plan.project, uri, plan.gpu)
+    sources = Sources(plan.project, uri, plan.gpu, paths.RESULTS)
     found = comparison.run(names, sources, above=parent_of(plan.families))
     write_text(outputs["json"], comparison.as_json(found))
     write_text(outputs["csv"], comparison.as_csv(found))
@@ -23,7 +24,7 @@ def main(plan: Plan, names: list[str], uri: str, outputs: dict[str, Path]) -> No
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.read(Path(snakemake.input.plan)),
+            Plan.made_of(snakemake.params.plan),
             list(snakemake.params.names),
             tracking_uri(snakemake.params.uri),
             {name: Path(path) for name, path in snakemake.output.items()},

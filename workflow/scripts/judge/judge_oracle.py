@@ -1,4 +1,4 @@
-"""Judges what was measured on kernels whose true answers are known, as the table `oracle`."""
+"""Compares the oracle's measurements with their known true values; writes the table `oracle`."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def main(plan: Plan, folder: Path) -> None:
 
 
 def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:
-    """The origin columns: the campaign, or the commits of an oracle run that is older or newer than it."""
+    """Returns the origin columns: the campaign, or the commits of measurements outside of it."""
     others = sorted(commits - {"", str(source.campaign["commit"])})
     named = " and ".join(f"commit {commit[:7]}, not of the campaign" for commit in others)
     return {**source.labels(), **({"campaign": named} if named else {})}
@@ -36,4 +36,4 @@ def labels_of(source: Source, commits: set[str]) -> dict[str, Any]:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.read(Path(snakemake.input.plan)).oracle(), Path(snakemake.output.csv).parent)
+        main(Plan.made_of(snakemake.params.plan).oracle(), Path(snakemake.output.csv).parent)

@@ -1,4 +1,4 @@
-"""Judges every pair of A/A rounds: how often the same code is called different, and the gap that counts."""
+"""Compares all pairs of A/A rounds: share of false verdicts, and the gap from which a difference counts."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ def main(plan: Plan, verdicts: Path, floors: Path, summary: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.read(Path(snakemake.input.plan)),
+            Plan.made_of(snakemake.params.plan),
             Path(snakemake.output.verdicts),
             Path(snakemake.output.floors),
             Path(snakemake.output.summary),

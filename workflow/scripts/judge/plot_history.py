@@ -1,4 +1,4 @@
-"""Draws the headline time of each variant of a family over the campaigns, with the steps that were shown."""
+"""Draws the headline time of each variant over the campaigns and marks steps judged FASTER or SLOWER."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def main(plan: Plan, family: str, campaigns: list[Path], png: Path, svg: Path, c
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.read(Path(snakemake.input.plan)),
+            Plan.made_of(snakemake.params.plan),
             snakemake.wildcards.family,
             [Path(campaign) for campaign in snakemake.params.campaigns],
             Path(snakemake.output.png),

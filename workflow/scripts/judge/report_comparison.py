@@ -1,4 +1,4 @@
-"""Prints the verdict; fails if a case is slower and that is confirmed. The files that show it are kept."""
+"""Prints the verdicts of a comparison; fails if there is a confirmed regression or nothing to compare."""
 
 import sys
 from pathlib import Path

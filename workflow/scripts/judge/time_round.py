@@ -1,4 +1,4 @@
-"""Times the variants of a family for a round of A/A, each in a process of its own."""
+"""Times the variants of a family for one A/A round, each in a separate process."""
 
 from pathlib import Path
 from typing import Any

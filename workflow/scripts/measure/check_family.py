@@ -1,4 +1,4 @@
-"""Proves the variants of a family against the float64 reference, on the GPU."""
+"""Checks the variants of a family against the float64 reference, on the GPU."""
 
 from typing import Any
 

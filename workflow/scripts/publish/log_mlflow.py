@@ -13,7 +13,7 @@ from warplog.track import log
 from warplog.track.connection import tracking_uri
 from warplog.track.log import VariantFiles
 
-RECORDS = {  # name of the artefact: folder and suffix of the family's record
+RECORDS = {  # artefact name: folder and suffix of the family's record
     "check.json": ("check", ".json"),
     "time.json": ("time", ".json"),
     "extract.json": ("extract", ".json"),
@@ -30,7 +30,7 @@ def main(plan: Plan, tables: Path, campaign: Path, uri: str, done: Path) -> None
 
 
 def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
-    """The files of every variant: its source, build, records and the report that its run keeps."""
+    """Yields the files of each variant: source, build, records, and the ncu report to keep in its run."""
     for name, variants in plan.chosen.items():
         places = {
             artefact: paths.family_record(plan.root, stage, plan.gpu, name, suffix)
@@ -48,7 +48,7 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
 
 
 def kept_report(records: dict[str, Record], variant: str, baseline: str) -> str:
-    """The ncu report that a variant's run keeps: its own, and the baseline's run the family's; '' for none."""
+    """Returns the ncu report for a variant's run: its own, or for the baseline the family's; '' if none."""
     report = str(records.get("profile_ncu.json", {}).get("report", ""))
     return report if variant == baseline or report.startswith(f"{variant}.") else ""
 
@@ -56,7 +56,7 @@ def kept_report(records: dict[str, Record], variant: str, baseline: str) -> str:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.read(Path(snakemake.input.plan)),
+            Plan.made_of(snakemake.params.plan),
             Path(snakemake.input.tables[0]).parent,
             Path(snakemake.input.campaign),
             tracking_uri(snakemake.params.uri),

@@ -1,6 +1,6 @@
-"""Draws the figures of a family from the tables: PNG, SVG and the CSV behind the picture.
+"""Draws the figures of a family from the tables: PNG, SVG, and a CSV file with the numbers.
 
-A figure is drawn again only if its numbers, its look or its code changed: `.drawn.json` holds their digest.
+A figure is only redrawn if its numbers, look or code changed; `.drawn.json` contains their hashes.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Writes the worklog of a family: one HTML file, the same as Markdown, and its tables in LaTeX."""
+"""Writes the worklog page of a family as one HTML file and as Markdown, and its tables as LaTeX."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ if "snakemake" in globals():
     with job(snakemake.log[0]):
         folder = Path(snakemake.input.figures)
         main(
-            Plan.read(Path(snakemake.input.plan)),
+            Plan.made_of(snakemake.params.plan),
             snakemake.wildcards.family,
             Path(snakemake.input.tables[0]).parent,
             [folder / f"{name}.png" for name in snakemake.params.figures],

@@ -1,4 +1,4 @@
-"""Puts the findings of compute-sanitizer into a table, and prints them."""
+"""Writes the findings of compute-sanitizer to the table `sanitize` and prints them."""
 
 import sys
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def main(records: list[Path], chosen: Mapping[str, set[str]], campaign: Path, ta
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        plan = Plan.read(Path(snakemake.input.plan))
+        plan = Plan.made_of(snakemake.params.plan)
         both = {**plan.oracle().chosen, **plan.chosen}
         main(
             [Path(path) for path in snakemake.input.records],

@@ -1,4 +1,4 @@
-"""Searches the best parameters of one variant on this machine's GPU."""
+"""Searches the best parameters of one variant on this machine's GPU and writes them beside the kernel."""
 
 from pathlib import Path
 from typing import Any

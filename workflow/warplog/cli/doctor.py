@@ -1,4 +1,4 @@
-"""What this machine can do for a campaign, what it lacks, and the remedy for each lack."""
+"""`warplog doctor`: checks what a campaign requires of this machine, and names a remedy for each problem."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.cli.checkup import gpu as gpu_checkup
-from warplog.cli.checkup import host, tools
+from warplog.cli.checkup import host, packages, tools
 from warplog.cli.checkup.finding import Finding
 from warplog.core.text import printable
 from warplog.machine import device, toolchain
@@ -18,14 +18,14 @@ _COLOURS = {"ok": "green", "info": "cyan", "warn": "yellow", "fail": "bold red"}
 
 
 def examine(project: Path) -> list[Finding]:
-    """Looks at everything that a campaign in `project` uses; takes some seconds, changes nothing."""
+    """Checks everything that a campaign in `project` uses; takes a few seconds and changes nothing."""
     gpu = device.detect()
     present = gpu is not None
     return [
         *gpu_checkup.examine(gpu, toolchain.find("nvcc").version),
         host.recordings(project, present),
         host.python(),
-        host.packages(),
+        packages.finding(),
         host.uv(),
         *tools.compilers(gpu.arch if gpu else None, project),
         *tools.disassemblers(present),
@@ -38,28 +38,30 @@ def examine(project: Path) -> list[Finding]:
 
 
 def exit_status(findings: Sequence[Finding]) -> int:
-    """1 where something is broken that a campaign needs on this machine, else 0."""
+    """Returns 1 if any finding has status `fail`, else 0."""
     return 1 if any(finding.status == "fail" for finding in findings) else 0
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """The last line: what it amounts to."""
+    """Returns the last line of the report: whether a campaign can run, and how many problems there are."""
     counts = {status: sum(f.status == status for f in findings) for status in ("fail", "warn")}
     live = any(f.topic == "GPU" and f.status == "ok" for f in findings)
     if counts["fail"]:
-        return f"{_things(counts['fail'])} must be put right before a campaign can run here"
-    ready = "ready to measure" if live else "ready to show the recorded campaign; measuring needs a GPU"
-    return f"{ready}; {_things(counts['warn'])} could be better" if counts["warn"] else ready
+        return f"{_count(counts['fail'], 'problem')} must be fixed before a campaign can run here"
+    ready = "ready to measure" if live else "ready to show the recorded campaign; measuring requires a GPU"
+    if any(f.topic == "packages" and f.status == "info" for f in findings):
+        ready = "ready to read reports and recorded campaigns"
+    return f"{ready}; {_count(counts['warn'], 'warning')}" if counts["warn"] else ready
 
 
 def show_json(findings: Sequence[Finding], out: TextIO) -> None:
-    """The findings for programs: {"status": 0 | 1, "findings": [{topic, status, text, remedy}]}."""
+    """Prints the findings as JSON: {"status": 0 | 1, "findings": [{topic, status, text, remedy}]}."""
     data = {"status": exit_status(findings), "findings": [asdict(finding) for finding in findings]}
     print(json.dumps(data, indent=1, ensure_ascii=False), file=out)
 
 
 def show(findings: Sequence[Finding], out: TextIO | None = None) -> None:
-    """The findings for people: an aligned table on a terminal, plain lines elsewhere."""
+    """Prints the findings and the summary: as a table on a terminal, else as plain lines."""
     stream = out or sys.stdout
     if stream.isatty() and importlib.util.find_spec("rich"):
         _show_table(findings, stream)
@@ -91,5 +93,5 @@ def _show_table(findings: Sequence[Finding], stream: TextIO) -> None:
     console.print(Text(summary(findings), style="bold"))
 
 
-def _things(count: int) -> str:
-    return "one thing" if count == 1 else f"{count} things"
+def _count(number: int, noun: str) -> str:
+    return f"one {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,4 +1,4 @@
-"""The command `warplog`: its options and what each subcommand does."""
+"""The command `warplog`: its options, and one function per subcommand."""
 
 import argparse
 import os
@@ -6,54 +6,60 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
+from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
 FORMATS = ("csv", "json", "parquet")
+_TABLES = "folder of tables (default: results/tables)"
+_GPU = "slug of the GPU, if the tables hold several"
 
 _ABOUT = """\
-Is my CUDA kernel right, how fast is it really, and why?
+Is my CUDA kernel correct, how fast is it really, and why?
 
-The campaign itself is a Snakemake workflow: run `uv run snakemake` in the project's folder.
-This command looks after what surrounds it.
+The campaign is a Snakemake workflow: run `uv run snakemake` in the project's folder.
+These commands check the machine, read profiler reports and evaluate campaigns.
 """
 _EXAMPLES = """\
 examples:
-  warplog doctor                        what this machine can do, what it lacks, and the remedy
-  warplog doctor --json                 the same, for programs
-  warplog extract run.ncu-rep           metrics of an Nsight Compute report, as CSV
+  warplog doctor                        what works on this machine, and how to fix the rest
+  warplog doctor --json                 the same as JSON
+  warplog extract run.ncu-rep           metrics of an Nsight Compute report as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
-                                        many reports, Nsight Systems too, as one table
+                                        several reports (Nsight Systems too) as one table
   warplog record h200                   keep this campaign for machines without a GPU
-  warplog compare h200 results          is this campaign slower than the recorded one? status 1 if so
-  warplog compare parents results       is every variant faster than the one it improves on?
-  warplog explain --family sgemm        why each variant beats its parent, from the counters
-  warplog claims --family sgemm         what the numbers say of what was published
+  warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
+  warplog compare parents results       is each variant faster than its parent?
+  warplog explain --family sgemm        why each variant is faster than its parent, from the counters
+  warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
-Says of every variant and case whether B is FASTER, SLOWER or the SAME as A, from all samples of both: rank-sum
-test (p < 0.002 after Holm's correction), interval of the ratio, least gap, and the same again in cycles.
-The least gap is what the same code shows from process to process, by the A/A rounds of A, B or results/; 1.3 % where
-there are none, 0.5 % at least.
-AMBIGUOUS: nothing is shown, and why. REFUSED: GPU, driver, clocks or status differ. Counters are judged apart.
-Exit status 1: a case is SLOWER, in time and in cycles, or nothing could be compared.
+Compares B with A, for each variant and case, using all samples of both.
+FASTER, SLOWER: the rank-sum test gives p < 0.002 after Holm's correction, the 99 % interval of the ratio of the medians
+excludes 1, the gap reaches the least gap, and clock cycles give the same result.
+SAME: the interval lies within the least gap. AMBIGUOUS: neither; the remarks state why.
+REFUSED: GPU, driver or clocks differ, or the case is missing or failed in A or B.
+The least gap is the largest gap that the same code is likely to show from process to process, estimated from the A/A
+rounds of A, B or results/ (`snakemake aa`). It is 1.3 % without such rounds, and at least --min-effect.
+Counters get a separate verdict: MORE, LESS, MIXED or SAME.
+Exit status 1: a case is SLOWER both in time and in cycles, or no case could be compared.
 """
 _EXTRACT = """\
-Reads reports, made by warplog or not: Nsight Compute's .ncu-rep, its CSV (raw and details pages) and its text,
-Nsight Systems' SQLite exports, .nsys-rep (where nsys is installed) and `nsys stats`, logs of `nvcc -Xptxas -v`,
-and SASS dumps of cuobjdump. Writes one row for each metric and kernel launch:
+Reads reports, whether made by warplog or not: Nsight Compute's .ncu-rep, CSV (raw and details pages) and text output,
+Nsight Systems' SQLite exports, .nsys-rep (requires nsys) and `nsys stats` output, logs of `nvcc -Xptxas -v`, and SASS
+dumps of cuobjdump. Writes one row per metric and kernel launch, with the columns
 source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status, reason.
-A metric that a report lacks has no value, and the reason beside it. Neither a GPU nor ncu or nsys is needed.
+If a report lacks a metric, its value is empty and `reason` states why. Requires neither a GPU nor ncu.
 """
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser; what it parses has the command's name in `command`."""
+    """Returns the parser; the parsed options hold the command's name as `command`."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("warplog", description=_ABOUT, epilog=_EXAMPLES, formatter_class=raw)
     parser.add_argument("--version", action="version", version=f"warplog {__version__}")
@@ -63,10 +69,12 @@ def make_parser() -> argparse.ArgumentParser:
     extract = commands.add_parser(
         "extract", help="turn profiler reports into a table", description=_EXTRACT, formatter_class=raw
     )
-    extract.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a report, see above")
-    extract.add_argument("--format", choices=FORMATS, help="default: as OUT ends, else csv")
     extract.add_argument(
-        "-o", "--output", type=Path, metavar="OUT", help="write there, not to standard output"
+        "files", nargs="+", type=Path, metavar="FILE", help="a report in one of these formats"
+    )
+    extract.add_argument("--format", choices=FORMATS, help="default: the extension of OUT, else csv")
+    extract.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help="write to OUT instead of standard output"
     )
     extract.set_defaults(command="extract", parser=extract)
 
@@ -78,145 +86,165 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    record = commands.add_parser("record", help="keep the live campaign in results/recorded/")
+    record = commands.add_parser("record", help="copy the live campaign to results/recorded/")
     record.description = (
-        "Copies the records and tables of the finished live campaign, without the large files, so that a"
-        " machine without a GPU can work from them. Commit the folder."
+        "Copies the records, tables and figures of the finished live campaign, without large files, so that"
+        " machines without a GPU can use them. Commit the folder to git."
     )
-    record.add_argument("name", help="name of the recorded campaign, for instance the GPU's: h200")
+    record.add_argument("name", help="name of the recorded campaign, such as that of its GPU: h200")
     record.add_argument(
         "--report",
         action="append",
         default=[],
         metavar="VARIANT",
-        help="keep the ncu session that holds it too (repeatable)",
+        help="also keep the ncu report that contains VARIANT (repeatable)",
     )
     record.set_defaults(command="record")
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    doctor = commands.add_parser("doctor", help="say what this machine can do and what it lacks")
+    doctor = commands.add_parser("doctor", help="report what works on this machine and how to fix the rest")
     doctor.description = (
-        "Looks at GPU, driver, tools and settings. Changes nothing. Exit status 1: it cannot work, or --oracle"
-        " found a wrong number."
+        "Checks the GPU, driver, tools and settings without changing anything. Exit status 1: a campaign cannot"
+        " run here, or --oracle found a wrong number."
     )
-    doctor.add_argument("--json", action="store_true", help="write JSON")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.add_argument(
         "--oracle",
         action="store_true",
-        help="run the kernels whose true answers are known (`snakemake oracle`)",
+        help="run kernels whose true results are known in advance (`snakemake oracle`)",
     )
-    doctor.add_argument("--project", type=Path, help="the project's folder (default: the one we are in)")
+    doctor.add_argument(
+        "--project",
+        type=Path,
+        help="the project's folder (default: the nearest with a Snakefile, here or above)",
+    )
     doctor.set_defaults(command="doctor")
 
 
 def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     compare = commands.add_parser(
         "compare",
-        help="say what became slower or faster",
+        help="report which cases became slower or faster",
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = "results folder, name of a recorded campaign, or mlflow:<campaign or run id>"
-    compare.add_argument("a", metavar="A", help=f"{where}; or parents: the parent of each variant, in B")
-    compare.add_argument("b", metavar="B", help=f"{where}: what is judged")
+    compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
+    compare.add_argument("b", metavar="B", help=where)
     compare.add_argument(
-        "--again", action="append", default=[], metavar="A2",
-        help="another run of A's sources (repeatable): a further process for A, and for the least gap",
-    )  # fmt: skip
-    compare.add_argument(
-        "--kernels", action="append", default=[], type=Path, metavar="FOLDER",
-        help="for parents: a folder of families beside kernels/ (repeatable)",
-    )  # fmt: skip
-    compare.add_argument(
-        "--min-effect", type=_share, default=0.005, metavar="X", help="least gap that counts (default: 0.005)"
+        "--again",
+        action="append",
+        default=[],
+        metavar="A2",
+        help="a further run of A's sources (repeatable): pooled with A and used to estimate the least gap",
     )
-    compare.add_argument("--gpu", default="", help="the GPU's slug, where a folder holds several")
-    compare.add_argument("--json", action="store_true", help="write JSON")
+    compare.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FOLDER",
+        help="with parents: a folder of families in addition to kernels/ (repeatable)",
+    )
+    compare.add_argument(
+        "--min-effect",
+        type=fraction,
+        default=0.005,
+        metavar="X",
+        help="smallest relative gap that counts (default: 0.005)",
+    )
+    compare.add_argument("--gpu", default="", help="slug of the GPU, if a folder holds several")
+    compare.add_argument("--json", action="store_true", help="print JSON")
     compare.set_defaults(command="compare")
 
 
 def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    explain = commands.add_parser("explain", help="say why a variant is faster than its parent")
+    explain = commands.add_parser("explain", help="explain why each variant is faster than its parent")
     explain.description = (
-        "Writes Markdown: for each variant and its parent, what changed and how much of the cycles it accounts"
-        " for; for each kernel, what bounds it. Only what the tables' counters support."
+        "Prints Markdown: for each variant, what changed from its parent and how much of the cycles each change"
+        " accounts for; for each kernel, what bounds it. Reports only what the counters in the tables support."
     )
     explain.set_defaults(command="explain")
-    claims = commands.add_parser("claims", help="say which published claims the numbers confirm")
+    claims = commands.add_parser("claims", help="judge published claims by the measurements")
     claims.description = (
-        "Judges each family's claims by the tables. A refuted claim is a finding, no failure."
+        "Judges the claims of each family by the tables. In a folder without kernels/, prints the verdicts"
+        " in the table `claims`. A refuted claim is a result, not a failure."
     )
     claims.set_defaults(command="claims")
-    published = commands.add_parser("published", help="set a campaign beside what others printed")
+    published = commands.add_parser("published", help="list measured speeds next to published ones")
     published.description = (
-        "Writes Markdown: each variant's speed, its share of the baseline at every timed size, and the figures"
+        "Prints Markdown: each variant's speed, its ratio to the baseline at every timed size, and the numbers"
         " under `published` in family.yaml."
     )
     published.add_argument(
         "--into",
         type=Path,
         metavar="FILE",
-        help="put it between the lines <!-- warplog published --> and <!-- end --> of FILE",
+        help="write to FILE, between the lines <!-- warplog published --> and <!-- end -->",
     )
     published.set_defaults(command="published")
     for reader in (explain, claims, published):
-        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: results/tables")
-        reader.add_argument("--family", default="", help="default: every family in the tables")
-        reader.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
+        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
+        reader.add_argument("--family", default="", help="default: all families in the tables")
+        reader.add_argument("--gpu", default="", help=_GPU)
 
 
-def _share(text: str) -> float:
+def fraction(text: str) -> float:
+    """Returns the number in `text`.
+
+    Raises:
+        ArgumentTypeError: it is below 0, or 1 or above.
+    """
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: a share from 0 to 1 is wanted, such as 0.005")
+        raise argparse.ArgumentTypeError(f"{text}: expected a number from 0 to below 1, such as 0.005")
     return value
 
 
 def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    best_of = commands.add_parser("best-of", help="write the table that the variant best_of dispatches by")
+    best_of = commands.add_parser("best-of", help="write the dispatch table of the variant best_of")
     best_of.description = (
-        "Writes kernels/FAMILY/best_of.cuh from a campaign's tables: the fastest variant of each case."
+        "Writes kernels/FAMILY/best_of.cuh from the tables of a campaign: the fastest variant for each case."
     )
     best_of.add_argument("family", metavar="FAMILY")
-    best_of.add_argument(
-        "folder", nargs="?", type=Path, metavar="FOLDER", help="folder of tables (default: results/tables)"
-    )
-    best_of.add_argument("--gpu", default="", help="the GPU's slug, where the tables hold several")
+    best_of.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
+    best_of.add_argument("--gpu", default="", help=_GPU)
     best_of.set_defaults(command="best-of")
 
 
-_FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
+_FAILED, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141  # the last two as a shell reports SIGINT and SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status: 0, 1 (failed), 2 (wrong usage), 130 (Ctrl-C)."""
+    """Runs the command and returns its exit status: 0, 1 (failed), 130 (Ctrl-C) or 141 (output pipe closed).
+
+    Raises:
+        SystemExit: with status 2 for wrong usage, 0 after --help or --version.
+    """
     options = make_parser().parse_args(arguments)
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        _say("interrupted")
+        _to_stderr("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has what it wanted; Python must not complain about it at exit.
+        # The reader (head, less) closed the pipe; without this, Python would print an error at exit.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
-    except WarplogError as error:
-        _say(f"error: {error}")
     except ModuleNotFoundError as error:
-        _say(f"error: the Python package {error.name} is not installed; run it as `uv run warplog`")
-    except OSError as error:
-        _say(f"error: {error}")
+        _to_stderr(f"error: {packages.missing(error.name or '')}")
+    except (WarplogError, OSError) as error:
+        _to_stderr(f"error: {error}")
     return _FAILED
 
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
     from warplog.judge import comparison
-    from warplog.judge import comparison as comparison_text
     from warplog.judge.sources import PARENTS, Sources, parent_of
     from warplog.track import connection
 
@@ -225,14 +253,14 @@ def _compare(options: argparse.Namespace) -> int:
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu, project / "results"),
+        Sources(project, store, options.gpu),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )
     if options.json:
-        print(comparison_text.as_json(found), end="")
+        print(comparison.as_json(found), end="")
     else:
-        comparison_text.show(found, sys.stdout)
+        comparison.show(found, sys.stdout)
     return found.status
 
 
@@ -257,10 +285,33 @@ def _best_of(options: argparse.Namespace) -> int:
 def _claims(options: argparse.Namespace) -> int:
     from warplog.judge import claims
 
-    families = {family.name: family for family in _families([options.family] if options.family else None)}
     folder = options.folder or _project() / "results" / "tables"
-    claims.show(claims.judge_all(families, folder, options.gpu), sys.stdout)
+    if (_project() / "kernels").is_dir():
+        families = {family.name: family for family in _families([options.family] if options.family else None)}
+        rows = claims.judge_all(families, folder, options.gpu)
+    else:
+        rows = _recorded_verdicts(folder, options.family, options.gpu)
+        _to_stderr(f"no kernels/ here: these are the verdicts in {folder}/claims")
+    claims.show(rows, sys.stdout)
     return 0
+
+
+def _recorded_verdicts(folder: Path, family: str, gpu: str) -> list[dict[str, Any]]:
+    """Returns the rows of the table `claims` in `folder`, of one family or GPU if it is named.
+
+    Raises:
+        WarplogError: the table is missing or not readable, or has no row of that family or GPU.
+    """
+    from warplog.core.schema import suggest
+    from warplog.tables.files import read_table
+
+    table = read_table(folder, "claims")
+    for column, name in (("family", family), ("gpu", gpu)):
+        known = sorted(set(table[column]))
+        if name and name not in known:
+            raise WarplogError(f"{folder}/claims: no {column} {name!r}; {suggest(name, known)}")
+        table = table[table[column] == name] if name else table
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
 def _published(options: argparse.Namespace) -> int:
@@ -302,7 +353,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _families(names: Sequence[str] | None) -> list["Family"]:
-    """The families of the project, those in the folders that its configuration names too; all without `names`."""
+    """Returns the named families of the project and of its `kernel_folders`; all of them if `names` is None."""
     from warplog.catalog import family as catalog
     from warplog.core import schema
     from warplog.plan.selection import choose_families
@@ -315,6 +366,7 @@ def _families(names: Sequence[str] | None) -> list["Family"]:
 
 
 def _project() -> Path:
+    """Returns the nearest folder with a Snakefile, from the working directory upwards; else that directory."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / "Snakefile").is_file()), here)
 
@@ -322,17 +374,17 @@ def _project() -> Path:
 def _extract(options: argparse.Namespace) -> int:
     style = options.format or _format_of(options.output)
     if style == "parquet" and options.output is None:
-        options.parser.error("parquet is not for a terminal: name a file with -o")
+        options.parser.error("parquet requires an output file: -o OUT")
     from warplog.parsers import reports
 
     failures = 0
 
-    def told(error: WarplogError) -> None:
+    def on_error(error: WarplogError) -> None:
         nonlocal failures
         failures += 1
-        _say(f"error: {error}")
+        _to_stderr(f"error: {error}")
 
-    table = reports.read_all(options.files, told)
+    table = reports.read_all(options.files, on_error)
     reports.write(table, style, options.output)
     return _FAILED if failures else 0
 
@@ -342,7 +394,7 @@ def _format_of(output: Path | None) -> str:
     return suffix if suffix in FORMATS else "csv"
 
 
-def _say(text: str) -> None:
+def _to_stderr(text: str) -> None:
     with suppress(OSError):
         print(" ".join(text.split()), file=sys.stderr, flush=True)
 

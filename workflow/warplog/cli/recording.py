@@ -1,4 +1,4 @@
-"""Recording a campaign: a live one's records and tables, without the large files, under results/recorded/."""
+"""`warplog record`: copies a live campaign to results/recorded/, without large files."""
 
 import re
 import shutil
@@ -27,21 +27,26 @@ _KEPT = (
     "figures/*/*.png",
     "worklog/*.md",
 )
-_MOST_BYTES = 48 << 20  # a campaign of all families; git packs its records and tables to a tenth
+_MOST_BYTES = 48 << 20  # enough for all families; git compresses records and tables to about a tenth
 _MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
 
 
 def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tuple[Path, int]:
-    """Copies the live campaign in results/ to results/recorded/<name>; the folder and its bytes.
+    """Copies the live campaign in results/ to results/recorded/<name>; returns the folder and its size in bytes.
 
-    `reports` names variants whose ncu session is kept too, raw. What was recorded under that name before is
-    replaced once the copy is whole.
+    Args:
+        reports: variants whose raw ncu reports are copied too.
+
+    A previous recording of that name is replaced after the copy is complete.
 
     Raises:
-        WarplogError: there is no finished live campaign, its tables are not live, or it is over _MOST_BYTES.
+        WarplogError: results/ holds no finished live campaign, its tables were made from a recorded one, the copy
+            exceeds _MOST_BYTES, or `name` is not valid.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
-        raise WarplogError(f"{name!r}: a recorded campaign's name is lower case letters, digits and hyphens")
+        raise WarplogError(
+            f"{name!r}: the name of a recorded campaign consists of lower-case letters, digits and hyphens"
+        )
     results = project / paths.RESULTS
     campaign = _campaign(results)
     target = project / paths.recorded_root(name)
@@ -57,7 +62,7 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     if total > _MOST_BYTES:
         shutil.rmtree(fresh)
         raise WarplogError(
-            f"{campaign['campaign']}: {total} bytes, over the {_MOST_BYTES} that a recorded campaign may have"
+            f"{campaign['campaign']}: {total} bytes, over the limit of {_MOST_BYTES} for recorded campaigns"
         )
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
@@ -65,13 +70,13 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
 
 
 def _is_long_csv(path: Path) -> bool:
-    """Whether it is a long table that lies there as Parquet too."""
+    """Returns whether the file is a long CSV table that also exists as Parquet."""
     twin = path.with_suffix(".parquet").is_file()
     return path.suffix == ".csv" and twin and path.stat().st_size > _MOST_CSV_BYTES
 
 
 def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
-    """The ncu reports that hold the named variants."""
+    """Returns the ncu reports that contain the named variants."""
     found = set()
     for path in results.glob("profile/*/*.ncu.json"):
         records = FamilyRecord.read(path).variants
@@ -85,15 +90,15 @@ def _campaign(results: Path) -> Record:
     files = sorted((results / "campaign").glob("*.json"))
     if len(files) != 1:
         raise WarplogError(
-            f"{results}/campaign: {len(files)} live campaigns; run `snakemake` on a GPU machine first"
+            f"{results}/campaign: {len(files)} live campaigns, expected one; run `snakemake` on a machine with a GPU"
         )
     tables = results / "tables" / "measurements.csv"
     if not tables.is_file():
-        raise WarplogError(f"{tables}: is missing; let the campaign finish first")
+        raise WarplogError(f"{tables}: is missing; finish the campaign first")
     head = tables.read_text(encoding="utf-8").splitlines()
     if len(head) < 2 or ",live," not in head[1]:
         raise WarplogError(
-            f"{tables}: its rows are not live: these tables were made from a recorded campaign"
+            f"{tables}: the rows are not live; these tables were made from a recorded campaign"
         )
     record: Record = read_json(files[0], "record")
     return record

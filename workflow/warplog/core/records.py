@@ -81,13 +81,13 @@ def worst(statuses: Iterable[str]) -> str:
 
 
 class FamilyRecord:
-    """The records of one stage for the variants of a family, in one file.
+    """The records of one stage for all variants of a family, in one file.
 
-    The file has one line per variant, so that a change of one variant is a change of one line.
+    The file has one line per variant, so that a change in one variant changes one line.
 
     Attributes:
-        path: results/<stage>/<gpu>/<family>.json.
-        variants: record by variant.
+        path: the file, results/<stage>/<gpu>/<family>.json.
+        variants: the record of each variant, by name.
     """
 
     def __init__(self, path: Path, variants: Mapping[str, Record]) -> None:
@@ -95,10 +95,11 @@ class FamilyRecord:
 
     @classmethod
     def read(cls, path: Path) -> "FamilyRecord":
-        """The records in `path`.
+        """Reads the records in `path`.
 
         Raises:
-            WarplogError: missing, too large, not JSON, not of the schema, or an entry belongs to another variant.
+            WarplogError: The file is missing, too large, not JSON or does not fit the schema, or a record has another
+                stage, GPU, family or variant than its place in the file.
         """
         data = read_json(path, "family_record")
         for name, record in data["variants"].items():
@@ -111,27 +112,27 @@ class FamilyRecord:
 
     @classmethod
     def read_if_there(cls, path: Path) -> "FamilyRecord":
-        """As `read`; without any variant if there is no file."""
+        """Reads the records in `path`; if the file is missing, there are no variants."""
         return cls.read(path) if path.is_file() else cls(path, {})
 
     def put(self, record: Record) -> None:
-        """Adds a variant's record or replaces the one that is there.
+        """Adds the record of a variant, or replaces its existing one.
 
         Raises:
-            WarplogError: the record does not fit its schema.
+            WarplogError: The record does not fit its schema.
         """
         schemas.check(record, "record", f"{self.path}: variants.{record['variant']}")
         self.variants[record["variant"]] = record
 
     def keep_only(self, variants: Collection[str]) -> None:
-        """Drops the records of variants that the family no longer has."""
+        """Removes the records of all variants that are not in `variants`."""
         self.variants = {name: record for name, record in self.variants.items() if name in variants}
 
     def write(self) -> None:
         """Writes the file atomically; writes nothing if no variant has a record.
 
         Raises:
-            WarplogError: the disk is full or the folder is not writable.
+            WarplogError: The disk is full or the folder is not writable.
         """
         if not self.variants:
             return

@@ -164,8 +164,8 @@ def run(
 def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
     """Returns the A/A floors of A, else of B, else of the project; GPU, driver and clocks must equal those of A."""
     conditions = [measured.conditions for measured in a.cases.values()]
-    slugs = sorted({path.parent.name for path in sources.results.glob("aa/round*/time/*/*.json")})
-    of_project = [load_rounds(sources.results, gpu) for gpu in slugs]
+    slugs = sorted({path.parent.name for path in sources.own_results.glob("aa/round*/time/*/*.json")})
+    of_project = [load_rounds(sources.own_results, gpu) for gpu in slugs]
     for runs in ((a, *a.rounds), (b, *b.rounds), *of_project):
         floors = measure_floors(runs)
         if floors is not None and floors.conditions in conditions:

@@ -1,4 +1,4 @@
-"""What a campaign measured, as two campaigns are compared: samples, counters and the conditions of each case."""
+"""Reads what the comparison of campaigns requires: samples, counters and measuring conditions of each case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.judge.verdicts import Samples
 
-# The counters that a comparison looks at; extensive ones are summed over a case's kernels.
+# The counters that are compared: sums over the kernels of a case, and maxima.
 SUMMED = ("instructions_executed", "dram_bytes", "l2_bytes", "shared_wavefronts")
 LARGEST = ("registers_per_thread",)
 CONDITIONS = ("gpu_name", "driver", "clocks")
@@ -22,14 +22,14 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Measured:
-    """One case of one variant.
+    """The measurement of one case of one variant.
 
     Attributes:
-        status: "ok", or that of the first stage that is not; `reason` says why.
+        status: "ok", or that of the first stage that is not ok; `reason` states why.
         conditions: what must be equal for a comparison (gpu_name, driver, clocks), as recorded.
-        remarks: what may differ but should be told (board, compiler, throttle reasons).
-        samples: cold times, and SM clocks where recorded; None where the status is not ok.
-        counters: the key counters that the profiler could read.
+        remarks: what may differ but is reported (board, compiler, throttle reasons).
+        samples: cold times, and SM clocks if recorded; None if the status is not ok.
+        counters: those of SUMMED and LARGEST that the profiler could read.
         source: fingerprint of the measured source, its headers and parameters.
     """
 
@@ -44,12 +44,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Campaign:
-    """All that a campaign timed, by family, variant and case.
+    """The measurements of a campaign, by family, variant and case.
 
     Attributes:
-        failed: why, for variants without cases.
-        rounds: its A/A rounds, where there are any: the same variants timed again in fresh processes.
-        started: when it began, ISO 8601 UTC; commit: of what code; "" where it is not known.
+        failed: status and reason of variants that have no cases.
+        rounds: its A/A rounds, in which the same variants were timed again in fresh processes; may be empty.
+        started: start time, ISO 8601 UTC; commit: the measured commit; "" if unknown.
     """
 
     name: str
@@ -61,10 +61,10 @@ class Campaign:
 
 
 def load(folder: Path, gpu: str = "") -> Campaign:
-    """The timings and counters in `folder` and its A/A rounds, of its only GPU or of the one called `gpu`.
+    """Loads the timings and counters in `folder` and its A/A rounds, for its only GPU or the one with slug `gpu`.
 
     Raises:
-        WarplogError: the folder holds no timings, or those of several GPUs; a record is not readable.
+        WarplogError: the folder has no timings, or timings of several GPUs but not of `gpu`; a record is not readable.
     """
     found = gpus(folder)
     if len(found) != 1 and gpu not in found:
@@ -88,12 +88,12 @@ def load(folder: Path, gpu: str = "") -> Campaign:
                 cases[(*key, name)] = _measured(record, case, counters.get(name, {}), where)
     named = folder / "campaign" / f"{gpu}.json"
     about: Record = read_json(named, "record") if named.is_file() else {}
-    told = (str(about.get(key, "")) for key in ("started", "commit"))
-    return Campaign(about.get("campaign", str(folder)), cases, failed, load_rounds(folder, gpu), *told)
+    origin = (str(about.get(key, "")) for key in ("started", "commit"))
+    return Campaign(about.get("campaign", str(folder)), cases, failed, load_rounds(folder, gpu), *origin)
 
 
 def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
-    """The A/A rounds of that GPU below `folder`, in turn: each is a results folder of its own, aa/round<n>.
+    """Loads the A/A rounds of a GPU below `folder`, in order; each is a results folder, aa/round<n>.
 
     Raises:
         WarplogError: a record is not readable.
@@ -103,7 +103,7 @@ def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
 
 
 def gpus(folder: Path) -> list[str]:
-    """The GPUs that the folder holds timings of."""
+    """Returns the slugs of the GPUs with timings in the folder."""
     return sorted({path.parent.name for path in folder.glob("time/*/*.json")})
 
 
@@ -112,7 +112,7 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
     status, reason = str(case["status"]), str(case.get("reason", ""))
     check = str(record.get("check", "missing"))
     if status == "ok" and check != "ok":
-        status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be right"
+        status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be correct"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
     remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
     samples = _samples(case.get("cold"), where) if status == "ok" else None
@@ -124,21 +124,21 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
 def _samples(cold: Any, where: str) -> Samples:
     times = _numbers(cold.get("samples_us") if isinstance(cold, dict) else None)
     if not times:
-        raise WarplogError(f"{where}: no samples that are positive numbers; time the variant again")
+        raise WarplogError(f"{where}: the samples are not a list of positive numbers; time the variant again")
     clocks = _numbers(cold.get("sm_mhz_samples"))
     return Samples(times, clocks if len(clocks) == len(times) else None)
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
-    """The values where all of them are positive and below 1e12, else none."""
+    """Returns the values if all of them are numbers above 0 and below 1e12, else ()."""
     if not isinstance(values, list) or len(values) > _MOST_SAMPLES:
         return ()
-    right = all(type(v) in (int, float) and 0 < v < _MOST_VALUE for v in values)
-    return tuple(float(v) for v in values) if right else ()
+    valid = all(type(v) in (int, float) and 0 < v < _MOST_VALUE for v in values)
+    return tuple(float(v) for v in values) if valid else ()
 
 
 def _counters(record: Record) -> dict[str, dict[str, float]]:
-    """The key counters by case: sums over its kernels, or the largest; none where one kernel lacks it."""
+    """Returns the counters by case, as sums or maxima over its kernels; one that a kernel lacks is left out."""
     found: dict[str, dict[str, list[float | None]]] = {}
     for row in record.get("rows", ()):
         if row["tool"] == "ncu" and row["metric"] in (*SUMMED, *LARGEST):

@@ -1,4 +1,4 @@
-"""Campaigns by name: the live GPU, a recorded campaign, a results folder, or runs of a tracking store."""
+"""Finds campaigns by name: a recorded campaign, a results folder, or runs in a tracking store; and the live GPU."""
 
 import re
 import tempfile
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 MLFLOW, PARENTS = "mlflow:", "parents"
 _MOST_RUNS = 5000
 _RECORDS = ("time", "extract")
-NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # of a campaign
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # pattern of campaign names
 
 
 def live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Path) -> tuple[str, str]:
-    """Slug and architecture of the GPU to measure on: the one here (`found`), or the one that is named.
+    """Returns slug and architecture of the GPU to measure on: that of this machine (`found`), or `settings["gpu"]`.
 
     Raises:
-        WarplogError: it is not here, and no gpus.yaml has an entry for it.
+        WarplogError: the named GPU is not in this machine, and no gpus.yaml has an entry for it.
     """
     if settings["gpu"] in ("auto", getattr(found, "slug", None)) and found is not None:
         return found.slug, found.arch
@@ -42,32 +42,32 @@ def live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Pat
 
 
 def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, Record]:
-    """Folder and campaign record of the recorded campaign `settings["recorded"]`.
+    """Returns folder and campaign record of the recorded campaign `settings["recorded"]`.
 
-    It is looked up in the working directory first, then in `project`.
+    Searches the working directory first, then `project`.
 
     Raises:
-        WarplogError: no campaign has that name (the message lists the recorded ones), or `settings["gpu"]` names
-            another GPU than the campaign's.
+        WarplogError: no campaign has that name (the message lists the recorded ones), or `settings["gpu"]` is not the
+            GPU of the campaign.
     """
     root = _recorded_root(settings["recorded"], project)
     files = sorted((root / "campaign").glob("*.json"))
     if not files:
+        no_gpu = "" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()}) and "
         raise WarplogError(
-            f"no GPU here ({device.why_not()}) and no recorded campaign {root};"
-            f" recorded: {', '.join(_recorded(project)) or 'none'}"
+            f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
     record = read_json(files[0], "record")
     if settings["gpu"] not in ("auto", record["gpu"]):
         raise WarplogError(
-            f"config: gpu: {settings['gpu']!r}: no GPU here, and {root} was measured on {record['gpu']}; set"
+            f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
             " `recorded` to a campaign of that GPU, or `mode` to live if the jobs run on another machine"
         )
     return root, record
 
 
 def find(name: str, project: Path = Path()) -> Path | None:
-    """The folder with timings that `name` refers to: a results folder, or a recorded campaign; None for neither."""
+    """Returns the folder of timings that `name` refers to, a results folder or a recorded campaign; None if neither."""
     if (Path(name) / "time").is_dir():
         return Path(name)
     recorded = _recorded_root(name, project) if re.fullmatch(NAME, name) else None
@@ -75,7 +75,7 @@ def find(name: str, project: Path = Path()) -> Path | None:
 
 
 def folder_of(name: str, project: Path) -> Path:
-    """The folder that `find` finds.
+    """Returns the folder that `find` returns.
 
     Raises:
         WarplogError: there is none; the message lists the recorded campaigns.
@@ -85,14 +85,14 @@ def folder_of(name: str, project: Path) -> Path:
     known = ", ".join(_recorded(project))
     if Path(name).is_dir():
         raise WarplogError(
-            f"{name}: holds no timings; run the campaign on a machine with a GPU, or name another"
-            f" ({known or 'none is recorded'})"
+            f"{name}: contains no timings; run the campaign on a machine with a GPU, or name another campaign"
+            f" (recorded: {known or 'none'})"
         )
-    raise WarplogError(f"{name}: no such folder or recorded campaign ({known or 'none here'})")
+    raise WarplogError(f"{name}: no such folder or recorded campaign (recorded: {known or 'none'})")
 
 
 def _recorded_root(name: str, project: Path) -> Path:
-    """The folder of a recorded campaign, in the working directory or else in `project`."""
+    """Returns the folder of a recorded campaign: in the working directory if it exists there, else in `project`."""
     places = [place / paths.recorded_root(name) for place in (Path(), project)]
     return next((place for place in places if place.is_dir()), places[0])
 
@@ -104,25 +104,31 @@ def _recorded(project: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where names of campaigns are looked up.
+    """Where campaigns are searched by name.
 
     Attributes:
-        project: the folder whose results/recorded/ holds the recorded campaigns.
+        project: the folder whose results/recorded/ contains the recorded campaigns.
         uri: the tracking store.
-        gpu: slug of the GPU, if a folder holds several.
-        results: the results folder whose A/A rounds give the floors if no compared campaign has any.
+        gpu: slug of the GPU to load, if a folder has several.
+        results: the results folder whose A/A rounds give the floors if no compared campaign has any (default:
+            that of the project).
     """
 
     project: Path
     uri: str = ""
     gpu: str = ""
-    results: Path = paths.RESULTS
+    results: Path | None = None
+
+    @property
+    def own_results(self) -> Path:
+        """The results folder with A/A rounds of this project."""
+        return self.results or self.project / paths.RESULTS
 
     def load(self, name: str) -> Campaign:
-        """The campaign that `name` means: a folder, a recorded campaign, or mlflow:<campaign or run id>.
+        """Loads a campaign: a results folder, a recorded campaign, or mlflow:<campaign or run id>.
 
         Raises:
-            WarplogError: it is none of them, or not readable.
+            WarplogError: `name` is none of these, or the campaign is not readable.
         """
         if name.startswith(MLFLOW):
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
@@ -132,37 +138,37 @@ class Sources:
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:
-    """(family, variant) -> the variant that it improves on; variants without one are left out."""
+    """Returns (family, variant) -> parent, for all variants with a parent."""
     return {(f.name, v.name): v.parent for f in families.values() for v in f.variants if v.parent}
 
 
 def parents(campaign: Campaign, above: Mapping[tuple[str, str], str]) -> Campaign:
-    """The campaign in which every variant stands for its parent: what a step of a ladder is compared with.
+    """Returns the campaign with the measurements of each variant replaced by those of its parent.
 
-    `above` is (family, variant) -> variant, see parent_of. A variant without a parent, or whose parent was not timed,
-    is left out.
+    Comparing a campaign with it compares each variant with its parent. `above` is the result of `parent_of`. Variants
+    without a parent, or whose parent was not timed, are left out.
     """
 
     def shifted(cases: Mapping[Key, Measured]) -> dict[Key, Measured]:
-        wanted = {key: (key[0], above.get(key[:2], ""), key[2]) for key in cases}
-        return {key: cases[parent] for key, parent in wanted.items() if parent in cases}
+        parent_keys = {key: (key[0], above.get(key[:2], ""), key[2]) for key in cases}
+        return {key: cases[parent] for key, parent in parent_keys.items() if parent in cases}
 
     rounds = tuple(replace(one, cases=shifted(one.cases)) for one in campaign.rounds)
     return replace(campaign, name=f"parents in {campaign.name}", cases=shifted(campaign.cases), rounds=rounds)
 
 
-def fetch(wanted: str, uri: str, folder: Path) -> None:
-    """Lays out the records of a campaign, or of a single run, as a results folder.
+def fetch(name: str, uri: str, folder: Path) -> None:
+    """Writes the records of a campaign or a single run, from the store at `uri`, to `folder` as a results folder.
 
     Raises:
-        WarplogError: the store does not answer, holds no such campaign or run, or a record is not one.
+        WarplogError: the store does not respond or has no such campaign or run, or a record is not valid.
     """
-    if not re.fullmatch(NAME, wanted):
-        raise WarplogError(f"{MLFLOW}{wanted}: neither the name of a campaign nor the id of a run")
+    if not re.fullmatch(NAME, name):
+        raise WarplogError(f"{MLFLOW}{name}: neither the name of a campaign nor the id of a run")
     with connection.connect(uri) as link:
-        found = list(_runs(link.client, wanted))
+        found = list(_runs(link.client, name))
         if not found:
-            raise WarplogError(f"{MLFLOW}{wanted}: no such campaign or run in {connection.shown(uri)}")
+            raise WarplogError(f"{MLFLOW}{name}: no such campaign or run in {connection.shown(uri)}")
         together: dict[Path, FamilyRecord] = {}
         for run in found:
             for stage, record in _records_of(link.client, run.info.run_id):
@@ -172,14 +178,14 @@ def fetch(wanted: str, uri: str, folder: Path) -> None:
         one.write()
 
 
-def _runs(client: Any, wanted: str) -> Iterator["Run"]:
-    """Our runs of that campaign or with that id, in all experiments of ours."""
+def _runs(client: Any, name: str) -> Iterator["Run"]:
+    """Yields the runs of that campaign, else the run with that id, from all experiments that warplog created."""
     mine = [
         experiment.experiment_id
         for experiment in client.search_experiments(max_results=1000)
         if connection.FAMILY in experiment.tags
     ]
-    for search in (f"tags.campaign = '{wanted}'", f"attributes.run_id = '{wanted}'"):
+    for search in (f"tags.campaign = '{name}'", f"attributes.run_id = '{name}'"):
         found: Sequence[Run] = client.search_runs(mine, search, max_results=_MOST_RUNS) if mine else ()
         if found:
             yield from found
@@ -187,7 +193,7 @@ def _runs(client: Any, wanted: str) -> Iterator["Run"]:
 
 
 def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
-    """Stage and record of the time and extract records of one run; a run that failed before timing has none."""
+    """Yields stage and record of a run's time and extract records; a run that failed before timing has none."""
     logged = {file.path for file in client.list_artifacts(run_id, "records")}
     for stage in _RECORDS:
         if f"records/{stage}.json" not in logged:
@@ -197,5 +203,5 @@ def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
                 Path(client.download_artifacts(run_id, f"records/{stage}.json", part)), "record"
             )
         if record["stage"] != stage:
-            raise WarplogError(f"run {run_id}: records/{stage}.json is of stage {record['stage']}")
+            raise WarplogError(f"run {run_id}: records/{stage}.json is a record of stage {record['stage']}")
         yield stage, record

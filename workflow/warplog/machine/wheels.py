@@ -4,6 +4,10 @@ The wheels of CUDA 13 share one folder, site-packages/nvidia/cu13, which is laid
 `lib` instead of `lib64`; their programs get no script in the environment's `bin`.
 """
 
+# Why jobs run `uv sync`: machines with GPUs often have no CUDA toolkit, and one command must be enough to run a campaign
+# there. `toolchain.ensure` only installs what is missing, holds a lock, and checks again under it, so that one job
+# installs and the others wait. Each extra is therefore installed at most once per environment.
+
 import importlib
 import os
 import re

@@ -1,1 +1,1 @@
-"""Building, checking, timing and capturing variants on a GPU."""
+"""Builds, checks, times, captures, sanitizes and tunes variants on a GPU."""

@@ -1,4 +1,4 @@
-"""Stage build: nvcc makes a shared object of a variant; the record holds resources and the SASS opcode counts."""
+"""Stage build: compiles a variant to a shared object; the record holds each kernel's resources and SASS opcode counts."""
 
 import shutil
 import time
@@ -34,13 +34,21 @@ _MOST_OUTPUT = 4000
 def build_variant(
     family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path
 ) -> Record:
-    """Compiles one variant into `folder`: kernel.so, compile.log, kernel.sass, record.json.
+    """Compiles one variant into `folder` and returns its record, which is also written there.
 
-    A compile error is a record with the compiler's words, and an architecture that the variant does not
-    support one with the reason; kernel.so and kernel.sass are empty then.
+    A compile error, a timeout or an unsupported architecture is not an exception but a record with that status
+    and the reason; kernel.so and kernel.sass are then empty.
+
+    Args:
+        family: the variant's family; its arguments define the launcher's signature.
+        variant: source, compile-time parameters and required architecture.
+        arch: architecture of the GPU, such as `sm_90`; a variant that requires `sm_90a` is compiled for that.
+        nvcc: the compiler.
+        cuobjdump: the disassembler, from the CUDA toolkit or its wheel.
+        folder: where launcher.cu, kernel.so, compile.log, kernel.sass and record.json are written; created if missing.
 
     Raises:
-        WarplogError: nvcc or cuobjdump is missing or cannot be run, or the disk is full.
+        WarplogError: nvcc or cuobjdump is missing or fails to run, or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     library, source = folder / "kernel.so", folder / "launcher.cu"
@@ -76,10 +84,16 @@ def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
 
 
 def take_recorded(recorded: Path, folder: Path) -> Record:
-    """Puts the recorded build record in the place of a live one, where no nvcc is to be had.
+    """Copies a recorded build into `folder` in place of a live one, for machines without nvcc.
+
+    Files that the recorded campaign does not contain, such as kernel.so, become empty files.
+
+    Args:
+        recorded: the recorded record.json.
+        folder: where a live build would be written.
 
     Raises:
-        WarplogError: there is no such record.
+        WarplogError: The recorded record is missing or invalid.
     """
     record: Record = read_json(recorded, "record") | {"origin": "recorded"}
     for name in ("kernel.so", "kernel.sass", "compile.log"):
@@ -90,7 +104,7 @@ def take_recorded(recorded: Path, folder: Path) -> Record:
 
 
 def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, library: Path) -> list[str]:
-    """The nvcc command line for one architecture such as `sm_90` or `sm_90a`."""
+    """Returns the nvcc command line for one architecture, such as `sm_90` or `sm_90a`."""
     include = [variant.file.parent.parent / "include", variant.file.parent]
     return [
         *nvcc_command(nvcc),
@@ -106,14 +120,15 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
 
 
 def launcher_source(family: Family, variant: Variant) -> str:
-    """The translation unit that is compiled: the variant's file and a launcher with packed arguments.
+    """Returns the translation unit to compile: it includes the variant's file and adds a launcher.
 
-    The call checks the variant's own `launch` against family.yaml at compile time.
+    The launcher takes its arguments packed in a structure. Its call of the variant's `launch` makes the compiler
+    check that signature against family.yaml.
     """
     headers = sorted({_HEADERS[a.dtype] for a in family.arguments if a.dtype in _HEADERS})
     return "\n".join(
         [
-            f"// Made from {family.name}/family.yaml for {variant.name}; the structure is the one that warplog fills.",
+            f"// Generated from {family.name}/family.yaml for {variant.name}; warplog fills the structure.",
             *(f"#include <{header}>" for header in headers),
             f'#include "{variant.file.name}"',
             "",
@@ -129,13 +144,18 @@ def launcher_source(family: Family, variant: Variant) -> str:
 
 
 def capability_of(arch: str) -> tuple[int, int]:
-    """(9, 0) of 'sm_90' or 'sm_90a'."""
+    """Returns the compute capability of an architecture: (9, 0) for 'sm_90' and 'sm_90a'."""
     number = int(arch.removeprefix("sm_").removesuffix("a"))
     return number // 10, number % 10
 
 
 def kernel_facts(log: str, dump: str) -> list[Record]:
-    """Resources of each kernel (ptxas) joined with its opcode counts (SASS) by mangled name."""
+    """Returns the resources of each kernel with its SASS opcode counts, joined by mangled name.
+
+    Args:
+        log: output of nvcc with `-Xptxas -v`.
+        dump: output of `cuobjdump -sass`.
+    """
     opcodes = sass.parse(dump)
     facts = []
     for kernel in ptxas.parse(log):
@@ -159,10 +179,10 @@ def kernel_facts(log: str, dump: str) -> list[Record]:
 
 
 def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
-    """Compiles the timing core (gpu/timer.cu) for one architecture.
+    """Compiles the timing core (worker/timer.cu) for one architecture.
 
     Raises:
-        WarplogError: it does not compile; the text holds the compiler's first error.
+        WarplogError: It does not compile; the text contains the compiler's first error.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
     source = Path(__file__).parent / "worker" / "timer.cu"

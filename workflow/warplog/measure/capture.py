@@ -1,4 +1,4 @@
-"""Stage profile: one ncu session and one nsys session a family, each over all captured cases of its variants."""
+"""Stage profile: one ncu and one nsys session per family, each over the captured cases of all its variants."""
 
 import shutil
 import sys
@@ -20,16 +20,23 @@ _EXPORT_S = 300
 _BREAKS = ("crashed", "timeout")
 _DENIED = "ERR_NVGPUCTRPERM"
 _BUSY = "driver resource was unavailable"
-_OR_BUSY = ", or another tool such as DCGM reads them (`dcgmi profile --pause`)"
+_OR_BUSY = ", or another tool such as DCGM is using them (`dcgmi profile --pause`)"
 _DENIED_REMEDY = (
-    "counters are not permitted; as root, or with NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
-    " (`warplog doctor` says how)"
+    "counters are not permitted; run as root or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module"
+    " (`warplog doctor` shows how)"
 )
 
 
 @dataclass(frozen=True)
 class _Profiler:
-    """A profiler at work: its command before the worker's, its output, and what makes the wanted file of it."""
+    """A profiler for one session.
+
+    Attributes:
+        suffix: of the report that is kept.
+        wrapper: command of the profiler, in front of the worker's.
+        partial: the profiler's output file.
+        finish: turns the output into the report to keep and returns its path.
+    """
 
     name: str
     tool: Tool
@@ -40,16 +47,19 @@ class _Profiler:
 
 
 class _Capture:
-    """One variant's part in a session: its cases, and why it has none."""
+    """One variant in a session: its cases, and the status and reason if it cannot be captured."""
 
     def __init__(self, job: Job, profiler: _Profiler, check: Record, cases: Sequence[str]) -> None:
         self.job, self.cases = job, tuple(cases)
         self.status, self.reason = _may_capture(job, profiler, check)
         if self.status == "ok" and not self.fitting:
-            self.status, self.reason = "unsupported", job.misfit(self.cases[0]) if cases else "no case of it"
+            self.status, self.reason = (
+                "unsupported",
+                job.misfit(self.cases[0]) if cases else "no cases to capture",
+            )
         made_by = profiler.tool.version, profiler.wrapper[:-1]
-        asked = (self.status, self.reason, *made_by, dict(job.variant.memory))
-        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, asked)
+        inputs = (self.status, self.reason, *made_by, dict(job.variant.memory))
+        self.inputs_sha256 = sha256_of(profiler.name, job.inputs_sha256, job.build, self.cases, inputs)
 
     @property
     def fitting(self) -> tuple[str, ...]:
@@ -57,7 +67,7 @@ class _Capture:
         return self.job.fitting(self.cases)
 
     def is_fresh(self, folder: Path) -> bool:
-        """Whether the record was made from these inputs and its report is in `folder`."""
+        """Returns whether the existing record has these inputs and its report exists in `folder`."""
         if not self.job.is_fresh(self.inputs_sha256):
             return False
         report = self.job.former.get("report", "")
@@ -65,21 +75,21 @@ class _Capture:
 
 
 def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
-    """Captures the counters of one launch per case, all variants in one session; failures stand in the records.
+    """Captures the counters of one launch per case, all variants in one session; failures become records.
 
-    The reports lie in the folder beside the family's record (paths.captures).
+    The reports are stored in a folder beside the family's record file (paths.captures).
 
     Args:
         jobs: the variants of one family.
-        check: the family's check record.
-        tool: ncu; without a path the records say 'missing'.
-        cases: the captured cases of each variant.
+        check: the family's check records.
+        tool: ncu; if it was not found, the records have status 'missing'.
+        cases: names of the cases to capture, by variant.
 
     Raises:
-        WarplogError: a check or build record is missing.
+        WarplogError: A check or build record is missing.
     """
     partial = paths.captures(jobs[0].record) / ".part.ncu-rep"
-    # No probe of the oracle needs the dear counters or lines of source, and it has many cases.
+    # The oracle has many cases, and none of its probes needs the expensive counters or source lines.
     metrics = "tensor" if jobs[0].family.probes else jobs[0].settings["metrics"]
     command = ncu_command(tool, partial, metrics, jobs[0].gpu.compute_capability)
     profiler = _Profiler("ncu", tool, ".ncu-rep", tuple(command), partial, lambda: partial)
@@ -87,7 +97,7 @@ def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str
 
 
 def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
-    """Captures the timeline of back-to-back launches, all variants in one session; otherwise as `capture_ncu`."""
+    """Captures the timeline of back-to-back launches, all variants in one session; arguments as for `capture_ncu`."""
     partial = paths.captures(jobs[0].record) / ".part.nsys-rep"
 
     def export() -> Path:
@@ -96,8 +106,8 @@ def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[st
         done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         partial.unlink(missing_ok=True)
         if not done.ok or not database.is_file():
-            words = " ".join(done.output_tail.split())[-300:]
-            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {words}")
+            output = " ".join(done.output_tail.split())[-300:]
+            raise WarplogError(f"nsys export failed ({explain_exit(done)}): {output}")
         return database
 
     command = tuple(nsys_command(tool, partial))
@@ -106,8 +116,15 @@ def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[st
 
 
 def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tuple[int, int]) -> list[str]:
-    """ncu with clocks and caches as measuring wants them: clocks untouched, every pass from a cold L2."""
-    wanted = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
+    """Returns the ncu command: clocks unchanged, caches flushed before every pass, counters for `metrics`.
+
+    Args:
+        tool: ncu.
+        output: the report to write.
+        metrics: set of counters: "lean", "tensor", "all", or "sections" for all counters plus ncu's full section set.
+        compute_capability: decides which counters exist.
+    """
+    counters = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
     sections = metrics == "sections"
     options = {
         "--config-file": "off",
@@ -116,7 +133,7 @@ def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tupl
         "--clock-control": "none",
         "--cache-control": "all",
         "--import-source": "yes" if sections else "no",
-        "--metrics": ",".join(wanted if metrics == "tensor" else (*wanted, SAMPLING)),
+        "--metrics": ",".join(counters if metrics == "tensor" else (*counters, SAMPLING)),
         "-o": str(output.with_suffix("")),
     }
     flat = [word for pair in options.items() for word in pair]
@@ -124,7 +141,7 @@ def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tupl
 
 
 def nsys_command(tool: Tool, output: Path) -> list[str]:
-    """nsys for CUDA and NVTX only."""
+    """Returns the nsys command, which traces CUDA and NVTX only."""
     options = ["-t", "cuda,nvtx", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(output)]
     return [str(tool.path), "profile", *options]
 
@@ -135,7 +152,7 @@ def _capture_family(
     profiler: _Profiler,
     cases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Captures every variant whose inputs changed; then removes reports that no record names."""
+    """Captures every variant whose inputs changed, then deletes reports that no record refers to."""
     checks = FamilyRecord.read(check).variants
     folder = paths.captures(jobs[0].record)
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +166,7 @@ def _capture_family(
         if one.status == "ok":
             stale.append(one)
         else:
-            _say(one.job, profiler, one.status, one.reason)
+            _show(one.job, profiler, one.status, one.reason)
             made.append(_record(one, profiler, one.status, one.reason))
     keep(jobs[0], made)
     while stale:
@@ -166,7 +183,7 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
     if refusal is not None:
         return refusal
     if profiler.name not in job.family.measuring.profilers:
-        return "skipped", "n/a: what this family measures is no kernel"
+        return "skipped", f"n/a: {profiler.name} cannot observe what this family measures"
     if not job.settings[profiler.name]:
         return "skipped", f"config: profile.{profiler.name} is off"
     if profiler.tool.path is None:
@@ -177,27 +194,27 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
 def _session(
     parts: Sequence[_Capture], profiler: _Profiler, folder: Path
 ) -> tuple[list[Record], list[_Capture]]:
-    """One session over all parts: their records, and the parts that must be captured again without a broken one."""
+    """Runs one session over all parts; returns records, and the parts to capture again without those that broke it."""
     first = parts[0].job
     settings = {"tool": profiler.name, "launches": first.settings["launches"]}
     pairs = [(part.job, part.fitting) for part in parts]
     task = family_task(pairs, "capture", settings, wrapper=profiler.wrapper)
-    # A folder for each profiler: both captures of a family may be running, one waiting for the GPU.
+    # One folder per profiler, since both captures of a family may run, one of them waiting for the GPU.
     task = replace(task, folder=task.folder.with_name(f".{first.family.name}.{profiler.name}.work"))
-    discard(task.folder)  # an interrupted capture cannot be continued: it starts afresh
-    profiler.partial.unlink(missing_ok=True)  # nor may its report be taken for this one's
+    discard(task.folder)  # an interrupted capture cannot be resumed
+    profiler.partial.unlink(missing_ok=True)  # else its report could be taken for this session's
     digest = sha256_of([part.inputs_sha256 for part in parts])[:12]
     report = folder / f"session-{digest}{profiler.suffix}"
     try:
-        say = first.progress(profiler.name, len(task.cases))
+        show = first.progress(profiler.name, len(task.cases))
         timeout_s = first.settings["timeout_s"]
-        found, session = run_cases(task, timeout_s, say, ("crashed", "timeout"), stop_all=True)
+        found, session = run_cases(task, timeout_s, show, ("crashed", "timeout"), stop_all=True)
         broken = [one for one in parts if any(r["status"] in _BREAKS for r in _of(one, found))]
         if not broken:
             shutil.move(profiler.finish(), report)
     except (WarplogError, OSError) as error:
         status, reason = _diagnose(task.folder / "worker.log", str(error))
-        _say(first, profiler, status, reason)
+        _show(first, profiler, status, reason)
         return [_record(one, profiler, status, reason) for one in parts], []
     finally:
         discard(task.folder)
@@ -239,13 +256,13 @@ def _record(
     }
 
 
-def _say(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
+def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
     label = f"{job.family.name}/{job.variant.name}"
     print(f"  {profiler.name:7} {label}  {status}  {reason}", file=sys.stderr, flush=True)
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
-    """ok where any case was captured: the others say in their own entries what went wrong."""
+    """Returns status and reason of a record: ok if any case was captured, since each case has its own status."""
     bad = [r for r in results if r["status"] != "ok"]
     if len(bad) < len(results):
         return "ok", ""
@@ -256,5 +273,5 @@ def _diagnose(log: Path, error: str) -> tuple[str, str]:
     text = log.read_text(errors="replace") if log.is_file() else ""
     if _DENIED in text or _DENIED in error:
         return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
-    said = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]
-    return "error", " ".join((said[0] if said else error).split())[:500]
+    errors = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]
+    return "error", " ".join((errors[0] if errors else error).split())[:500]

@@ -1,6 +1,6 @@
-"""Stages check and time: one worker for all variants of a family; what must not be measured is refused.
+"""Stages check and time: one worker runs all variants of a family.
 
-A variant whose record says that it was made from the same inputs is left as it is.
+Variants that must not be measured get a record with the reason. Records with unchanged inputs are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,15 @@ from warplog.measure.supervise import discard, run_cases
 
 
 class Measurement:
-    """One stage of one variant: its cases, why it is refused, and what else its record says."""
+    """One stage of one variant.
+
+    Args:
+        job: the variant's job.
+        stage: check or time.
+        cases: names of the cases.
+        refusal: status and reason if the variant must not be measured, else None.
+        more: further keys of the record.
+    """
 
     def __init__(
         self, job: Job, stage: str, cases: Sequence[str], refusal: Refusal | None, **more: Any
@@ -27,11 +35,11 @@ class Measurement:
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The cases that a worker is given."""
+        """The cases that the worker runs: the supported ones; none if the variant is refused."""
         return () if self.refusal else self.job.fitting(self.cases)
 
     def record(self, results: Mapping[str, Record], session: Record) -> Record:
-        """The variant's record, from the results of its cases by name."""
+        """Returns the variant's record, given the results by case."""
         job = self.job
         entries = [job.entry(case, results, self.refusal) for case in self.cases]
         status, reason = self.refusal or _over_cases(entries)
@@ -48,10 +56,10 @@ class Measurement:
 
 
 def check_family(jobs: Sequence[Job]) -> None:
-    """Runs all check cases of all variants; a record's status is that of the first case that is not ok.
+    """Runs all check cases of all variants; a record's status is that of its first supported case that is not ok.
 
     Raises:
-        WarplogError: a build record is missing, or the worker failed for a reason of its own.
+        WarplogError: A build record is missing, or the worker failed for a reason other than a kernel.
     """
     stages = [
         Measurement(job, "check", tuple(job.family.check_cases), refuse_build(job.build)) for job in jobs
@@ -60,23 +68,27 @@ def check_family(jobs: Sequence[Job]) -> None:
 
 
 def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
-    """Times the cases of the variants whose check passed; the other records get 'skipped' and the reason.
+    """Times the variants whose checks passed; the records of the others state the reason.
 
-    `check` is the family's check record.
+    Args:
+        jobs: the variants of one family.
+        check: the family's check records.
+        timer: the compiled timing core.
+        cases: names of the cases to time.
 
     Raises:
-        WarplogError: a check or build record is missing, or the worker failed for a reason of its own.
+        WarplogError: A check or build record is missing, or the worker failed for a reason other than a kernel.
     """
     _measure(_timing(jobs, check, cases), _time_settings(jobs[0]), timer=timer)
 
 
 def time_round(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
-    """Times the variants in turn, each in a process of its own: a round of A/A.
+    """Times the variants one after the other, each in a separate process: one A/A round.
 
-    What the cases of one process share, such as where its memory lies, is part of the noise.
+    Conditions that all cases of a process share, such as memory addresses, thus become part of the noise.
 
     Raises:
-        WarplogError: as `time_family`.
+        WarplogError: As for `time_family`.
     """
     for job in jobs:
         _measure(_timing([job], check, cases), _time_settings(job), timer=timer)
@@ -103,7 +115,7 @@ def _measure(
     stop_at: tuple[str, ...] = (),
     timer: Path | None = None,
 ) -> None:
-    """Writes the records of all variants; cases that an interrupted run finished are taken from its journal."""
+    """Measures variants with changed inputs and writes their records; resumes from the journal of an interrupted run."""
     stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256)]
     running = {one.job.variant.name: one for one in stale if one.runnable}
     made = [one.record({}, {}) for one in stale if not one.runnable]
@@ -113,15 +125,15 @@ def _measure(
     first = next(iter(running.values())).job
     stage = stages[0].stage
     task = family_task([(one.job, one.runnable) for one in running.values()], stage, settings, timer=timer)
-    say = first.progress(stage, len(task.cases))
-    results, session = run_cases(task, first.settings["timeout_s"], say, stop_at)
+    show = first.progress(stage, len(task.cases))
+    results, session = run_cases(task, first.settings["timeout_s"], show, stop_at)
     made += [one.record(own_results(name, results), session) for name, one in running.items()]
     keep(first, made)
     discard(task.folder)
 
 
 def _over_cases(entries: list[Record]) -> tuple[str, str]:
-    """Status of a record: ok where all cases are that the variant supports, else that of the worst."""
+    """Returns status and reason of a record: of the first supported case that is not ok (skipped cases last)."""
     counted = [e for e in entries if e["status"] != "unsupported"]
     status = worst(e["status"] for e in counted)
     bad = next((e for e in counted if e["status"] == status != "ok"), None)

@@ -1,4 +1,4 @@
-"""Measuring jobs: one variant on this machine's GPU, from one build into one record; several share a worker."""
+"""Jobs of the measuring stages: each measures one variant on this machine's GPU; jobs of a family share a worker."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,19 +22,19 @@ Refusal = tuple[str, str]  # status and reason
 
 
 def refuse_build(build: Record) -> Refusal | None:
-    """Why a build cannot be run; None where it can."""
+    """Returns the status and reason for not running a build; None if it can be run."""
     if build["status"] == "ok":
         return None
     status = "unsupported" if build["status"] == "unsupported" else "skipped"
-    return status, f"its build says {build['status']}: {build['reason']}"
+    return status, f"its build has status {build['status']}: {build['reason']}"
 
 
 def refuse_unproven(check: Record, build: Record) -> Refusal | None:
-    """Why a variant must not be timed or captured: its check did not pass, or was of another build."""
+    """Returns the status and reason for not timing or capturing a variant; None if this build passed its check."""
     if check["status"] in ("unsupported", "skipped"):
         return check["status"], check["reason"]
     if check["status"] != "ok":
-        return "skipped", f"its check says {check['status']}: {check['reason']}"
+        return "skipped", f"its check has status {check['status']}: {check['reason']}"
     if check["library_sha256"] != build.get("library_sha256"):
         return "skipped", "its check belongs to another build; run the check again"
     return refuse_build(build)
@@ -42,14 +42,19 @@ def refuse_unproven(check: Record, build: Record) -> Refusal | None:
 
 @dataclass(frozen=True)
 class Job:
-    """One measuring job.
+    """One stage of one variant on one GPU.
 
     Attributes:
-        settings: the stage's policy (config: check, time, profile, sanitize or tune).
-        tools: versions by tool, for the provenance.
+        build_folder: contains the variant's kernel.so and build record.
+        record: file with the family's records of this stage; the jobs of all its variants share it.
         scratch: folder of the journal while the job runs.
-        record: the family's record of the stage, which the jobs of its variants share.
-        inputs_sha256: of what the record depends on besides the build; "" measures in any case.
+        settings: the stage's settings: check, time, profile, sanitize or tune of the configuration.
+        tools: versions by tool, for the provenance.
+        commit: commit of the checkout, for the provenance.
+        content_sha256: hash of code, kernels and configuration, for the provenance.
+        backend: array library of the worker, see worker.backend.
+        inputs_sha256: hash of the inputs that all variants share; "" if unknown, so that the variant is measured in
+            any case.
     """
 
     family: Family
@@ -67,12 +72,16 @@ class Job:
 
     @cached_property
     def build(self) -> Record:
-        """The build record."""
+        """The build record.
+
+        Raises:
+            WarplogError: It is missing or invalid.
+        """
         record: Record = read_json(self.build_folder / "record.json", "record")
         return record
 
     def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
-        """The task for a worker; `more` are further or other fields of Task."""
+        """Returns the task for a worker; `more` adds or replaces fields of Task."""
         fields: dict[str, Any] = {
             "mode": mode,
             "backend": self.backend,
@@ -89,15 +98,15 @@ class Job:
         return Task(**{**fields, **more})
 
     def misfit(self, case: str) -> str:
-        """Why the variant does not support a case; '' where it does."""
+        """Returns why the variant does not support a case; '' if it does."""
         return self.variant.requires.why_not_case(self.family.case(case))
 
     def fitting(self, cases: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the cases that the variant supports."""
+        """Returns the cases that the variant supports."""
         return tuple(c for c in cases if not self.misfit(c))
 
     def entry(self, case: str, results: Mapping[str, Record], refusal: Refusal | None) -> Record:
-        """A case of the record: its result, or why there is none."""
+        """Returns the record's entry for a case: its result, or the reason why it has none."""
         if refusal is not None:
             return {"case": case, "status": refusal[0], "reason": refusal[1]}
         if misfit := self.misfit(case):
@@ -106,15 +115,15 @@ class Job:
 
     @property
     def former(self) -> Record:
-        """The variant's record of an earlier run; {} if there is none."""
+        """The variant's existing record; {} if there is none."""
         return _records(self.record, _state(self.record)).get(self.variant.name, {})
 
     def is_fresh(self, inputs_sha256: str) -> bool:
-        """Whether the former record was made from these inputs; never if they are not known."""
+        """Returns whether the existing record has these inputs; False if the job's inputs are unknown."""
         return bool(self.inputs_sha256) and self.former.get("inputs_sha256") == inputs_sha256
 
     def head(self, stage: str, build: Record, session: Record) -> Record:
-        """The keys that the records of all measuring stages share; `session` is what the worker noted."""
+        """Returns the keys common to the records of all measuring stages; `session` holds the worker's versions."""
         return {
             "schema": SCHEMA_VERSION,
             "stage": stage,
@@ -128,19 +137,19 @@ class Job:
         }
 
     def progress(self, mode: str, total: int) -> Callable[[Record], None]:
-        """Prints a line for each finished case: `time  sgemm/naive  4096  276 ms  (6/7)`."""
+        """Returns a function that prints a line per finished case: `check   sgemm/naive  4096  ok  ...  (6/7)`."""
         done = 0
 
-        def say(result: Record) -> None:
+        def show(result: Record) -> None:
             nonlocal done
             done += 1
-            words = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
+            outcome = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
             variant, _, case = result["case"].rpartition(":")
             label = f"{self.family.name}/{variant or self.variant.name}"
-            line = f"  {mode:7} {label}  {case}  {result['status']}  {words}"
+            line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
             print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
 
-        return say
+        return show
 
     def _headline(self, mode: str, result: Record) -> str:
         if mode == "time":
@@ -162,10 +171,16 @@ class Job:
 def family_task(
     parts: Sequence[tuple[Job, tuple[str, ...]]], mode: str, settings: Mapping[str, Any], **more: Any
 ) -> Task:
-    """One task for several variants of a family; its cases are named `<variant>:<case>`.
+    """Returns one task for several variants of a family; its cases are named `<variant>:<case>`.
 
-    Checked kernels (modes time and capture) have a case one after the other, so that they share its data and are
-    compared under the same conditions.
+    Variants that passed their checks (modes time and capture) run case by case, so that they share the inputs of a
+    case and are compared under the same conditions; in other modes, each variant runs all its cases in a row.
+
+    Args:
+        parts: each variant's job with the cases to run.
+        mode: what the worker does: check, time, capture or sanitize.
+        settings: settings of the worker.
+        more: further fields of Task.
     """
     first = parts[0][0]
     pairs = [(job, case) for job, cases in parts for case in cases]
@@ -181,7 +196,7 @@ def family_task(
 
 
 def own_results(variant: str, results: Sequence[Record]) -> dict[str, Record]:
-    """A variant's results by case, of those that a family's task gave."""
+    """Returns a variant's results by case, from the results of a family's task."""
     mine = [r for r in results if group_of(r["case"]) == variant]
     return {name: {**r, "case": name} for r in mine if (name := r["case"].rpartition(":")[2])}
 
@@ -197,20 +212,22 @@ def make_jobs(
     record: Path,
     inputs_sha256: str = "",
 ) -> list[Job]:
-    """The jobs of several variants of a family on this machine's GPU.
+    """Returns the jobs of one stage for variants of a family, on this machine's GPU.
 
     Args:
-        family_file: family.yaml.
-        variants: names, in the order in which they are measured.
-        gpu: slug of the GPU that the campaign is for.
-        builds: their build records, in the same order.
-        campaign: the campaign record, for the versions of tools and the commit.
-        settings: the stage's policy.
-        record: the family's record of this stage; an earlier run's is read from it.
-        inputs_sha256: of what all variants' records depend on; "" measures in any case.
+        family_file: the family.yaml.
+        variants: names of the variants, in the order in which they are measured.
+        gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
+        builds: record.json of each variant's build, in the same order; kernel.so is beside it.
+        campaign: the campaign record; provides the versions of the tools, and the commit outside of a git checkout.
+        settings: the stage's settings, such as `check` or `time` of the configuration.
+        record: the family's record file of this stage. Records in it whose inputs are unchanged are kept; the folders
+            for unfinished work are created beside it.
+        inputs_sha256: hash of the inputs that all variants share: settings, contract, campaign, reference, code. Each
+            job's hash adds its variant's memory. "" if unknown: then all variants are measured.
 
     Raises:
-        WarplogError: there is no GPU here, or it is not the campaign's.
+        WarplogError: This machine has no GPU or another one, or family.yaml or the campaign record is invalid.
     """
     family = load_family(family_file)
     named = read_json(campaign, "record")
@@ -237,12 +254,12 @@ def make_jobs(
 
 
 def keep(job: Job, made: Iterable[Record]) -> None:
-    """Writes records of variants into the family's record, `job.record`; its other records stay.
+    """Writes records of variants into the family's record file, `job.record`.
 
-    Records of variants that the family no longer has are dropped.
+    Records of other variants stay in the file, unless the family no longer has the variant.
 
     Raises:
-        WarplogError: the file is damaged, or cannot be written.
+        WarplogError: A record does not fit its schema, or the file is damaged or cannot be written.
     """
     together = FamilyRecord.read_if_there(job.record)
     together.keep_only([variant.name for variant in job.family.variants])
@@ -257,24 +274,24 @@ def _state(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=2)
 def _records(path: Path, _state: tuple[int, int]) -> dict[str, Record]:
-    """The records in a file, which the jobs of all variants ask for one after the other."""
+    """Returns the records in a file; cached until the file changes, since the jobs of all variants need it."""
     return FamilyRecord.read_if_there(path).variants
 
 
 def this_gpu(slug: str) -> Gpu:
-    """This machine's GPU, which must have that slug.
+    """Returns this machine's GPU.
 
     Raises:
-        WarplogError: there is none, or another one.
+        WarplogError: There is none, or its slug differs.
     """
     found = device.detect()
     if found is None:
         why = device.why_not()
         raise WarplogError(
-            f"no GPU: {why}; run on a machine with one; a campaign can be read with --config mode=recorded"
+            f"no GPU: {why}; run on a machine with a GPU, or read a recorded campaign with --config mode=recorded"
         )
     if found.slug != slug:
         raise WarplogError(
-            f"this machine has {found.name} ({found.slug}), the campaign is for {slug}; see config: gpu"
+            f"this machine has {found.name} ({found.slug}), but the campaign is for {slug}; see config: gpu"
         )
     return found

@@ -1,4 +1,4 @@
-"""The journal of a task: the worker notes in it what it does, the supervisor reads it as it grows."""
+"""The journal of a task: the worker appends what it does, the supervisor reads along."""
 
 import json
 import os
@@ -10,11 +10,11 @@ from typing import Any
 
 from warplog.core.records import Record
 
-_SAY_AFTER_S = 60.0
+_SHOW_WAITING_AFTER_S = 60.0
 
 
 def note(journal: Path, entry: Record) -> None:
-    """Appends one line and makes sure that it is on disk before the next case begins."""
+    """Appends one line and returns once it is on disk."""
     with journal.open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry, allow_nan=False) + "\n")
         file.flush()
@@ -22,14 +22,20 @@ def note(journal: Path, entry: Record) -> None:
 
 
 class Journal:
-    """What workers noted: {"pid": theirs}, {"waiting": true} for the GPU, {"waiting": false, "at": when it was theirs},
-    {"session": facts}, {"begin": case}, {"result": case and what came out}.
+    """The notes of a task's workers, one JSON object per line.
+
+    The first line is {"fingerprint": of the task}. Then follow, for each worker, {"pid": its process ID}, {"waiting": true}
+    while it waits for the GPU, {"waiting": false, "at": time.monotonic() when it got the GPU}, {"session": facts},
+    and {"begin": case} and {"result": the case's record} for each case.
 
     Attributes:
-        results: what is finished, by case; `running`: the case that has begun and not ended.
-        pid: of the worker, which a profiler may have started outside our process group.
-        waiting: whether the worker waits for the GPU, which another process has.
-        start_s: seconds for which the workers of this run had the GPU and no case ran to its end.
+        results: results of the finished cases, by case.
+        session: facts about the session, such as library versions.
+        running: the case that has started but not finished; None if there is none.
+        pid: process ID of the worker, which a profiler may have started outside of our process group.
+        waiting: whether the worker waits for the GPU because another process holds it.
+        start_s: seconds during which the workers of this run held the GPU without running a case that finished.
+        last_note: time.monotonic() at the last note.
     """
 
     def __init__(self, path: Path, fingerprint: str, cases: Collection[str]) -> None:
@@ -42,7 +48,7 @@ class Journal:
         self.start_s = 0.0
         self.last_note = time.monotonic()
         self._held_since: float | None = None
-        self._said = False
+        self._shown_waiting = False
         self._offset = 0
         header = {"fingerprint": fingerprint}
         if not self.path.is_file() or self._first_line() != header:
@@ -50,32 +56,31 @@ class Journal:
         self.read()
         self.start_s = 0.0
         if resumed := sum(case in self.results for case in cases):
-            words = f"  resuming: {resumed} of {len(cases)} cases are done"
-            print(words, file=sys.stderr, flush=True)
+            print(f"  resuming: {resumed} of {len(cases)} cases are done", file=sys.stderr, flush=True)
 
     def _first_line(self) -> Any:
         with self.path.open(encoding="utf-8", errors="replace") as file:
             return _parse(file.readline())
 
     def begin(self) -> None:
-        """A worker starts."""
+        """Resets the state of the worker, since a new one starts."""
         self.running, self.pid, self.waiting, self._held_since = None, None, False, None
         self.last_note = time.monotonic()
 
     def end(self) -> None:
-        """The worker has ended."""
+        """Adds up `start_s`, since the worker has ended."""
         if self._held_since is not None:
             self.start_s += time.monotonic() - self._held_since
         self._held_since = None
 
     def say_waiting(self, seconds: float) -> None:
-        """Says once that the GPU is another's, where that has lasted."""
-        if seconds > _SAY_AFTER_S and not self._said:
+        """Prints once that another process holds the GPU, if the worker has waited for a minute."""
+        if seconds > _SHOW_WAITING_AFTER_S and not self._shown_waiting:
             print("  waiting for the GPU: another process is measuring on it", file=sys.stderr, flush=True)
-            self._said = True
+            self._shown_waiting = True
 
     def read(self) -> list[Record]:
-        """Takes in what is new; the results among it. A half-written last line waits for its end."""
+        """Reads the new lines and returns the results among them. An incomplete last line is read next time."""
         with self.path.open("rb") as file:
             file.seek(self._offset)
             text = file.read()

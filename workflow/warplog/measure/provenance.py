@@ -1,4 +1,4 @@
-"""Where a number comes from: code, machine, tools, moment. Taken inside the measuring job."""
+"""Provenance of measurements: code, machine, tools and time, collected in the measuring job."""
 
 import hashlib
 import platform
@@ -19,12 +19,12 @@ _MEASURED_BY = (
 
 
 def now() -> str:
-    """The moment, ISO 8601 in UTC to the second."""
+    """Returns the current time in UTC as ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def content_sha256(project: Path) -> str:
-    """Hash over names and bytes of all that decides a measurement: the same for the same code, commit or not."""
+    """Returns the hash of names and contents of code, kernels and configuration, committed or not."""
     digest = hashlib.sha256()
     for path in sorted({p for pattern in _MEASURED_BY for p in project.glob(pattern)}):
         digest.update(path.relative_to(project).as_posix().encode() + b"\0")
@@ -33,7 +33,7 @@ def content_sha256(project: Path) -> str:
 
 
 def commit_of(project: Path) -> str:
-    """The checkout's commit, with '-dirty' where files differ from it; '' outside of git."""
+    """Returns the checkout's commit, with '-dirty' if code, kernels or configuration differ; '' outside of git."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -50,7 +50,7 @@ def commit_of(project: Path) -> str:
 
 
 def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: Record) -> Record:
-    """The provenance of one measuring job; `session` is what its worker noted (CuPy, CUDA runtime)."""
+    """Returns the provenance of one measuring job; `session` holds its worker's versions of CuPy and the CUDA runtime."""
     return {
         "gpu_name": gpu.name,
         "gpu_uuid": gpu.uuid,
@@ -70,7 +70,7 @@ def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: 
 def write_campaign(
     path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]
 ) -> Record:
-    """The campaign record: one name for all that is measured on this GPU with this installation."""
+    """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share."""
     started = now()
     label = name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}"
     record: dict[str, Any] = {

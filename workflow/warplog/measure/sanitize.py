@@ -1,4 +1,4 @@
-"""Stage sanitize: compute-sanitizer's four tools over the small check cases of variants; findings become rows."""
+"""Stage sanitize: runs compute-sanitizer's four tools over the small check cases of a family's variants."""
 
 import math
 import sys
@@ -18,16 +18,16 @@ from warplog.parsers import sanitizer
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FINDING = "finding"
-# The second under confidential computing: the program then runs unchecked, without any error.
+# The second is printed under confidential computing: the program then runs unchecked, without any error.
 _NOT_HERE = ("Device not supported", "anitizer will be disabled")
 _MOST_LOG_BYTES = 64 << 20
 
 
 class _Part:
-    """One variant: the small cases that it supports, and why it is not looked at."""
+    """One variant: the small cases that it supports, the reason if it cannot be checked, and the result of each tool."""
 
     def __init__(self, job: Job, tool: Tool) -> None:
-        self.job = replace(job, backend="driver")  # CuPy's own kernels would be checked, too
+        self.job = replace(job, backend="driver")  # compute-sanitizer would also check CuPy's kernels
         small = tuple(c for c in job.family.check_cases if _is_small(job, c))
         self.cases = job.fitting(small)
         self.refusal = refuse_build(job.build) or _refuse(job, tool, small)
@@ -38,14 +38,14 @@ class _Part:
 
 
 def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
-    """The records of all variants; the status of one is that of its worst tool.
+    """Writes the sanitizer records of all variants; a record's status is that of its first tool that is not ok.
 
-    One process per tool has all variants. Where it finds anything, each variant gets a process of its own, so
-    that the finding has an owner. A variant need not have passed its check: a wrong kernel is what one looks
-    for. A record of the same inputs is left alone.
+    Each tool first runs over all variants in one process. If that is not clean, it runs again with one process per
+    variant, to attribute the finding. Variants need not have passed their checks, since finding wrong kernels is the
+    purpose. Records with unchanged inputs are kept.
 
     Raises:
-        WarplogError: the worker failed for a reason of its own.
+        WarplogError: A build record is missing or invalid, or the records cannot be written.
     """
     stale = [part for part in (_Part(job, tool) for job in jobs) if not part.job.is_fresh(part.inputs_sha256)]
     runnable = [part for part in stale if part.refusal is None]
@@ -62,7 +62,7 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
 
 
 def _all_clean(parts: Sequence[_Part], tool: Tool, name: str) -> bool:
-    """Whether one process over all variants came to its end and found nothing."""
+    """Returns whether one process over all variants finished without a finding."""
     first = parts[0].job
     pairs = [(part.job, part.cases) for part in parts]
     task = family_task(pairs, "sanitize", {"tool": name}, wrapper=command(tool, name))
@@ -88,17 +88,17 @@ def _record(part: _Part, tool: Tool) -> Record:
 
 
 def command(tool: Tool, name: str) -> tuple[str, ...]:
-    """compute-sanitizer with one of TOOLS, before the worker's command.
+    """Returns the compute-sanitizer command for one of TOOLS, to put in front of the worker's command.
 
-    API errors are the launcher's to return. The tool would also count those of libraries that ask the driver for
-    functions which it may lack (cuGetProcAddress), so that no variant with cuBLAS would be clean.
+    API errors are not reported: the launcher returns its own, and libraries such as cuBLAS cause errors in normal
+    operation by asking the driver for functions that it may not have (cuGetProcAddress).
     """
     options = ("--tool", name, "--target-processes", "application-only", "--print-limit", "1000")
     return (str(tool.path), *options, "--report-api-errors", "no")
 
 
 def _is_small(job: Job, case: str) -> bool:
-    """Whether all arrays of the case together fit into the limit: a checked access costs a hundred others."""
+    """Returns whether the case's arrays fit into the limit: a checked access is about 100 times slower."""
     shapes = job.family.shapes(job.family.check_cases[case])
     return sum(math.prod(shape) for shape in shapes) <= _largest(job)
 
@@ -111,12 +111,12 @@ def _refuse(job: Job, tool: Tool, cases: tuple[str, ...]) -> Refusal | None:
     if tool.path is None:
         return "missing", f"compute-sanitizer was not found; {tool.remedy}"
     if not job.fitting(cases):
-        return "unsupported", f"no check case of at most {_largest(job)} elements fits it"
+        return "unsupported", f"it supports no check case of at most {_largest(job)} elements"
     return None
 
 
 def _check(part: _Part, tool: Tool, name: str) -> Record:
-    """One tool over one variant, in a process of its own."""
+    """Runs one tool over one variant in a separate process."""
     begin = time.monotonic()
     status, reason = part.refusal or ("ok", "")
     report = sanitizer.Report((), None)
@@ -142,7 +142,7 @@ def _entry(job: Job, name: str, status: str, reason: str, seconds: float, report
 
 
 def _run(job: Job, task: Task) -> tuple[str, str, sanitizer.Report]:
-    discard(task.folder)  # what a cut run printed is gone: it starts afresh
+    discard(task.folder)  # the output of an interrupted run is lost, so it cannot be resumed
     results: list[Record] = []
     failure = ""
     try:
@@ -156,7 +156,7 @@ def _run(job: Job, task: Task) -> tuple[str, str, sanitizer.Report]:
 
 
 def _judge(text: str, results: list[Record], failure: str) -> tuple[str, str]:
-    """Status and reason: what the tool found goes before how the worker ended, since the one causes the other."""
+    """Returns status and reason; findings take precedence over a failed worker, since they are usually its cause."""
     report = sanitizer.parse(text)
     if any(words in text for words in _NOT_HERE):
         return "unsupported", "compute-sanitizer does not support this device or its virtualisation"
@@ -169,17 +169,17 @@ def _judge(text: str, results: list[Record], failure: str) -> tuple[str, str]:
     if bad is not None:
         return bad["status"], f"case {bad['case']}: {bad['reason']}"
     if report.errors:
-        return FINDING, f"{report.errors} error{'s' if report.errors > 1 else ''}, of which it says nothing"
+        return FINDING, f"{report.errors} error{'s' if report.errors > 1 else ''}, without details"
     if failure or report.errors is None:
         return (
             "error",
-            failure or f"compute-sanitizer did not come to its end: {' '.join(text.split())[-200:]}",
+            failure or f"compute-sanitizer did not finish: {' '.join(text.split())[-200:]}",
         )
     return "ok", ""
 
 
 def _quiet(_result: Record) -> None:
-    """A tool is told of as a whole."""
+    """Prints nothing: results are reported per tool, not per case."""
 
 
 def _read(log: Path) -> str:
@@ -190,18 +190,18 @@ def _read(log: Path) -> str:
 
 
 def rows(record: Record) -> list[dict[str, Any]]:
-    """The record as rows of the table `sanitize`: one a finding, and one a tool that found nothing."""
+    """Returns the rows of the table `sanitize`: one per finding, and one per tool without findings."""
     key = {name: record[name] for name in ("family", "variant", "gpu", "origin", "source_sha256")}
     key |= {"gpu_name": record["provenance"]["gpu_name"], "cases": len(record["cases"])}
     found = []
     for check in record["checks"]:
-        told = {**key, **{name: check[name] for name in ("tool", "status", "reason", "seconds")}}
-        found += [{**told, **one} for one in check["findings"]] or [{**told, "count": check["errors"] or 0}]
+        row = {**key, **{name: check[name] for name in ("tool", "status", "reason", "seconds")}}
+        found += [{**row, **one} for one in check["findings"]] or [{**row, "count": check["errors"] or 0}]
     return found
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the rows of the table say, as text: a line for each that is not clean, and one for all."""
+    """Returns a text about the rows of the table: one line per row that is not clean, then the totals."""
     lines = [
         f"{row['family']}/{row['variant']}  {row['tool']}  {row.get('message') or row['status']}"
         + (f"  {row['file']}:{row['line']} ({row['count']})" if row.get("file") else f"  {row['reason']}")
@@ -210,8 +210,9 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     ]
     states = {(row["family"], row["variant"], row["tool"]): row["status"] for row in rows}
     counts = Counter(states.values())
-    told = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
+    totals = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
     if not states:
-        return "compute-sanitizer: no records; this needs a GPU, or a recorded campaign that holds them"
+        return "compute-sanitizer: no records; requires a GPU, or a recorded campaign that contains some"
     variants = len({key[:2] for key in states})
-    return "\n".join([*lines, f"compute-sanitizer over {variants} variants: {told}"])
+    plural = "" if variants == 1 else "s"
+    return "\n".join([*lines, f"compute-sanitizer over {variants} variant{plural}: {totals}"])

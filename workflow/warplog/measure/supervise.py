@@ -1,4 +1,4 @@
-"""Runs a task's cases in worker processes: a crash costs one case, a hang its time limit, a kill nothing done."""
+"""Runs a task's cases in worker processes: a crash or a hang loses only its case; finished cases survive a kill."""
 
 import os
 import sys
@@ -17,23 +17,30 @@ from warplog.measure.journal import Journal, note
 from warplog.measure.worker.main import BROKEN
 
 _START_S = 120.0  # a worker's start: imports, or CUDA context and module load
-_WAIT_S = PATIENCE_S + 60.0  # the worker itself gives up before
+_WAIT_S = PATIENCE_S + 60.0  # the worker itself gives up earlier
 _LOG_TAIL = 400
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is asked to do; the fields are those of TASK.json (see gpu/worker.py).
+    """The work of one worker process; most fields are passed to it as TASK.json (see worker/main.py).
 
     Attributes:
-        folder: where the task, its journal and its log lie; the journal lets the next run resume.
-        wrapper: a command to run the worker under (a profiler).
-        environment: variables for the worker beside the minimal ones (which GPU it sees).
-        cases: names of the family's cases; with `libraries` `<group>:<case>` (a variant's), or a setting's name.
-        libraries: the library of each case, where one task is for several; `library_sha256` is of all of them.
-        deadline: no case begins after this moment of time.monotonic(), the same clock in all processes.
-        gpu_lock: UUID of the GPU, which the worker has to itself while it works; it starts beside another's work.
-        memory: for each group of cases ("" without groups) the arrays in host memory, by the argument's name.
+        mode: check, time, capture, sanitize or tune.
+        backend: array library of the worker, see worker.backend.
+        library: the compiled launcher of all cases that are not in `libraries`.
+        library_sha256: hash of all libraries of the task.
+        cases: names of the family's cases. If the task is for several variants, `<variant>:<case>`, where the
+            variant is called the group of the case; in mode tune, names of settings.
+        folder: holds the task, its journal and its log; the journal lets the next run resume.
+        settings: settings of the mode, passed to the worker.
+        timer: the compiled timing core; None if nothing is timed.
+        wrapper: command to run the worker under, such as a profiler.
+        environment: environment variables of the worker in addition to the minimal ones, such as the visible GPU.
+        memory: the arrays in host memory by argument name, for each group of cases ("" if there are no groups).
+        libraries: the compiled launcher by case.
+        deadline: time.monotonic(), which all processes share, after which no case starts; None for no deadline.
+        gpu_lock: UUID of the GPU that the worker locks while it works, but not yet while it starts; "" for no lock.
     """
 
     mode: str
@@ -53,11 +60,11 @@ class Task:
     gpu_lock: str = ""
 
     def is_over(self) -> bool:
-        """Whether no further case may begin."""
+        """Returns whether the deadline has passed, so that no further case may start."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def fingerprint(self) -> str:
-        """Of everything that a finished case's result depends on; the choice of cases is not part of it."""
+        """Returns the hash of everything that the result of a case depends on; the selection of cases is not included."""
         contract = [sha256_file(self.family_file), sha256_file(self.family_file.with_name("reference.py"))]
         return sha256_of(self.mode, self.backend, self.library_sha256, dict(self.settings), contract)
 
@@ -65,23 +72,29 @@ class Task:
 def run_cases(
     task: Task,
     timeout_s: float,
-    say: Callable[[Record], None],
+    show: Callable[[Record], None],
     stop_at: Sequence[str] = (),
     stop_all: bool = False,
 ) -> tuple[list[Record], Record]:
-    """Results of all cases, in order, and what the worker noted of its session.
+    """Runs all cases; returns their results in order, and facts about the worker's session.
 
-    Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced, and
-    the case that killed it gets 'crashed' or 'timeout'. A status in `stop_at` skips the cases of its group
-    (`<group>:<case>`) that are behind it, with `stop_all` all cases.
-    Cases that had not begun at the task's deadline are left out.
+    Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced; the case that
+    it was running gets the status 'crashed' or 'timeout'. Cases that had not started at the task's deadline are
+    missing from the results.
+
+    Args:
+        task: the work.
+        timeout_s: time limit per case in seconds.
+        show: called with each new result.
+        stop_at: statuses after which the remaining cases of the group are skipped.
+        stop_all: skip the remaining cases of all groups instead.
 
     Raises:
-        WarplogError: the worker failed for a reason that is not the kernel's.
+        WarplogError: The worker failed for a reason other than a kernel.
     """
     journal = _open(task)
-    while left := _left(task, journal, say, stop_at, stop_all):
-        _one_worker(task, journal, left, timeout_s, say)
+    while left := _left(task, journal, show, stop_at, stop_all):
+        _one_worker(task, journal, left, timeout_s, show)
     groups = {group_of(case) for case in task.cases}
     results = [journal.results[c] for c in task.cases if c in journal.results]
     return results, journal.session | {"start_seconds": round(max(journal.start_s, 0.0) / len(groups), 3)}
@@ -93,31 +106,33 @@ def _open(task: Task) -> Journal:
 
 
 def _left(
-    task: Task, journal: Journal, say: Callable[[Record], None], stop_at: Sequence[str], stop_all: bool
+    task: Task, journal: Journal, show: Callable[[Record], None], stop_at: Sequence[str], stop_all: bool
 ) -> list[str]:
-    """The cases still to run; those that a bad one stops become 'skipped'."""
+    """Returns the cases still to run; cases after one with a status in `stop_at` become 'skipped'."""
     done = [journal.results[c] for c in task.cases if c in journal.results]
     bad = {"" if stop_all else group_of(r["case"]): r for r in reversed(done) if r["status"] in stop_at}
     for case in task.cases:
         if case not in journal.results and (ended := bad.get("" if stop_all else group_of(case))):
-            reason = f"not tried after {ended['status']} in case {ended['case'].rpartition(':')[2]}"
+            reason = (
+                f"not run, since case {ended['case'].rpartition(':')[2]} ended with status {ended['status']}"
+            )
             journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
-            say(journal.results[case])
+            show(journal.results[case])
     return [] if task.is_over() else [c for c in task.cases if c not in journal.results]
 
 
 def group_of(case: str) -> str:
-    """The group of `<group>:<case>`; '' for a case alone."""
+    """Returns the group of `<group>:<case>`; '' if the name has no group."""
     return case.rpartition(":")[0]
 
 
 def finished(task: Task) -> dict[str, Record]:
-    """What an interrupted run of this task has finished, by case."""
+    """Returns the results that an interrupted run of this task left in its journal, by case."""
     return _open(task).results
 
 
 def discard(task_folder: Path) -> None:
-    """Removes a task's working files once its record is written."""
+    """Removes a task's files, and its folder if nothing else is in it."""
     for path in (task_folder / "task.json", task_folder / "journal.jsonl", task_folder / "worker.log"):
         path.unlink(missing_ok=True)
     if task_folder.is_dir() and not any(task_folder.iterdir()):
@@ -125,19 +140,19 @@ def discard(task_folder: Path) -> None:
 
 
 def _one_worker(
-    task: Task, journal: Journal, cases: list[str], timeout_s: float, say: Callable[[Record], None]
+    task: Task, journal: Journal, cases: list[str], timeout_s: float, show: Callable[[Record], None]
 ) -> None:
-    """Runs one worker until it ends, dies, or exceeds a case's time."""
+    """Runs one worker until it ends, dies or exceeds the time limit of a case."""
     file = task.folder / "task.json"
     write_json(file, _task_json(task, journal, cases))
     journal.begin()
 
-    def tell() -> None:
+    def show_new() -> None:
         for result in journal.read():
-            say(result)
+            show(result)
 
     def overdue() -> bool:
-        tell()
+        show_new()
         quiet_s = time.monotonic() - journal.last_note
         if journal.waiting:
             journal.say_waiting(quiet_s)
@@ -150,7 +165,7 @@ def _one_worker(
     try:
         completed = run(command, timeout_s=longest, env=_environment(task), log=log, stop=overdue)
     finally:
-        tell()
+        show_new()
         journal.end()
         end_process(journal.pid, str(file))
 
@@ -159,9 +174,9 @@ def _one_worker(
         return
     if journal.running is not None and completed.returncode != BROKEN:
         note(journal.path, {"result": _post_mortem(journal.running, completed, timeout_s)})
-        tell()
+        show_new()
     elif not any(completed.ok or result["status"] == "crashed" for result in finished_now):
-        # Else the worker ended itself after a device error, and the next one goes on.
+        # Otherwise the worker ended itself after a device error, and the next one continues.
         how = explain_exit(completed)
         raise WarplogError(f"{task.mode} {task.library}: the worker failed ({how}): {_tail(completed)}")
 
@@ -202,6 +217,6 @@ def _task_json(task: Task, journal: Journal, cases: list[str]) -> Record:
 def _environment(task: Task) -> dict[str, str]:
     package = str(PACKAGE.parent)
     inherited = os.environ.get("PYTHONPATH", "")
-    # CuPy's CUB reductions take seconds to compile for each new shape and type; its plain ones do not.
-    ours = {"PYTHONUNBUFFERED": "1", "CUPY_ACCELERATORS": ""}
-    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), **ours, **task.environment})
+    # CuPy compiles its CUB reductions for seconds per shape and type, but not its plain reductions.
+    fixed = {"PYTHONUNBUFFERED": "1", "CUPY_ACCELERATORS": ""}
+    return minimal_env({"PYTHONPATH": f"{package}:{inherited}".rstrip(":"), **fixed, **task.environment})

@@ -1,1 +1,1 @@
-"""What a campaign runs, and the hinge to the rules of the workflow."""
+"""Decides what a campaign runs, and provides the inputs and parameters of the rules."""

@@ -1,4 +1,4 @@
-"""Inputs, outputs and parameters of the rules that work on one family."""
+"""Inputs, outputs and parameters of the rules that process one family."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,13 @@ from warplog.plan.selection import captured
 
 @dataclass(frozen=True)
 class FamilyPlan:
-    """A family on one GPU.
+    """What is run of one family on one GPU.
 
     Attributes:
-        variants: the chosen ones, in ladder order; files and parameters follow this order.
+        variants: the chosen variants, in ladder order; files and parameters follow this order.
         cases: the timed cases.
-        settings: the campaign's configuration.
+        gpu: slug of the GPU; arch: the architecture to compile for.
+        settings: the configuration of the campaign.
     """
 
     family: Family
@@ -29,20 +30,20 @@ class FamilyPlan:
     settings: Mapping[str, Any]
 
     def builds(self, name: str) -> list[str]:
-        """The file called `name` ("record.json", "kernel.so") of each variant's build."""
+        """Returns the file `name` ("record.json", "kernel.so") from the build folder of each variant."""
         folders = (paths.build_folder(paths.RESULTS, self.arch, v.family, v.name) for v in self.variants)
         return [str(folder / name) for folder in folders]
 
     def sources(self) -> list[str]:
-        """The sources of all variants and the headers that they include."""
+        """Returns the sources of all variants and the headers that they include, without duplicates."""
         files = (file for v in self.variants for file in (v.file, *v.headers()))
         return list(dict.fromkeys(map(str, files)))
 
     def job(self, stage: str, **more: Any) -> dict[str, Any]:
-        """Parameters of a measuring job.
+        """Returns the parameters of a measuring job: those of the stage, and `more`.
 
-        family.yaml is a parameter and no input, since each new variant would rerun the others otherwise. What a
-        stage takes from it is hashed into `contract`.
+        family.yaml is a parameter instead of an input; otherwise adding a variant would rerun all others. The parts
+        of it that a stage depends on are hashed into `contract`.
         """
         return {
             "family_file": str(self.family.file),
@@ -53,23 +54,23 @@ class FamilyPlan:
         }
 
     def check_contract(self) -> str:
-        """Hash of what checking depends on for all variants: cases, tolerance and policy."""
+        """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
         return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
 
     def time_contract(self) -> str:
-        """Hash of what timing depends on: cases and policy."""
+        """Returns the hash of what timing depends on for all variants: cases, settings, `measuring` in family.yaml."""
         return sha256_of(_values(self.family.cases), self.settings["time"], self.family.measuring)
 
     def captured_cases(self) -> dict[str, list[str]]:
-        """The cases that ncu captures, by variant."""
-        wanted = captured(self.family, self.cases)
-        return {v.name: wanted for v in self.variants}
+        """Returns the cases that ncu captures, by variant."""
+        cases = captured(self.family, self.cases)
+        return {v.name: cases for v in self.variants}
 
     def traced_cases(self) -> dict[str, list[str]]:
-        """The cases that nsys captures, by variant: every timed case of a variant that calls a library."""
-        every, wanted = list(self.cases), captured(self.family, self.cases)
-        return {v.name: every if v.library else wanted for v in self.variants}
+        """Returns the cases that nsys captures, by variant: those of ncu, or all timed ones if it calls a library."""
+        timed, profiled = list(self.cases), captured(self.family, self.cases)
+        return {v.name: timed if v.library else profiled for v in self.variants}
 
 
 def _values(cases: Mapping[str, Case]) -> dict[str, Any]:

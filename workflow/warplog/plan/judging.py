@@ -1,4 +1,4 @@
-"""Inputs and parameters of the rules that judge: A/A rounds, compared campaigns, histories."""
+"""Inputs and parameters of the rules in judge.smk: A/A rounds, comparison of campaigns, history."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,49 +18,49 @@ _JUDGED = ("time/*/*.json", "extract/*/*.json", "aa/round*/time/*/*.json", "camp
 
 @dataclass(frozen=True)
 class Judging:
-    """Names, files and parameters for judge.smk; like the plan, it starts nothing and writes nothing."""
+    """Names, files and parameters for judge.smk; like `Plan`, it starts no process and writes no file."""
 
     plan: Plan
 
     def rounds(self, wildcards: Any) -> list[str]:
-        """The records of all A/A rounds; without a GPU those of the recorded campaign, if it has any."""
+        """Returns the records of all A/A rounds; if the campaign is not live, those that were recorded."""
         if self.plan.live:
             return self._in_turn()
         return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json")))
 
     def before(self, wildcards: Any) -> list[str]:
-        """What a family's record of a round waits for: the record before it in turn, or all checks."""
+        """Returns what the timing of a family in a round waits for: the record before it in order, or all checks."""
         turns = self._in_turn()
         place = turns.index(self._round(int(wildcards.round), wildcards.family))
         return [turns[place - 1]] if place else self.plan.files("check")
 
     def round_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of timing a family in one round: odd rounds go down the ladder, even ones up."""
+        """Returns the parameters of timing a family in one round; even rounds go through the ladder backwards."""
         return {**self.plan.time_job(wildcards), "backwards": int(wildcards.round) % 2 == 0}
 
     def names(self) -> list[str]:
-        """The campaigns to compare: baseline and candidate."""
+        """Returns the names of the campaigns to compare: baseline and candidate."""
         settings = self.plan.settings
         baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
         return [str(baseline), str(settings["candidate"])]
 
     def measured_first(self, wildcards: Any) -> list[str]:
-        """The live records that a comparison waits for, if the campaign in results/ is compared."""
+        """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
         if not (self.plan.live and str(paths.RESULTS) in self.names()):
             return []
         counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
         return [*self.plan.files("time"), *counters, self.plan.campaign()]
 
     def state(self, wildcards: Any) -> str:
-        """Hash of what is compared but not made by this run: recorded campaigns, other folders, the store."""
+        """Returns the hash of compared campaigns that this run does not measure: recorded ones, folders, the store."""
         awaited = str(paths.RESULTS) if self.plan.live else ""
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
     def history(self) -> list[str]:
-        """The campaigns of the history: recorded ones, results/, and those in the folders that are named.
+        """Returns the folders of the campaigns that `history` names; 'all' are the recorded ones and results/.
 
         Raises:
-            WarplogError: a name that is not 'all' refers to none.
+            WarplogError: a name refers to no campaign.
         """
         chosen = self.plan.settings["history"]
         names = [chosen] if isinstance(chosen, str) else chosen
@@ -76,15 +76,15 @@ class Judging:
         return [str(place) for place in (*found, paths.RESULTS) if (place / "time").is_dir()]
 
     def history_state(self, wildcards: Any) -> str:
-        """Hash of the campaigns of the history."""
+        """Returns the hash of the campaigns in the history."""
         return sha256_of(*(self._state(name) for name in self.history()))
 
     def history_figures(self) -> list[str]:
-        """The history of every family (PNG)."""
+        """Returns the history figures (PNG), one per family."""
         return [f"results/history/{family}.png" for family in self.plan.chosen]
 
     def _in_turn(self) -> list[str]:
-        """The records of all rounds in the order in which they are timed: there and back again."""
+        """Returns the records of all rounds in the order of timing; even rounds go through the families backwards."""
         families = list(self.plan.chosen)
         return [
             self._round(number, family)
@@ -100,7 +100,7 @@ class Judging:
         if name.startswith(MLFLOW):
             store = own_file(self.plan.tracking_uri())
             if store is None or not store.is_file():
-                return now()  # a server is asked each time
+                return now()  # a server is queried in every run
             return str(store.stat().st_mtime_ns)
         if name == PARENTS:
             return self.plan.table_contract()
@@ -109,7 +109,7 @@ class Judging:
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 
     def _campaigns(self, name: str) -> list[Path]:
-        """The results folders that a name of the history refers to: itself, a recorded campaign, or all in a folder.
+        """Returns the results folders that `name` refers to: one campaign, or all campaigns in that folder.
 
         Raises:
             WarplogError: it refers to none.
@@ -118,6 +118,6 @@ class Judging:
         found = [one] if one else sorted(path.parent for path in Path(name).glob("*/time") if path.is_dir())
         if not found:
             raise WarplogError(
-                f"config: history: {name!r}: not a recorded campaign, a results folder or a folder of them"
+                f"config: history: {name!r}: not a recorded campaign, a results folder, or a folder of results folders"
             )
         return found

@@ -1,7 +1,8 @@
 """The plan of a campaign: families, variants and cases, on which GPU, live or from a recorded campaign.
 
-It is decided once, when the workflow starts, and written to results/plan.json, from which jobs read it: on a cluster
-the node that plans and the node that measures are different machines. Planning starts and writes nothing.
+It is decided once, when the workflow starts. Jobs receive the decisions as a parameter of their rule; on a cluster, where
+Snakemake parses the workflow again on the node of each job, that parse reads results/plan.json instead of deciding again.
+Making a plan starts no process and writes no file.
 """
 
 from collections.abc import Mapping
@@ -28,20 +29,20 @@ from warplog.track.connection import own_file
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run.
+    """What a campaign runs, and the inputs and parameters of its rules.
 
     Methods that take `wildcards` are input and parameter functions of rules.
 
     Attributes:
-        settings: the configuration with its defaults.
-        folders: where families were found.
-        families: the whole catalogue; chosen: the variants that are run, by family, in ladder order.
+        settings: the configuration, completed with the defaults.
+        folders: the folders that were searched for families.
+        families: all families, by name; chosen: the variants to run, by family, in ladder order.
         cases: the timed cases of each family.
-        gpu: slug of the GPU whose numbers are shown; arch: the architecture to compile for.
-        live: whether this campaign measures; else `root` is a recorded campaign.
-        root: where records are read from: results, or results/recorded/<name>.
-        message: one line for the user: which GPU, live or recorded.
-        drawn: the figures of each family.
+        gpu: slug of the GPU that the numbers are from; arch: the architecture to compile for.
+        live: whether this campaign measures; if not, its records come from a recorded campaign.
+        root: folder of the records: results, or results/recorded/<name>.
+        message: one line for the user: which GPU, and whether live or recorded.
+        drawn: names of the figures of each family.
         project: folder of kernels/ and config/.
     """
 
@@ -58,44 +59,53 @@ class Plan:
     drawn: Mapping[str, tuple[str, ...]]
     project: Path
 
-    def as_json(self) -> dict[str, Any]:
-        """The decisions as JSON-able data; the catalogue itself is read again from its files."""
-        parameters = {
-            family: {v.name: {"parameters": dict(v.parameters), "remark": v.remark} for v in variants}
-            for family, variants in self.chosen.items()
-        }
+    def decisions(self) -> dict[str, Any]:
+        """What jobs must know of the plan, as JSON-able data: a parameter of their rules.
+
+        The catalogue itself is read again from its files.
+        """
         return {
-            "schema": SCHEMA_VERSION,
-            "settings": dict(self.settings),
             "folders": [str(folder) for folder in self.folders],
-            "chosen": parameters,
+            "chosen": {
+                family: {v.name: {"parameters": dict(v.parameters), "remark": v.remark} for v in variants}
+                for family, variants in self.chosen.items()
+            },
             "cases": {family: list(cases) for family, cases in self.cases.items()},
-            **{name: getattr(self, name) for name in ("gpu", "arch", "live", "message")},
+            **{name: getattr(self, name) for name in ("gpu", "arch", "live")},
             "root": str(self.root),
-            "drawn": {family: list(figures) for family, figures in self.drawn.items()},
             "project": str(self.project),
         }
 
     def write(self, path: Path) -> None:
-        """Writes the plan for the jobs.
+        """Writes the whole plan for the jobs that Snakemake starts on other machines.
 
         Raises:
             WarplogError: the disk is full or the folder is not writable.
         """
-        write_json(path, self.as_json(), "plan")
+        drawn = {family: list(figures) for family, figures in self.drawn.items()}
+        rest = {"schema": SCHEMA_VERSION, "settings": dict(self.settings), "message": self.message}
+        write_json(path, {**rest, **self.decisions(), "drawn": drawn}, "plan")
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """The plan that `write` left.
+        """Returns the plan that `write` wrote.
 
         Raises:
-            WarplogError: it is missing or damaged, or a family or variant is no longer there.
+            WarplogError: the file is missing or damaged, or a family or variant no longer exists.
         """
-        data = read_json(path, "plan")
+        return cls.made_of(read_json(path, "plan"))
+
+    @classmethod
+    def made_of(cls, data: Mapping[str, Any]) -> "Plan":
+        """Returns the plan with these decisions; without settings and figures unless `data` has them.
+
+        Raises:
+            WarplogError: a family or variant no longer exists.
+        """
         folders = tuple(Path(folder) for folder in data["folders"])
         families = catalog.load(folders)
         if gone := set(data["chosen"]) - set(families):
-            raise WarplogError(f"{path}: family {min(gone)!r} is no longer there; run `snakemake` again")
+            raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
         chosen = {
             name: tuple(replace(families[name].variant(v), **decided) for v, decided in variants.items())
             for name, variants in data["chosen"].items()
@@ -105,7 +115,7 @@ class Plan:
             ladder = tuple(decided.get(v.name, v) for v in families[name].variants)
             families[name] = replace(families[name], variants=ladder)
         return cls(
-            data["settings"],
+            data.get("settings", {}),
             folders,
             families,
             chosen,
@@ -114,17 +124,17 @@ class Plan:
             data["arch"],
             data["live"],
             Path(data["root"]),
-            data["message"],
-            {family: tuple(figures) for family, figures in data["drawn"].items()},
+            data.get("message", ""),
+            {family: tuple(figures) for family, figures in data.get("drawn", {}).items()},
             Path(data["project"]),
         )
 
     def oracle(self) -> "Plan":
-        """The same for the variants whose true answers are known (families with `probes`) instead."""
+        """Returns the plan for the oracle: the same for all variants of the families with `probes`."""
         return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
 
     def source(self) -> Source:
-        """Where the campaign's records are, and what the tables call them.
+        """Returns where the records of the campaign are, and the labels of their rows in the tables.
 
         Raises:
             WarplogError: the campaign record is missing or not readable.
@@ -133,11 +143,14 @@ class Plan:
         return Source(self.root, self.gpu, self.arch, origin, read_json(Path(self.campaign()), "record"))
 
     def pairs(self) -> list[tuple[str, str]]:
-        """(family, variant) of everything that is run."""
+        """Returns (family, variant) for everything that is run."""
         return [(f, v.name) for f, variants in self.chosen.items() for v in variants]
 
     def of(self, family: str) -> FamilyPlan:
-        """The part of one family: its chosen variants, or all if none is chosen, so that any record can be a target."""
+        """Returns the plan of one family.
+
+        It covers all variants if none was chosen, so that the record of any family can be requested as a target.
+        """
         variants = self.chosen.get(family, self.families[family].variants)
         cases = self.cases.get(family, tuple(self.families[family].cases))
         return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
@@ -145,7 +158,11 @@ class Plan:
     # Files of the whole campaign
 
     def files(self, stage: str, suffix: str = ".json") -> list[str]:
-        """All records of a stage below `root`; a build whose source differs from the recorded one is made here."""
+        """Returns the records of a stage for all chosen families.
+
+        Recorded ones are listed only if they exist. The build record of a variant whose source differs from the
+        recorded one is in results/, where the variant is compiled.
+        """
         if stage == "build":
             variants = [v for chosen in self.chosen.values() for v in chosen]
             return [str(build_record(self.root, self.arch, v)) for v in variants]
@@ -153,45 +170,48 @@ class Plan:
         return [str(f) for f in files if self.live or f.is_file()]
 
     def compiled(self) -> list[str]:
-        """The build records of everything that is run, made here."""
+        """Returns the build records in results/ of everything that is run."""
         return [build for family in self.chosen for build in self.of(family).builds("record.json")]
 
     def sanitized(self) -> list[str]:
-        """Records of compute-sanitizer: of everything that is run, and of the oracle if that is all families."""
+        """Returns the records of compute-sanitizer, including the oracle's if all families and variants are chosen."""
         everything = self.settings["families"] == self.settings["variants"] == "all"
         oracle = self.oracle().files("sanitize") if everything else []
         return [*self.files("sanitize"), *oracle]
 
     def campaign(self) -> str:
-        """The campaign record."""
+        """Returns the campaign record."""
         return str(self.root / "campaign" / f"{self.gpu}.json")
 
     def timer(self) -> str:
-        """The compiled timing core."""
+        """Returns the compiled timing core."""
         return str(paths.RESULTS / "build" / self.arch / "timer.so")
 
     def timer_source(self) -> str:
-        """The source of the timing core."""
+        """Returns the source of the timing core."""
         return paths.shown(paths.PACKAGE / "measure" / "worker" / "timer.cu")
 
     def gpu_files(self) -> list[str]:
-        """The files with the peaks of known GPUs."""
+        """Returns the files with the peak rates of known GPUs."""
         return [paths.shown(path) for path in device.gpu_files(self.project)]
 
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables."""
+        """Returns the names of the tables."""
         return tuple(TABLES)
 
     def figures(self) -> list[str]:
-        """The folders of figures, one per family."""
+        """Returns the folders of figures, one per family."""
         return [f"results/figures/{family}" for family in self.chosen]
 
     def captions(self) -> str:
-        """The folder with the captions of figures."""
+        """Returns the folder with the captions of the figures."""
         return paths.shown(paths.WORKFLOW / "report")
 
     def tuned(self) -> list[str]:
-        """The heat maps of all searches: of the named variants with `tune`, else of all, drafts included."""
+        """Returns the heat maps of the parameter searches: of the chosen variants with a `tune` entry.
+
+        If `variants` is 'all', drafts are included.
+        """
         everything = self.settings["variants"] == "all"
         pairs = [
             (name, v.name)
@@ -202,20 +222,20 @@ class Plan:
         return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
 
     def code(self, stage: str) -> list[str]:
-        """The modules that a stage's results depend on."""
+        """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
 
     # One variant
 
     def sources(self, wildcards: Any) -> list[str]:
-        """The variant's source and the shared headers it includes."""
+        """Returns the variant's source and the headers that it includes."""
         variant = self._variant(wildcards)
         return [str(variant.file), *map(str, variant.headers())]
 
     def build_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of compiling a variant: its entry in family.yaml, with this GPU's best parameters.
+        """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters.
 
-        `recorded` is the recorded build record that serves if there is no nvcc; '' on a live campaign.
+        `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign.
         """
         variant = self._variant(wildcards)
         recorded = paths.build_folder(self.root, wildcards.arch, wildcards.family, wildcards.variant)
@@ -228,7 +248,7 @@ class Plan:
         }
 
     def tune_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of a search; `contract` hashes family, space and timing policy."""
+        """Returns the parameters of a search; `contract` hashes what checking, timing and the space depend on."""
         plan, variant = self.of(wildcards.family), self._variant(wildcards)
         contracts = plan.check_contract(), plan.time_contract()
         space = plan.family.arguments, repr(variant.tune), dict(variant.memory)
@@ -243,73 +263,73 @@ class Plan:
     # One family
 
     def reference(self, wildcards: Any) -> str:
-        """The family's reference.py."""
+        """Returns the family's reference.py."""
         return str(self.families[wildcards.family].folder / "reference.py")
 
     def builds(self, wildcards: Any) -> list[str]:
-        """The build records of the family's variants."""
+        """Returns the build records of the family's variants."""
         return self.of(wildcards.family).builds("record.json")
 
     def libraries(self, wildcards: Any) -> list[str]:
-        """The compiled variants of the family."""
+        """Returns the compiled variants of the family."""
         return self.of(wildcards.family).builds("kernel.so")
 
     def family_sources(self, wildcards: Any) -> list[str]:
-        """The sources and headers of the family's variants."""
+        """Returns the sources and headers of the family's variants."""
         return self.of(wildcards.family).sources()
 
     def told_by(self, wildcards: Any) -> list[str]:
-        """What a page about the family shows besides its numbers: contract and sources."""
+        """Returns the files that a page about the family quotes: family.yaml and the sources of its variants."""
         files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
         return [self._family_file(wildcards), *files]
 
     def check_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of checking a family."""
+        """Returns the parameters of checking a family."""
         plan = self.of(wildcards.family)
         return plan.job("check", contract=plan.check_contract())
 
     def sanitize_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of running compute-sanitizer over a family."""
+        """Returns the parameters of running compute-sanitizer on a family."""
         plan = self.of(wildcards.family)
         return plan.job("sanitize", contract=plan.check_contract())
 
     def time_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of timing a family."""
+        """Returns the parameters of timing a family."""
         plan = self.of(wildcards.family)
         return plan.job("time", contract=plan.time_contract(), cases=list(plan.cases))
 
     def ncu_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of capturing a family with Nsight Compute."""
+        """Returns the parameters of capturing a family with Nsight Compute."""
         plan = self.of(wildcards.family)
         return plan.job("profile", contract="", cases=plan.captured_cases())
 
     def nsys_job(self, wildcards: Any) -> dict[str, Any]:
-        """Parameters of capturing a family with Nsight Systems."""
+        """Returns the parameters of capturing a family with Nsight Systems."""
         plan = self.of(wildcards.family)
         return plan.job("profile", contract="", cases=plan.traced_cases())
 
     def extract_job(self, wildcards: Any) -> dict[str, Any]:
-        """The captured cases of each variant, by profiler."""
+        """Returns the captured cases of each variant, by profiler."""
         plan = self.of(wildcards.family)
         return {"ncu": plan.captured_cases(), "nsys": plan.traced_cases()}
 
     def family_figures(self, wildcards: Any) -> list[str]:
-        """Names of the figures of one family."""
+        """Returns the names of a family's figures."""
         return list(self.drawn.get(wildcards.family, ()))
 
     # What the tables and the tracking store depend on besides files
 
     def table_contract(self) -> str:
-        """Hash of what the tables say besides the records: ladder, formulas, chosen cases."""
+        """Returns the hash of what the tables depend on besides records: family.yaml, chosen cases and variants."""
         files = [sha256_file(self.families[f].file) for f in self.chosen]
         return sha256_of(files, {f: self.cases[f] for f in self.chosen}, self.pairs())
 
     def tracking_uri(self) -> str:
-        """The tracking store of the configuration; MLFLOW_TRACKING_URI takes precedence, at run time."""
+        """Returns the configured tracking store; at run time MLFLOW_TRACKING_URI takes precedence."""
         return str(self.settings["track"]["uri"])
 
     def tracking_store(self) -> str:
-        """'gone' if the store was filled once and its file is no longer there: then it is filled again."""
+        """Returns 'gone' if the file of a store that was filled no longer exists, so that it is filled again."""
         store = own_file(self.tracking_uri())
         filled = (paths.RESULTS / "track" / "mlflow.json").is_file()
         return "gone" if store and filled and not store.is_file() else "there"
@@ -322,11 +342,14 @@ class Plan:
 
 
 def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
-    """The plan for a configuration; `project` is the folder of kernels/ and config/ (default: paths.project()).
+    """Makes the plan for a configuration.
+
+    Args:
+        project: folder of kernels/ and config/; by default `paths.project()`.
 
     Raises:
-        WarplogError: an unknown key, family, variant, case or GPU, no GPU and no recorded campaign, or a path of
-            the interpreter that no job can be started with.
+        WarplogError: a key, family, variant, case or GPU is unknown, there is neither a GPU nor a recorded campaign, or
+            Snakemake cannot start jobs with this interpreter.
     """
     if why := interpreter.unusable():
         raise WarplogError(f"{why}; {interpreter.REMEDY}")
@@ -351,7 +374,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
 
 
 def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str]:
-    """GPU, architecture, whether it measures, the folder of its records, and the line that says so."""
+    """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan."""
     found = None if settings["mode"] == "recorded" else device.detect()
     if settings["mode"] == "live" or found is not None:
         gpu, arch = live_gpu(settings, found, project)

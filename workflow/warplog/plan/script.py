@@ -1,4 +1,4 @@
-"""What every script of the workflow does around its work: a log, and errors in one line."""
+"""What all scripts of the workflow share: the log, errors on one line, and the arguments of measuring jobs."""
 
 import signal
 import sys
@@ -13,9 +13,9 @@ from warplog.core.records import sha256_file, sha256_of
 
 
 def values_of_family(rule: Any) -> dict[str, Any]:
-    """The arguments of measure.job.make_jobs, from the `snakemake` object of a rule that measures a family.
+    """Returns the arguments of `measure.job.make_jobs`, from the `snakemake` object of a rule that measures a family.
 
-    The inputs that hold for all variants make the hash that tells which records are still valid.
+    `inputs_sha256` is the hash of the inputs that all variants share; records with another hash are measured again.
     """
     job = rule.params.job
     named = set(rule.input.keys())
@@ -36,7 +36,7 @@ def values_of_family(rule: Any) -> dict[str, Any]:
 
 
 class _Tee:
-    """Standard error that also goes into the log."""
+    """Writes to standard error and to the log."""
 
     def __init__(self, terminal: TextIO, log: TextIO) -> None:
         self._terminal, self._log = terminal, log
@@ -58,7 +58,7 @@ class _Tee:
 
 @contextmanager
 def job(log: str) -> Iterator[None]:
-    """Copies standard error into the log; a WarplogError becomes one line and exit status 1."""
+    """Copies standard error to the file `log`; prints a WarplogError on one line and exits with status 1."""
     die_with_parent(signal.SIGTERM)
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What of the catalogue the configuration chooses: families, variants, cases."""
+"""Selects families, variants, cases and figures by the configuration."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -12,17 +12,17 @@ from warplog.core.schema import suggest
 
 
 def typed(value: Any) -> Any:
-    """A value of the configuration; what `--config 'time={...}'` gave as strings inside of a mapping is parsed."""
+    """Returns a value of the configuration; parses strings in a mapping, which come from `--config 'time={...}'`."""
     if not isinstance(value, Mapping):
         return value
     return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
 
 
 def choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:
-    """The chosen names of the known ones: 'all', a list, or names separated by commas.
+    """Returns the chosen names; `value` is 'all', a list, or names separated by commas.
 
     Raises:
-        WarplogError: a name is not known; the text suggests the nearest.
+        WarplogError: a name is not in `known`; the text suggests the closest one.
     """
     if value == "all":
         return known
@@ -31,42 +31,40 @@ def choice(value: str | int | list[str], known: list[str], key: str) -> list[str
     )
     for name in names:
         if name not in known:
-            raise WarplogError(f"config: {key}: {name!r} is not there; {suggest(name, known)}")
+            raise WarplogError(f"config: {key}: {name!r} does not exist; {suggest(name, known)}")
     return names
 
 
 def choose_families(value: Any, families: Mapping[str, Family]) -> dict[str, Family]:
-    """The chosen families; 'all' are those that are no drafts and not of the oracle, which is a target of its own."""
+    """Returns the chosen families; 'all' excludes drafts, and the oracle, which is a separate target."""
     names = choice(value, list(families), "families")
     return {n: f for n, f in families.items() if n in names and (value != "all" or not (f.draft or f.probes))}
 
 
 def choose_variants(value: Any, families: Mapping[str, Family]) -> dict[str, tuple[Variant, ...]]:
-    """The chosen variants of each family, in ladder order, with the baseline of a family that has any.
+    """Returns the chosen variants by family, in ladder order; 'all' excludes drafts.
 
-    'all' are those that are no drafts.
+    Families without a chosen variant are left out; the baseline of the others is always included.
     """
     full = {f"{f.name}/{v.name}" for f in families.values() for v in f.variants}
     names = set(choice(value, sorted(full | {n.split("/")[1] for n in full}), "variants"))
     chosen = {}
     for family in families.values():
-        picked = tuple(
+        named = tuple(
             v
             for v in family.variants
             if (value == "all" and not v.draft)
             or (value != "all" and {v.name, f"{family.name}/{v.name}"} & names)
         )
-        if picked:
-            chosen[family.name] = tuple(
-                v for v in family.variants if v in picked or v.name == family.baseline
-            )
+        if named:
+            chosen[family.name] = tuple(v for v in family.variants if v in named or v.name == family.baseline)
     return chosen
 
 
 def choose_cases(
     value: Any, families: Mapping[str, Family], chosen: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The timed cases of each family: of the chosen ones those that are named, of the others all."""
+    """Returns the timed cases of each family: the named ones, or all cases of a family that was not chosen."""
     known = sorted({c for f in chosen for c in families[f].cases})
     names = choice(value, known, "cases")
     return {
@@ -75,14 +73,14 @@ def choose_cases(
 
 
 def captured(family: Family, cases: Collection[str]) -> list[str]:
-    """The cases that profilers capture where these are timed: of them, and those that are never timed."""
+    """Returns the `profile_cases` of a family that are in `cases` or are never timed."""
     return [c for c in family.profile_cases if c in cases or c not in family.cases]
 
 
 def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
-    """The figures of each chosen family, without those that would be empty.
+    """Returns the figures of each chosen family, without those that would be empty.
 
-    A figure that some family lists under `figures` is drawn for such families only.
+    A figure that any family lists under `figures` is drawn only for families that list it.
     """
     needs = figures.needs()
     special = {figure for family in families.values() for figure in family.figures}
@@ -98,17 +96,17 @@ def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dic
 
 
 def _shares_memory(variant: Variant) -> bool:
-    """Whether its source or a header of it names shared memory; the sources of a library are not available."""
+    """Returns whether the variant may use shared memory: its sources contain `__shared__`, or it calls a library."""
     files = (variant.file, *variant.headers())
     return variant.library or any(b"__shared__" in file.read_bytes() for file in files)
 
 
-# What a figure may need (NEEDS in its module), and whether a family has it.
+# The values that NEEDS of a figure may list, and whether a family meets them.
 _HAS: Mapping[str, Callable[[Family], bool]] = {
     "counters": lambda family: "ncu" in family.measuring.profilers,
     "shared_memory": lambda family: any(_shares_memory(variant) for variant in family.variants),
     "flops": lambda family: any(family.value(family.flops, case) for case in family.cases.values()),
     "claims": lambda family: bool(family.claims),
-    # The figure `overlap` shows one launch engine by engine: a timeline of all of them adds nothing.
+    # The figure `overlap` already shows a launch engine by engine; a timeline would add nothing.
     "no_overlap_figure": lambda family: "overlap" not in family.figures,
 }

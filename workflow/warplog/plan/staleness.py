@@ -1,7 +1,7 @@
-"""Which modules decide a stage's results: a change of one of them makes Snakemake run the stage again.
+"""The modules that the results of a stage depend on; if one of them changes, Snakemake runs the stage again.
 
-Snakemake sees only what is an input, so the rules list these files as inputs. They are the modules that a stage's
-roots import, directly or not, read off the import graph.
+Snakemake detects changes of input files only, so the rules list these modules as inputs. They are all modules that the
+roots of a stage import, directly or indirectly, according to the import graph.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from warplog.core import paths
 if TYPE_CHECKING:
     from grimp import ImportGraph
 
-# The modules that a stage's results come from.
+# The modules that compute the results of a stage.
 ROOTS: Mapping[str, tuple[str, ...]] = {
     "build": ("measure.build",),
     "check": ("measure.worker.check_case",),
@@ -32,11 +32,12 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "track": ("track.log",),
     "worklog": ("worklog",),
 }
-# They carry data and start processes, but decide no value: an edit of them must not cost a campaign.
+# These store data and start processes, but do not affect values: editing them must not repeat a campaign.
 _CARRIERS = frozenset(
     f"core.{name}" for name in ("defaults", "errors", "locks", "paths", "process", "records", "schema")
 )
-# What they tell a measuring job is hashed into its inputs (contract, library, settings), or says how it is run.
+# What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
+# the job is run.
 _MEASURING = frozenset(("build", "check", "sanitize", "time", "profile", "tune"))
 _HASHED_OTHERWISE = frozenset(
     (
@@ -44,12 +45,12 @@ _HASHED_OTHERWISE = frozenset(
         *(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise")),
     )
 )
-# Files beside the modules: templates and captions.
+# Templates and style sheets beside the modules.
 _DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/page.*", "worklog/*.css")}
 
 
 def code(stage: str) -> list[str]:
-    """The files that the results of a stage depend on, relative to the working directory where they lie below it."""
+    """Returns the files that the results of a stage depend on, relative to the working directory if they are in it."""
     stop = _CARRIERS | (_HASHED_OTHERWISE if stage in _MEASURING else frozenset())
     files = {_file(module) for module in _imported(ROOTS[stage], stop)}
     files |= {path for pattern in _DATA.get(stage, ()) for path in paths.PACKAGE.glob(pattern)}
@@ -59,7 +60,7 @@ def code(stage: str) -> list[str]:
 
 
 def _imported(roots: tuple[str, ...], stop: frozenset[str]) -> set[str]:
-    """The modules that are reached from `roots` and their submodules without passing through one of `stop`."""
+    """Returns the modules that `roots` and their submodules import, directly or indirectly, not following `stop`."""
     graph = _graph()
     left = [module for root in roots for module in (root, *graph.find_descendants(f"warplog.{root}"))]
     found: set[str] = set()

@@ -9,10 +9,11 @@ import pandas as pd
 from warplog.core.columns import CLAIMS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
-from warplog.tables.rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Row = dict[str, Any]
 
 
 def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
@@ -83,7 +84,19 @@ NEEDED = {
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
-    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+    "claims": [
+        "family",
+        "id",
+        "claim",
+        "published",
+        "verdict",
+        "measured",
+        "unit",
+        "condition",
+        "evidence",
+        "reason",
+        "gpu",
+    ],
 }
 
 

@@ -1,4 +1,4 @@
-"""The records of a campaign as the tables read them: live or recorded, and some of them missing."""
+"""Reads the records of a campaign for the tables; live or recorded, and possibly incomplete."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,13 @@ _STAGES = ("build", "check", "time")
 
 @dataclass(frozen=True)
 class Source:
-    """Where the records of a campaign lie and what they are called in the tables.
+    """Where the records of a campaign are, and the labels of their rows in the tables.
 
     Attributes:
         root: results (live) or results/recorded/<name>.
-        origin: 'live' or 'recorded', for all that comes from `root`.
+        gpu: slug of the GPU; arch: the architecture of the builds.
+        origin: 'live' or 'recorded', for everything below `root`.
+        campaign: the campaign record.
     """
 
     root: Path
@@ -29,11 +31,11 @@ class Source:
 
     @property
     def device(self) -> Gpu:
-        """The GPU that measured, as the campaign record describes it."""
+        """The GPU of the measurements, as described in the campaign record."""
         return gpu_of(self.campaign)
 
     def labels(self) -> dict[str, Any]:
-        """The columns that say where a row comes from."""
+        """Returns the columns that state the origin of a row."""
         return {
             "gpu": self.gpu,
             "gpu_name": self.campaign["gpu_name"],
@@ -44,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True)
 class VariantRecords:
-    """All records of one variant; a stage without one has status 'missing'."""
+    """The records of one variant; a missing one has status 'missing'."""
 
     build: Record
     check: Record
@@ -52,7 +54,7 @@ class VariantRecords:
     extract: Record
 
     def verdict(self) -> tuple[str, str]:
-        """Status and reason of the first stage that is not ok: what the variant's rows must say."""
+        """Returns status and reason of the variant's rows: those of the first stage that failed, else of timing."""
         for stage in _STAGES:
             record: Record = getattr(self, stage)
             if record["status"] not in ("ok", "skipped"):
@@ -61,12 +63,12 @@ class VariantRecords:
 
 
 def build_record(root: Path, arch: str, variant: Variant) -> Path:
-    """The build record of a variant: the recorded one if its source is unchanged, else the one made here.
+    """Returns the path of a variant's build record: the recorded one if its source is unchanged, else that in results.
 
     `root` is results or results/recorded/<name>.
 
     Raises:
-        WarplogError: the recorded one is not readable.
+        WarplogError: the recorded build record is not readable.
     """
     live, recorded = (
         paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
@@ -79,10 +81,10 @@ def build_record(root: Path, arch: str, variant: Variant) -> Path:
 
 
 class FamilyRecords:
-    """The records of a family as the tables read them: one file per stage, each read once."""
+    """The records of a family: one file per stage, each read once."""
 
     def __init__(self, source: Source, family: str) -> None:
-        """Reads what is there.
+        """Reads the files that exist.
 
         Raises:
             WarplogError: a file is damaged.
@@ -102,7 +104,7 @@ class FamilyRecords:
         }
 
     def of(self, variant: str, build: Path) -> VariantRecords:
-        """The records of a variant, its build from the file `build`; missing ones have that status.
+        """Returns the records of a variant; its build record is read from the file `build`.
 
         Raises:
             WarplogError: the build record is damaged.
@@ -113,7 +115,7 @@ class FamilyRecords:
         return VariantRecords(build=made | origin, **stages)
 
     def captures(self, variant: str) -> dict[str, Record]:
-        """The profilers' records of their sessions with a variant, by tool."""
+        """Returns the profile records of a variant, by tool (ncu, nsys)."""
         return {tool: self._record(tool, variant) for tool in ("ncu", "nsys")}
 
     def _record(self, stage: str, variant: str) -> Record:

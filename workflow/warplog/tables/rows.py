@@ -22,10 +22,21 @@ AGREE_RELATIVE, AGREE_US = 0.03, 1.0
 
 
 def make_rows(
-    source: Source, families: Mapping[str, Family], cases: Mapping[str, tuple[str, ...]],
-    chosen: Mapping[str, tuple[Variant, ...]], gpu: Gpu, peaks: Peaks,
-) -> dict[str, list[Row]]:  # fmt: skip
-    """The rows by table. `chosen` are the variants and `cases` the timed cases by family; `gpu` is what measured.
+    source: Source,
+    families: Mapping[str, Family],
+    cases: Mapping[str, tuple[str, ...]],
+    chosen: Mapping[str, tuple[Variant, ...]],
+    gpu: Gpu,
+    peaks: Peaks,
+) -> dict[str, list[Row]]:
+    """Returns the rows of every table, by table.
+
+    Args:
+        source: the campaign that the records are read from.
+        families: all families, by name.
+        cases: the timed cases of each family.
+        chosen: the variants of each family that get rows.
+        gpu: the GPU of the measurements, and its `peaks`.
 
     Raises:
         WarplogError: a record is not readable.

@@ -38,20 +38,16 @@ def markdown(page: Page, folder: Path) -> str:
 def _rung(place: int, rung: Rung) -> Iterator[str]:
     yield f"## {place}. {escape_markdown(rung.name)}{f' ({escape_markdown(rung.badge)})' if rung.badge else ''}"
     yield from ("", f"*{escape_markdown(rung.idea)}*")
-    if rung.origins:
-        yield from ("", escape_markdown("; ".join(rung.origins)))
-    if rung.gap:
-        yield from ("", f"**{escape_markdown(rung.gap)}**")
-    if rung.figures:
-        yield from (
-            "",
-            ", ".join(
-                f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures
-            ),
-        )
-    for text in (rung.noise, *(f"Note: {remark.removesuffix('.')}." for remark in rung.remarks)):
-        if text:
-            yield from ("", escape_markdown(text))
+    figures = (f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures)
+    paragraphs = (
+        escape_markdown("; ".join(rung.origins)),
+        f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
+        ", ".join(figures),
+        escape_markdown(rung.noise),
+        *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
+    )
+    for text in filter(None, paragraphs):
+        yield from ("", text)
     if rung.excerpt:
         fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
         yield from ("", f"{fence}cuda", rung.excerpt.code, fence)

@@ -1,4 +1,4 @@
-"""Inputs and the reference answer: a*x + y where three arrays are moved, x where two are."""
+"""Inputs and reference: a*x + y if the case moves three arrays, x if it moves two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # arrays and generators of cupy serve as well
+if TYPE_CHECKING:  # cupy's arrays and generators are also accepted
     from numpy import ndarray
     from numpy.random import Generator
 
@@ -14,7 +14,7 @@ AXPY_ARRAYS = 3
 
 
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
-    """x [n] and y [n], float32, uniform in [-1, 1); y is NaN in every bit where nobody may read it."""
+    """Returns x [n] and y [n], float32, uniform in [-1, 1); if y must not be read, all its bits are set (NaN)."""
     n = int(case["n"])
     inputs = {name: 2 * rng.random(n, dtype=xp.float32) - 1 for name in ("x", "y")}
     if case["arrays"] != AXPY_ARRAYS:
@@ -25,7 +25,7 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
 def reference(
     xp: ModuleType, inputs: Mapping[str, ndarray], case: Mapping[str, float]
 ) -> dict[str, tuple[ndarray, ndarray]]:
-    """The answer in float64, and what its rounding error is relative to: |a x| + |y|; 0 for a copy, which is exact."""
+    """Returns out [n] in float64 and the scale of its rounding error: |a x| + |y|; 0 for a copy, which is exact."""
     x = inputs["x"].astype(xp.float64)
     if case["arrays"] != AXPY_ARRAYS:
         return {"out": (x, xp.zeros_like(x))}

@@ -1,1 +1,1 @@
-"""What `warplog doctor` looks at: the machine (host), the programs (tools), the GPU (gpu)."""
+"""Checks of `warplog doctor`: the machine (host), Python packages, programs and libraries (tools), the GPU (gpu)."""

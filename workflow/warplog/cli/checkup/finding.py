@@ -1,4 +1,4 @@
-"""One line of the doctor's report."""
+"""A finding: one row in the report of `warplog doctor`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,10 +8,11 @@ Status = Literal["ok", "info", "warn", "fail"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about one topic.
+    """The result of checking one topic.
 
-    status: ok; info (a fact, or not needed here); warn (the campaign runs, with less); fail (it cannot run).
-    remedy: what to do, never empty for warn and fail.
+    Attributes:
+        status: ok; info (a fact, or not required here); warn (campaigns run, with limitations); fail (they cannot run).
+        remedy: what to do; never empty for warn and fail.
     """
 
     topic: str

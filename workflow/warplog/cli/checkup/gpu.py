@@ -1,4 +1,4 @@
-"""The GPU: which one, its driver, its state, who else is on it, and whether its counters may be read."""
+"""Checks the GPU: model, driver, access to its counters, clocks, settings, and other processes that use it."""
 
 import os
 from pathlib import Path
@@ -13,15 +13,15 @@ OLDEST_ARCH = (7, 5)
 _CAP_SYS_ADMIN, _CAP_PERFMON = 21, 38
 _PERFMON_DRIVER = 565
 _UNLOCK = (
-    "run as root, or let users read them: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'"
+    "run as root, or allow all users to read them: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'"
     " | sudo tee /etc/modprobe.d/warplog.conf, then reboot; in a container: --cap-add=SYS_ADMIN"
 )
 
 
 def examine(gpu: Gpu | None, nvcc: str | None = None) -> list[Finding]:
-    """All about the GPU; one line where there is none. `nvcc` is the compiler's version."""
+    """Returns all findings on the GPU; a single one if there is no GPU. `nvcc` is the compiler's version."""
     if gpu is None:
-        return [Finding("GPU", "info", f"none: {device.why_not()}; nothing is measured here")]
+        return [Finding("GPU", "info", f"none: {device.why_not()}; this machine cannot measure")]
     state = clock_state(gpu.uuid)
     return [
         identity(gpu),
@@ -34,36 +34,38 @@ def examine(gpu: Gpu | None, nvcc: str | None = None) -> list[Finding]:
 
 
 def identity(gpu: Gpu) -> Finding:
-    """Name, architecture, size."""
-    memory = f"{gpu.memory_bytes / (1 << 30):.0f} GiB" if gpu.memory_bytes else "memory not told"
+    """Reports name, architecture and size; fails for a GPU that CUDA 13 does not support."""
+    memory = f"{gpu.memory_bytes / (1 << 30):.0f} GiB" if gpu.memory_bytes else "memory size unknown"
     text = f"{gpu.name} ({gpu.slug}), {gpu.arch}, {gpu.sms or '?'} SMs, {memory}, {gpu.uuid}"
     if gpu.compute_capability < OLDEST_ARCH:
-        return Finding("GPU", "fail", text, "CUDA 13 needs compute capability 7.5 (Turing) or newer")
+        return Finding("GPU", "fail", text, "CUDA 13 requires compute capability 7.5 (Turing) or newer")
     return Finding("GPU", "ok", text)
 
 
 def driver(gpu: Gpu, nvcc: str | None = None) -> Finding:
-    """Whether the driver is new enough: for CUDA 13, or for the older nvcc that is here in its place."""
+    """Reports whether the driver is new enough for CUDA 13, or else for the older nvcc of this machine."""
     text = f"{gpu.driver or 'unknown'}, up to CUDA {gpu.cuda_driver or '?'}"
     if not gpu.driver or _major(gpu.driver) >= OLDEST_DRIVER:
         return Finding("driver", "ok", text)
     if nvcc and _major(nvcc) <= _major(gpu.cuda_driver):
-        remedy = f"a driver from {OLDEST_DRIVER} on; until then CuPy must be cupy-cuda12x"
+        remedy = f"install driver {OLDEST_DRIVER} or newer; until then, install CuPy as cupy-cuda12x"
         return Finding("driver", "warn", f"{text}; too old for CUDA 13, enough for nvcc {nvcc}", remedy)
-    return Finding("driver", "fail", text, f"CUDA 13 needs driver {OLDEST_DRIVER} or newer")
+    return Finding("driver", "fail", text, f"install driver {OLDEST_DRIVER} or newer, which CUDA 13 requires")
 
 
 def counters(gpu: Gpu, proc: Path = Path("/proc")) -> Finding:
-    """Whether ncu may read hardware counters: the driver's setting against the rights of this process."""
+    """Reports whether ncu may read hardware counters, from the driver's setting and this process's capabilities."""
     topic = "GPU counters"
     restricted = _field(proc / "driver/nvidia/params", "RmProfilingAdminOnly")
     if restricted == "0":
         return Finding(topic, "ok", "readable by every user")
     if _may_profile(gpu, _field(proc / "self/status", "CapEff")):
-        return Finding(topic, "ok", "readable: this process has the right")
+        return Finding(topic, "ok", "readable by this process, which has the required capability")
     if restricted == "":
-        return Finding(topic, "info", "the driver does not tell who may read them; ncu will")
-    return Finding(topic, "warn", "the driver keeps them for administrators: times, but no counters", _UNLOCK)
+        return Finding(topic, "info", "unknown: the driver does not report who may read them")
+    return Finding(
+        topic, "warn", "restricted to administrators: campaigns have times but no counters", _UNLOCK
+    )
 
 
 def _field(file: Path, name: str) -> str:
@@ -89,8 +91,8 @@ def _major(version: str) -> int:
 
 
 def clocks(gpu: Gpu, state: ClockState) -> list[Finding]:
-    """Clocks, power and temperature now, and what holds them down."""
-    told = [
+    """Reports current clocks, power and temperature, and what limits the clocks."""
+    values = [
         f"SM {_shown(state.sm_mhz)} of {gpu.max_sm_mhz or '?'} MHz",
         f"memory {_shown(state.memory_mhz)} MHz",
         f"{_shown(state.power_w)} of {_shown(gpu.power_limit_w)} W",
@@ -98,29 +100,29 @@ def clocks(gpu: Gpu, state: ClockState) -> list[Finding]:
     ]
     reasons = state.throttle_reasons
     if "applications_clocks_setting" in reasons:
-        remedy = "times are comparable only at this setting; `nvidia-smi -q -d CLOCK` shows it"
-        clock = Finding("clocks", "warn", ", ".join(told) + "; held down by a setting", remedy)
+        remedy = "compare times only with others at this setting; `nvidia-smi -q -d CLOCK` shows it"
+        clock = Finding(
+            "clocks", "warn", ", ".join(values) + "; limited by the application clocks setting", remedy
+        )
     else:
         clock = Finding(
-            "clocks", "ok", ", ".join(told) + "; not known to be locked, and never changed by warplog"
+            "clocks", "ok", ", ".join(values) + "; not known to be locked (warplog never changes clocks)"
         )
     if hot := [reason for reason in reasons if reason in BRAKES]:
         return [
             clock,
-            Finding("throttling", "warn", ", ".join(hot), "look after cooling and power, then measure"),
+            Finding("throttling", "warn", ", ".join(hot), "check cooling and power supply before measuring"),
         ]
     rest = [reason for reason in reasons if reason != "applications_clocks_setting"]
-    return [clock, Finding("throttling", "info" if rest else "ok", ", ".join(rest) or "none now")]
+    return [clock, Finding("throttling", "info" if rest else "ok", ", ".join(rest) or "none")]
 
 
-def settings(told: dict[str, str]) -> Finding:
-    """ECC, MIG, persistence and compute mode."""
-    text = ", ".join(f"{name} {value}" for name, value in told.items()) or "not told"
-    if told.get("compute mode") == "prohibited":
-        return Finding(
-            "GPU settings", "fail", text, "an administrator allows it again: nvidia-smi -c DEFAULT"
-        )
-    if told.get("MIG") == "on":
+def settings(reported: dict[str, str]) -> Finding:
+    """Reports ECC, MIG, persistence and compute mode; fails if the compute mode prohibits CUDA."""
+    text = ", ".join(f"{name} {value}" for name, value in reported.items()) or "not reported"
+    if reported.get("compute mode") == "prohibited":
+        return Finding("GPU settings", "fail", text, "as an administrator, run: nvidia-smi -c DEFAULT")
+    if reported.get("MIG") == "on":
         remedy = (
             "a MIG instance cannot read the counters of shared units (L2, device memory); use a whole GPU"
         )
@@ -129,17 +131,19 @@ def settings(told: dict[str, str]) -> Finding:
 
 
 def others(found: list[device.GpuProcess]) -> Finding:
-    """Processes beside this one: they take time and clocks from what is measured."""
+    """Reports other processes that use the GPU, which would disturb measurements."""
     strangers = [process for process in found if process.pid != os.getpid()]
     if not strangers:
-        return Finding("GPU users", "ok", "nobody else")
-    told = ", ".join(f"pid {p.pid} ({_size(p.memory_bytes)})" for p in strangers[:8])
+        return Finding("GPU users", "ok", "no other processes")
+    listed = ", ".join(f"pid {p.pid} ({_size(p.memory_bytes)})" for p in strangers[:8])
     more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
-    return Finding("GPU users", "warn", told + more, "measure when they have ended: they disturb every time")
+    return Finding(
+        "GPU users", "warn", listed + more, "measure after they have ended; they disturb the times"
+    )
 
 
 def _size(memory_bytes: int | None) -> str:
-    return "memory not told" if memory_bytes is None else f"{memory_bytes / (1 << 20):.0f} MiB"
+    return "memory unknown" if memory_bytes is None else f"{memory_bytes / (1 << 20):.0f} MiB"
 
 
 def _shown(value: float | None) -> str:

@@ -1,6 +1,5 @@
-"""The machine without its GPU: Python, uv, disk, configuration, recorded campaigns, MLflow's store."""
+"""Checks everything but the GPU and the CUDA tools: Python, uv, disk, configuration, recorded campaigns, MLflow."""
 
-import importlib.util
 import json
 import os
 import platform
@@ -23,47 +22,23 @@ _DISK_FAIL, _DISK_WARN = 1 * GIB, 5 * GIB
 _MOST_BYTES = 1 << 20
 _MLFLOW_S = 3.0
 _UV_S = 30.0
-_PACKAGES = (
-    "filelock",
-    "jsonschema",
-    "jsonschema_rs",
-    "matplotlib",
-    "mlflow",
-    "ncu_report",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pynvml",
-    "rich",
-    "scipy",
-    "seaborn",
-    "simpleeval",
-    "snakemake",
-    "yaml",
-)
 _UV_HOME = "https://docs.astral.sh/uv"
 
 
 def python() -> Finding:
-    """The interpreter that runs this, and whether Snakemake can start jobs with it."""
+    """Reports the running interpreter, and whether Snakemake can start jobs with it."""
     if why := interpreter.unusable():
         return Finding("Python", "fail", why, interpreter.REMEDY)
     return Finding("Python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
-def packages() -> Finding:
-    """The Python packages that the workflow imports; without them the other checks say less."""
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        return Finding("packages", "fail", f"missing: {', '.join(missing)}", "uv sync --inexact")
-    return Finding("packages", "ok", f"all {len(_PACKAGES)} are here")
-
-
 def uv() -> Finding:
-    """uv, which fetches what is missing."""
+    """Reports uv, which installs missing packages."""
     path = os.environ.get("UV") or shutil.which("uv")
     if path is None:
-        return Finding("uv", "warn", "not found; nothing can be fetched by itself", f"install it: {_UV_HOME}")
+        return Finding(
+            "uv", "warn", "not found; missing packages cannot be installed", f"install it: {_UV_HOME}"
+        )
     done = process.run([path, "--version"], timeout_s=_UV_S)
     if not done.ok:
         return Finding("uv", "warn", f"{path}: {process.explain_exit(done)}", f"install it: {_UV_HOME}")
@@ -71,52 +46,48 @@ def uv() -> Finding:
 
 
 def disk(project: Path) -> Finding:
-    """Free space and rights where results are written."""
+    """Reports free space and write permission for the folder of results."""
     place = project / "results" if (project / "results").is_dir() else project
     if not os.access(place, os.W_OK):
-        return Finding("disk", "fail", f"{place} is not writable", "run in a folder of your own")
+        return Finding("disk", "fail", f"{place} is not writable", "run in a folder that you can write to")
     free = shutil.disk_usage(place).free
     text = f"{free / GIB:.1f} GiB free at {place}"
     if free < _DISK_FAIL:
         return Finding("disk", "fail", text, "free at least 1 GiB")
     if free < _DISK_WARN:
-        return Finding("disk", "warn", text, "a campaign with `metrics: full` can need several GiB")
+        return Finding("disk", "warn", text, "a campaign with `metrics: full` can take several GiB")
     return Finding("disk", "ok", text)
 
 
 def configuration(project: Path) -> Finding:
-    """Whether config/config.yaml and config/gpus.yaml fit their schemas."""
-    folder = project / "config"
-    if not folder.is_dir():
-        return Finding(
-            "configuration",
-            "warn",
-            f"{project} is no warplog project: it has no folder config",
-            "go to the project's folder, or name it with --project",
-        )
+    """Validates config/config.yaml and config/gpus.yaml, which are both optional."""
+    topic = "configuration"
+    names = [name for name in ("config", "gpus") if (project / "config" / f"{name}.yaml").is_file()]
+    if not names and not (project / "kernels").is_dir():
+        text = f"{project} is not a warplog project: it has neither kernels/ nor config/"
+        return Finding(topic, "warn", text, "change to the project's folder, or name it with --project")
     try:
         from warplog.core import schema
 
-        for name in ("config", "gpus"):
-            schema.read_yaml(folder / f"{name}.yaml", name)
+        for name in names:
+            schema.read_yaml(project / "config" / f"{name}.yaml", name)
     except WarplogError as error:
-        return Finding(
-            "configuration", "fail", str(error), "correct that key; config/README.md explains them"
-        )
+        return Finding(topic, "fail", str(error), "correct that key; config/README.md describes all keys")
     except ImportError as error:
-        return Finding("configuration", "info", f"not checked ({error})")
-    return Finding("configuration", "ok", f"{folder} is valid")
+        return Finding(topic, "info", f"not checked ({error})")
+    valid = " and ".join(f"config/{name}.yaml" for name in names)
+    return Finding(topic, "ok", f"{valid}: valid" if valid else "no config/: the defaults apply")
 
 
 def recordings(project: Path, gpu_present: bool) -> Finding:
-    """The campaigns that were measured before and are kept in the project."""
+    """Lists the recorded campaigns of the project."""
     found = [_campaign(file) for file in sorted((project / RECORDED).glob("*/campaign/*.json"))]
     known = [text for text in found if text]
     if known:
-        serves = "" if gpu_present else "; without a GPU, tables and figures are made from it"
-        return Finding("recorded campaigns", "ok", ", ".join(known) + serves)
+        use = "" if gpu_present else "; without a GPU, a campaign uses these records"
+        return Finding("recorded campaigns", "ok", ", ".join(known) + use)
     if gpu_present:
-        return Finding("recorded campaigns", "info", "none; this machine measures its own")
+        return Finding("recorded campaigns", "info", "none; this machine can measure its own")
     return Finding(
         "recorded campaigns",
         "fail",
@@ -134,14 +105,14 @@ def _campaign(file: Path) -> str:
 
 
 def mlflow(project: Path) -> Finding:
-    """Whether the tracking store can be reached; neither creates nor changes one."""
+    """Reports whether the tracking store can be reached, without creating or changing it."""
     uri = tracking_uri(_configured_store(project))
     if uri.startswith(("http://", "https://")):
         return _server(uri)
     if (file := sqlite_file(uri)) is not None:
-        state = "there" if (project / file).is_file() else "made by the first campaign"
+        state = "exists" if (project / file).is_file() else "created by the first campaign"
         return Finding("MLflow store", "ok", f"{uri} ({state})")
-    return Finding("MLflow store", "info", f"{shown(uri)} (not tried)")
+    return Finding("MLflow store", "info", f"{shown(uri)} (not checked)")
 
 
 def _configured_store(project: Path) -> str:
@@ -157,12 +128,14 @@ def _configured_store(project: Path) -> str:
 def _server(uri: str) -> Finding:
     topic, remedy = "MLflow store", "start the server, or unset MLFLOW_TRACKING_URI for a local file"
     try:
-        # The scheme was checked by the caller; the address is the user's own.
+        # The caller checked the scheme, and the address is from the user's own settings.
         with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=_MLFLOW_S):  # noqa: S310
-            return Finding(topic, "ok", f"{shown(uri)} answers")
+            return Finding(topic, "ok", f"{shown(uri)} responds")
     except urllib.error.HTTPError as error:
         if error.code in (401, 403):
-            return Finding(topic, "info", f"{shown(uri)} answers, and asks for a login ({error.code})")
-        return Finding(topic, "warn", f"{shown(uri)} answers {error.code}; is it MLflow?", remedy)
+            return Finding(topic, "info", f"{shown(uri)} responds and requires a login ({error.code})")
+        return Finding(
+            topic, "warn", f"{shown(uri)} responds with status {error.code}; is it MLflow?", remedy
+        )
     except (OSError, ValueError) as error:
-        return Finding(topic, "fail", f"{shown(uri)} does not answer ({shown(str(error))})", remedy)
+        return Finding(topic, "fail", f"{shown(uri)} does not respond ({shown(str(error))})", remedy)

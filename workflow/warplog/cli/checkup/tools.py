@@ -1,4 +1,4 @@
-"""The programs and libraries: compilers, disassemblers, CuPy, cuBLAS, profilers. Each is really tried."""
+"""Checks compilers, disassemblers, profilers, CuPy and cuBLAS by running or loading each of them."""
 
 import importlib.util
 import sys
@@ -24,25 +24,25 @@ extern "C" int launch(cudaStream_t stream) {
 
 
 def compilers(arch: str | None, project: Path) -> list[Finding]:
-    """nvcc (by compiling a kernel for `arch`) and its host compiler. `arch` is None where there is no GPU."""
+    """Checks nvcc, by compiling a kernel for `arch`, and its host compiler; `arch` is None if there is no GPU."""
     host = toolchain.host_compiler()
     return [_nvcc(toolchain.find("nvcc"), arch, project), _tool(host, needed=arch is not None)]
 
 
 def _nvcc(tool: Tool, arch: str | None, project: Path) -> Finding:
     if not tool.ok:
-        why = f"{tool.path} is no use" if tool.path else "not here yet"
-        return _fetched_when_needed("nvcc", "cuda", why, arch is not None, project)
-    trouble = try_nvcc(tool, arch or _DEFAULT_ARCH)
+        why = f"{tool.path} is not usable" if tool.path else "not installed"
+        return _installed_on_demand("nvcc", "cuda", why, arch is not None, project)
+    failure = try_nvcc(tool, arch or _DEFAULT_ARCH)
     text = f"{tool.version}, {tool.path}"
-    if trouble:
+    if failure:
         remedy = "install CUDA 12.8 or newer, and a host compiler that it supports"
-        return Finding("nvcc", _missing(arch is not None), f"{text}: {trouble}", remedy)
+        return Finding("nvcc", _missing(arch is not None), f"{text}: {failure}", remedy)
     return Finding("nvcc", "ok", f"{text}; compiles for {arch or _DEFAULT_ARCH}")
 
 
 def try_nvcc(tool: Tool, arch: str) -> str:
-    """Compiles and links an empty kernel; "" where that works, else the first error in one line."""
+    """Compiles and links an empty kernel; returns "", or the first error on one line."""
     with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
         source = Path(folder) / "nothing.cu"
         source.write_text(_KERNEL)
@@ -53,25 +53,27 @@ def try_nvcc(tool: Tool, arch: str) -> str:
     if done.ok:
         return ""
     lines = [line for line in done.output_tail.splitlines() if line.strip()]
-    told = next((line for line in lines if "error" in line.lower() or "fatal" in line.lower()), "")
-    return f"{process.explain_exit(done)}: {told or ' '.join(lines[-1:])}"
+    first = next((line for line in lines if "error" in line.lower() or "fatal" in line.lower()), "")
+    return f"{process.explain_exit(done)}: {first or ' '.join(lines[-1:])}"
 
 
 def disassemblers(gpu_present: bool) -> list[Finding]:
-    """cuobjdump and nvdisasm, which read the machine code."""
+    """Checks cuobjdump and nvdisasm, which read machine code."""
     return [_tool(toolchain.find(name), needed=gpu_present) for name in ("cuobjdump", "nvdisasm")]
 
 
 def profilers(gpu_present: bool) -> list[Finding]:
-    """ncu, nsys and compute-sanitizer; a campaign runs without them, with less to say."""
+    """Checks ncu, nsys and compute-sanitizer; a campaign runs without them, but has no counters or timeline."""
     findings = []
     for name in ("ncu", "nsys", "compute-sanitizer"):
         tool = toolchain.find(name)
         if not tool.ok and not gpu_present:
-            findings.append(Finding(name, "info", "not needed here: there is no GPU"))
+            findings.append(Finding(name, "info", "not required without a GPU"))
         elif name == "nsys" and tool.path and not importer(tool.path):
-            remedy = "install Nsight Systems as a whole; the copy inside Nsight Compute lacks host-linux-x64"
-            text = f"{tool.version}, {tool.path}: its importer is missing, so it cannot make a report"
+            remedy = (
+                "install the complete Nsight Systems; the copy inside Nsight Compute lacks host-linux-x64"
+            )
+            text = f"{tool.version}, {tool.path}: cannot write reports, because its QdstrmImporter is missing"
             findings.append(Finding(name, "warn", text, remedy))
         else:
             findings.append(_tool(tool, needed=False))
@@ -79,37 +81,37 @@ def profilers(gpu_present: bool) -> list[Finding]:
 
 
 def importer(nsys: Path) -> bool:
-    """False where nsys lies in an installation without the program that turns its recordings into reports."""
+    """Returns whether the installation of nsys has QdstrmImporter, which converts recordings into reports."""
     home = nsys.resolve().parent
     if not home.name.startswith("target-linux"):
-        return True  # a start script, or a layout that is not known: it is believed
+        return True  # a start script or an unknown layout: assume that it is complete
     hosts = home.parent.glob("host-linux*/QdstrmImporter")
     return any(hosts) or (home / "QdstrmImporter").exists()
 
 
 def libraries(gpu_present: bool, project: Path) -> list[Finding]:
-    """CuPy and cuBLAS, by loading them; neither needs to be there without a GPU."""
+    """Checks CuPy and cuBLAS by loading them; neither is required without a GPU."""
     if not gpu_present:
-        return [Finding("CuPy, cuBLAS", "info", "not needed here: there is no GPU")]
+        return [Finding("CuPy, cuBLAS", "info", "not required without a GPU")]
     return [_cupy(project), _cublas(project)]
 
 
 def _cupy(project: Path) -> Finding:
     if importlib.util.find_spec("cupy") is None:
-        return _fetched_when_needed("CuPy", "gpu", "not here yet", True, project)
-    trouble = _try_python("import cupy")
-    if trouble:
-        return Finding("CuPy", "fail", f"cannot be imported: {trouble}", wheels.OTHERWISE["gpu"])
+        return _installed_on_demand("CuPy", "gpu", "not installed", True, project)
+    failure = _try_python("import cupy")
+    if failure:
+        return Finding("CuPy", "fail", f"cannot be imported: {failure}", wheels.OTHERWISE["gpu"])
     return Finding("CuPy", "ok", toolchain.cupy_version() or "found")
 
 
 def _cublas(project: Path) -> Finding:
     path = toolchain.library("cublas")
     if path is None:
-        return _fetched_when_needed("cuBLAS", "gpu", "not here yet", True, project)
-    trouble = _try_python("import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path))
-    if trouble:
-        return Finding("cuBLAS", "fail", f"{path} cannot be loaded: {trouble}", wheels.OTHERWISE["gpu"])
+        return _installed_on_demand("cuBLAS", "gpu", "not installed", True, project)
+    failure = _try_python("import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path))
+    if failure:
+        return Finding("cuBLAS", "fail", f"{path} cannot be loaded: {failure}", wheels.OTHERWISE["gpu"])
     return Finding("cuBLAS", "ok", str(path))
 
 
@@ -121,7 +123,7 @@ def _try_python(code: str, *arguments: str) -> str:
 def _tool(tool: Tool, *, needed: bool) -> Finding:
     if tool.ok:
         return Finding(tool.name, "ok", f"{tool.version}, {tool.path}")
-    text = f"{tool.path} does not answer" if tool.path and not tool.version else "not found"
+    text = f"{tool.path} does not run" if tool.path and not tool.version else "not found"
     return Finding(tool.name, _missing(needed), text, tool.remedy)
 
 
@@ -129,10 +131,10 @@ def _missing(needed: bool) -> Literal["fail", "warn"]:
     return "fail" if needed else "warn"
 
 
-def _fetched_when_needed(topic: str, extra: wheels.Extra, why: str, needed: bool, project: Path) -> Finding:
+def _installed_on_demand(topic: str, extra: wheels.Extra, why: str, needed: bool, project: Path) -> Finding:
     try:
         wheels.fetch_command(extra, project)
     except WarplogError as error:
         text, _, remedy = str(error).partition("; with ")
         return Finding(topic, _missing(needed), f"{why}; {text}", f"with {remedy}")
-    return Finding(topic, "info", f"{why}; fetched when a campaign needs it")
+    return Finding(topic, "info", f"{why}; a campaign installs it if required")

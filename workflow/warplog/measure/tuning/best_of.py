@@ -1,6 +1,6 @@
-"""Which variant is fastest at which case, as the C++ table that a family's `best_of` variant dispatches by.
+"""Writes the C++ table of the fastest variant per case, which a family's variant `best_of` uses for dispatch.
 
-The table is written from a campaign's measurements and names them; nothing in it is chosen by hand.
+The table is generated from the measurements of a campaign, which it names; nothing in it is chosen by hand.
 """
 
 import re
@@ -22,10 +22,10 @@ _INCLUDE = re.compile(r'^#include [<"][^<>"\n]+[>"]$', re.MULTILINE)
 
 
 def write(family: Family, tables: Path, gpu: str = "") -> Path:
-    """Writes `best_of.cuh` beside the family's sources from the tables in folder `tables`; its path.
+    """Writes `best_of.cuh` beside the family's sources, from the tables in folder `tables`; returns its path.
 
     Raises:
-        WarplogError: the family has no such variant, or the tables hold no time of any other.
+        WarplogError: The family has no variant `best_of`, or the tables contain no time of the others.
     """
     family.variant(NAME)
     found = view.load(tables, family.name, gpu)
@@ -36,16 +36,16 @@ def write(family: Family, tables: Path, gpu: str = "") -> Path:
 
 
 def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> str:
-    """The header: for each least architecture of the variants, the fastest of those that it can run.
+    """Returns the header: for each minimum architecture of the variants, the fastest variants that run on it.
 
     Raises:
-        WarplogError: no candidate has a time.
+        WarplogError: No candidate has a time.
     """
     candidates = {v.name: v for v in family.variants if _can_be_called(v, family)}
     times = measurements[(measurements["status"] == "ok") & measurements["variant"].isin(list(candidates))]
     archs = sorted({_number(candidates[name]) for name in times["variant"]}, reverse=True)
     if not archs:
-        raise WarplogError(f"{family.file}: {NAME}: the tables have no time of its variants; run a campaign")
+        raise WarplogError(f"{family.file}: {NAME}: the tables contain no times of its variants; run a campaign")
     origin = times.iloc[0]
     lines = [
         f"// Written by `warplog best-of {family.name}`: the fastest variant at each case of campaign",
@@ -65,7 +65,7 @@ def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> 
 
 
 def _can_be_called(variant: Variant, family: Family) -> bool:
-    """Whether it runs every case of any aligned or unaligned shape, on its architecture and all later ones."""
+    """Returns whether best_of can call the variant: it accepts unaligned shapes and runs on all later architectures."""
     special = variant.requires.multiple_of or variant.requires.arch.endswith("a")
     return variant.name not in (NAME, family.baseline) and not special
 
@@ -75,14 +75,14 @@ def _number(variant: Variant) -> int:
 
 
 def _winners(family: Family, times: "pd.DataFrame", candidates: Mapping[str, Variant]) -> dict[str, Variant]:
-    """The fastest candidate of each case that any was timed at, in the order of family.yaml."""
+    """Returns the fastest candidate of each case for which any has a time, in the order of family.yaml."""
     mine = times[times["variant"].isin(list(candidates))]
     fastest = mine.loc[mine.groupby("case")["median_us"].idxmin()].set_index("case")["variant"]
     return {case: candidates[str(fastest[case])] for case in family.cases if case in fastest.index}
 
 
 def _branch(family: Family, winners: Mapping[str, Variant]) -> list[str]:
-    """The variants' sources, each in a namespace of its own, and the table."""
+    """Returns the variants' sources, each in a separate namespace, and the table."""
     called = {v.name: v for v in winners.values()}
     sources = [v.file.read_text(encoding="utf-8") for v in called.values()]
     includes = sorted({line for source in sources for line in _INCLUDE.findall(source)})
@@ -113,5 +113,5 @@ def _namespace(variant: Variant) -> Sequence[str]:
 def _multiprocessors(found: view.FigureTables) -> int:
     counts = [] if "sms" not in found.gpus else found.gpus["sms"].dropna().tolist()
     if not counts:
-        raise WarplogError(f"{NAME}: the table gpus has no number of multiprocessors; rebuild the tables")
+        raise WarplogError(f"{NAME}: the table gpus does not list the number of multiprocessors; rebuild the tables")
     return int(counts[0])

@@ -1,4 +1,4 @@
-"""The settings of a search, compiled in parallel; what was compiled is not compiled again."""
+"""Compiles the settings of a search in parallel, each only once."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +18,13 @@ _LARGE = ("kernel.so", "kernel.sass", "compile.log", "launcher.cu")
 
 @dataclass(frozen=True)
 class Builds:
-    """Where the builds of a variant's settings lie and how they are made.
+    """Compiles settings of a variant and finds their builds.
 
     Attributes:
-        space: the variant's own.
-        folder: holds a folder for each version of what is compiled, and in that one for each setting.
-        cores: compilers that run at the same time.
+        space: the variant's search space.
+        arch: architecture to compile for, such as `sm_90`.
+        folder: contains one folder per `fingerprint`, and in it one per setting.
+        cores: number of compilers that run in parallel.
     """
 
     family: Family
@@ -37,34 +38,34 @@ class Builds:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all that the libraries depend on besides the setting."""
+        """Hash of everything that the libraries depend on besides the setting."""
         return sha256_of(fingerprint(self.variant), self.family.arguments, self.arch, self.nvcc.version)
 
     def make(self, settings: Sequence[Setting]) -> dict[str, Record]:
-        """The build record of each setting by its name; a compile error is a record too.
+        """Compiles settings and returns their build records by name; a compile error is a record too.
 
         Raises:
-            WarplogError: nvcc or cuobjdump is missing or cannot be run, or the disk is full.
+            WarplogError: nvcc or cuobjdump is missing or fails to run, or the disk is full.
         """
         pool = ThreadPoolExecutor(max(self.cores, 1))
         try:
             made = list(pool.map(self._one, settings))
-        finally:  # also after Ctrl-C: the compilers that run come to their end, the others do not begin
+        finally:  # also after Ctrl-C: running compilers finish, the others do not start
             pool.shutdown(cancel_futures=True)
         return {name_of(setting): record for setting, record in zip(settings, made, strict=True)}
 
     def known(self, setting: Setting) -> Record:
-        """The build record of a setting that was compiled before; {} where there is none."""
+        """Returns the build record of a setting that was compiled before; {} if there is none."""
         path = self._place(setting) / "record.json"
         record: Record = read_json(path, "record") if path.is_file() else {}
         return record
 
     def library(self, setting: Setting) -> Path:
-        """The compiled setting."""
+        """Returns the path of the compiled setting."""
         return self._place(setting) / "kernel.so"
 
     def drop_libraries(self, settings: Sequence[Setting]) -> None:
-        """Removes what is large; the records stay."""
+        """Deletes the large files of builds; the records stay."""
         for setting in settings:
             for name in _LARGE:
                 (self._place(setting) / name).unlink(missing_ok=True)

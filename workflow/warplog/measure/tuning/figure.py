@@ -1,4 +1,4 @@
-"""The heat map of a search: for each pair of parameters, the best setting with these two values."""
+"""Heat map of a search: the best setting for each pair of parameter values."""
 
 from itertools import combinations
 from typing import Any
@@ -14,16 +14,16 @@ from warplog.plotting.labels import INK, MUTED
 from warplog.plotting.style import Look, new_figure, styled
 
 _CELL_IN = 0.3
-_LOWEST = 40  # percent: below it all is one colour
+_LOWEST = 40  # percent; lower values have the same colour
 _NOTE = (
-    "each cell: the fastest setting with these two values, in percent of the best (outlined); empty: none that is"
-    " sensible, was tried and is right"
+    "each cell: the fastest setting with these two values, in percent of the best speed (outlined); empty: no valid"
+    " setting has a time"
 )
 
 
 @styled
 def draw(record: Record) -> Figure:
-    """A triangle of heat maps from a search's record, one for each pair of parameters."""
+    """Draws a triangle of heat maps from a search's record, one per pair of parameters."""
     names = [n for n in record["parameters"] if len(values_of(record, n)) > 1] or record["parameters"][:1]
     rows = max(len(names) - 1, 1)
     height = _CELL_IN * sum(len(values_of(record, n)) for n in names[1:]) + 0.42 * rows
@@ -52,7 +52,7 @@ def draw(record: Record) -> Figure:
 
 
 def best_of_pair(record: Record, across: str, down: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Percent of the best speed, by the values of `down` (rows) and `across` (columns); NaN where none is ok."""
+    """Returns percent of the best speed by the values of `down` (rows) and `across` (columns); NaN without a time."""
     columns, rows = values_of(record, across), values_of(record, down)
     grid = np.full((len(rows), len(columns)), np.nan)
     best = _scores(record)[record["ranking"][0]]
@@ -64,7 +64,7 @@ def best_of_pair(record: Record, across: str, down: str) -> np.ndarray[Any, np.d
 
 
 def values_of(record: Record, name: str) -> list[int]:
-    """The values that a parameter has in the sensible settings, ascending."""
+    """Returns the values of a parameter in the valid settings, in ascending order."""
     return sorted({entry["parameters"][name] for entry in record["settings"]})
 
 
@@ -87,7 +87,7 @@ def _panel(axes: Axes, record: Record, across: str, down: str, is_lowest: bool, 
 def _title(record: Record) -> str:
     subject = f"{record['family']}/{record['variant']}: best setting"
     if not record["ranking"]:
-        return f"{subject} · none has a time"
+        return f"{subject} · no setting has a time"
     entry = next(e for e in record["settings"] if e["setting"] == record["ranking"][0])
     setting = " ".join(f"{name} {value}" for name, value in entry["parameters"].items())
     return f"{subject} · {setting} · {entry['score_us']:.4g} µs"

@@ -1,4 +1,4 @@
-"""What a search leaves behind: its record, the tables made from it, and the winner's file beside the kernel."""
+"""Writes the results of a search: its record, the tables made from it, and the file with the best setting."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,10 +18,10 @@ Row = dict[str, Any]
 
 
 def write(search: Search) -> Record:
-    """Writes the record, <variant>.csv and .parquet beside it, and the winner's file where there is one.
+    """Writes the record, <variant>.csv and .parquet beside it, and the file with the best setting, if there is one.
 
     Raises:
-        WarplogError: a file cannot be written.
+        WarplogError: A file cannot be written.
     """
     job, ranking, minutes = search.job, search.ranking(), search.job.settings["minutes"]
     seen = sum(f.verdict[0] != "skipped" for f in search.findings.values())
@@ -32,8 +32,8 @@ def write(search: Search) -> Record:
     )
     if not ranking:
         tried = (f.verdict for f in search.findings.values() if f.verdict[0] != "skipped")
-        status, words = next(tried, ("skipped", "no setting was tried"))
-        reason = f"no setting has a time, the first: {words}"
+        status, why = next(tried, ("skipped", "no setting was tried"))
+        reason = f"no setting has a time; the first: {why}"
     head = job.head("tune", {"source_sha256": winners.fingerprint(job.variant)}, search.session)
     record = {
         **head,
@@ -58,13 +58,18 @@ def write(search: Search) -> Record:
 
 
 def write_tables(record: Record, flops: Mapping[str, float], record_file: Path) -> None:
-    """The record as rows, one a setting and case: <variant>.csv and <variant>.parquet."""
+    """Writes the rows of a record as <variant>.csv and <variant>.parquet beside `record_file`."""
     parameters = {name: Column("int", "", "parameter") for name in record["parameters"]}
     write_table(rows(record, flops), {**TUNE, **parameters}, record_file.with_suffix(""))
 
 
 def rows(record: Record, flops: Mapping[str, float]) -> list[Row]:
-    """The table's rows; `flops` are the algorithm's by case, 0 where it counts none."""
+    """Returns the rows of the table, one per setting and case.
+
+    Args:
+        record: the record of the search.
+        flops: floating-point operations of the algorithm by case; 0 if it has none.
+    """
     ranks = {name: rank for rank, name in enumerate(record["ranking"], 1)}
     shared = {key: record[key] for key in ("family", "variant", "gpu")}
     found = []
@@ -125,7 +130,7 @@ def _resources(search: Search, finding: Finding) -> Record:
     try:
         held = occupancy.theoretical(registers, threads, shared, search.job.gpu.compute_capability)
         share: float | None = held.occupancy_pct
-    except WarplogError:  # a chip without known limits, or a launch that no SM can hold
+    except WarplogError:  # the chip's limits are unknown, or no SM can hold a block
         share = None
     return {
         "registers_per_thread": registers,

@@ -1,4 +1,7 @@
-"""The search for the best parameters of a variant on this GPU."""
+"""Searches the best parameters of a variant on this GPU.
+
+A search has two phases: the look checks every setting and times it briefly; the final times the best ones longer.
+"""
 
 import shutil
 import sys
@@ -21,7 +24,13 @@ from warplog.measure.tuning.builds import Builds
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of one setting; `build` and `look` are records or {}, `final` one record a round."""
+    """What a search knows about one setting.
+
+    Attributes:
+        build: the build record; {} if the setting was not compiled.
+        look: the result of the look; {} if it was not timed.
+        final: the results of the final, one per round; empty if it did not take part.
+    """
 
     setting: Setting
     build: Record
@@ -30,23 +39,23 @@ class Finding:
 
     @property
     def verdict(self) -> tuple[str, str]:
-        """Status and reason."""
+        """Status and reason of the setting."""
         if not self.build:
-            return "skipped", "not tried: the time was over"
+            return "skipped", "not tried: the time limit was reached"
         worst = self.build if self.build["status"] != "ok" else self.look
         worst = next((round_ for round_ in self.final if round_["status"] != "ok"), worst)
-        return (worst["status"], worst["reason"]) if worst else ("skipped", "not tried: the time was over")
+        return (worst["status"], worst["reason"]) if worst else ("skipped", "not tried: the time limit was reached")
 
     @property
     def score_us(self) -> float | None:
-        """Geometric mean over the cases of the median cold time, of the final where it took part; None: no time."""
+        """The score in microseconds, of the final if the setting took part, else of the look; None without a time."""
         if self.verdict[0] != "ok":
             return None
         return median(score(record) for record in self.final) if self.final else score(self.look)
 
 
 def score(result: Record) -> float:
-    """Geometric mean over the cases of the median cold time in microseconds, never under a nanosecond."""
+    """Returns the geometric mean of the cases' median cold times in microseconds, each at least one nanosecond."""
     medians = [max(case["cold"]["median_us"], 1e-3) for case in result["times"]]
     return float(prod(medians) ** (1 / len(medians)))
 
@@ -64,18 +73,28 @@ LOOK_TIME: Mapping[str, Any] = {
 }
 CHECK_ROUNDS = 1
 FINAL_ROUNDS = 2
-FINAL_SHARE = 0.1  # of the minutes
-FINAL_SECONDS = 1.0  # most for one round of one case
+FINAL_SHARE = 0.1  # of the time limit
+FINAL_SECONDS = 1.0  # maximum for one case in one round
 FINALISTS = 8
-WITHIN = 1.05  # of the best of the look
+WITHIN = 1.05  # finalists: at most this multiple of the best score
 _BATCH_PER_CORE = 4
-_BATCH = (16, 64)  # a library stays loaded until its worker ends: no more than 64 in one
+_BATCH = (16, 64)  # smallest and largest; a library stays loaded until its worker ends
 _QUIET_S = 10.0
 
 
 @dataclass(frozen=True)
 class Search:
-    """One search. `job.settings` is config: tune, `time_policy` config: time."""
+    """One search.
+
+    Attributes:
+        job: the variant's job; `job.settings` is the section `tune` of the configuration.
+        builds: compiles settings.
+        task: template of the worker's tasks.
+        time_policy: the section `time` of the configuration, which the final follows.
+        campaign: name of the campaign.
+        findings: what is known about each setting, by name.
+        session: facts about the workers' sessions.
+    """
 
     job: Job
     builds: Builds
@@ -86,7 +105,7 @@ class Search:
     session: Record = field(default_factory=dict)
 
     def run(self) -> None:
-        """Looks at as many settings as the time allows, and decides among the best."""
+        """Runs the look over as many settings as time allows, then the final among the best."""
         seconds = 60 * self.job.settings["minutes"]
         begin = time.monotonic()
         fresh = self._look(begin + (1 - FINAL_SHARE) * seconds)
@@ -94,30 +113,30 @@ class Search:
 
     @property
     def complete(self) -> bool:
-        """Whether every setting was tried."""
+        """Whether all settings were tried."""
         return all(f.verdict[0] != "skipped" for f in self.findings.values())
 
     def discard(self) -> None:
-        """Removes the working files, where nothing is left that a later search with more time could go on from."""
+        """Removes the working files if the search is complete; otherwise a later search with more time resumes from them."""
         if self.complete:
             shutil.rmtree(self.job.scratch, ignore_errors=True)
 
     def ranking(self) -> list[Finding]:
-        """The settings that have a time, best first; only one that went through the final can be the first."""
+        """Returns the settings with a time, best first; the first took part in the final, if any did."""
         timed = [f for f in self.findings.values() if f.score_us is not None]
         timed.sort(key=lambda f: f.score_us or 0.0)
         winner = next((f for f in timed if f.final), None)
         return sorted(timed, key=lambda f: f is not winner)
 
     def _look(self, deadline: float) -> bool:
-        """The look at all settings; whether any of them was new."""
+        """Runs the look; returns whether it timed a setting that an earlier run had not."""
         settings = {name_of(s): s for s in self.builds.space.settings()}
         task = replace(self.task, cases=tuple(settings), folder=self.job.scratch / "look", deadline=deadline)
         done = finished(task)
         self.findings.update({name: Finding(s, {}, {}) for name, s in settings.items()})
         for name in settings.keys() & done.keys():
             self._note(name, build=self.builds.known(settings[name]), look=done[name])
-        say = self._progress("look", len(settings), len(done))
+        show = self._progress("look", len(settings), len(done))
         for batch in _batches([s for n, s in settings.items() if n not in done], self.builds.cores):
             if task.is_over():
                 break
@@ -125,15 +144,15 @@ class Search:
             for name, record in made.items():
                 self._note(name, build=record)
                 if record["status"] != "ok":
-                    say({"case": name, **record})
+                    show({"case": name, **record})
             good = [s for s in batch if made[name_of(s)]["status"] == "ok"]
-            for name, result in self._measure(task, {name_of(s): s for s in good}, say).items():
+            for name, result in self._measure(task, {name_of(s): s for s in good}, show).items():
                 self._note(name, look=result)
             self.builds.drop_libraries(batch)
         return len(done) < sum(bool(f.look) for f in self.findings.values())
 
     def _final(self, deadline: float, fresh: bool) -> None:
-        """The final; rounds of an earlier run count only where the look brought nothing new since."""
+        """Runs the final; results of an earlier run are reused only if the look was not `fresh`, i.e. timed nothing new."""
         settings = self._finalists()
         if not settings:
             return
@@ -166,17 +185,17 @@ class Search:
         space = self.builds.space
         named = [name_of(s) for s in (space.default(), *space.first)]
         timed = {name_of(f.setting): f.setting for f in ranked}
-        wanted = [*(name_of(f.setting) for f in near), *(n for n in named if n in timed)]
-        return [timed[name] for name in dict.fromkeys(wanted)]
+        chosen = [*(name_of(f.setting) for f in near), *(n for n in named if n in timed)]
+        return [timed[name] for name in dict.fromkeys(chosen)]
 
     def _measure(
-        self, task: Task, settings: Mapping[str, Setting], say: Callable[[Record], None]
+        self, task: Task, settings: Mapping[str, Setting], show: Callable[[Record], None]
     ) -> dict[str, Record]:
         if not settings:
             return {}
         libraries = {name: self.builds.library(s) for name, s in settings.items()}
-        wanted = replace(task, cases=tuple(settings), libraries=libraries)
-        found, session = run_cases(wanted, self.job.settings["timeout_s"], say)
+        batch = replace(task, cases=tuple(settings), libraries=libraries)
+        found, session = run_cases(batch, self.job.settings["timeout_s"], show)
         self.session.update(session)
         return {result["case"]: result for result in found}
 
@@ -184,25 +203,25 @@ class Search:
         self.findings[name] = replace(self.findings[name], **found)
 
     def _progress(self, phase: str, total: int, done: int = 0) -> Callable[[Record], None]:
-        """Says every new best, what is not ok, and every ten seconds how far it is."""
-        started = said = time.monotonic()
+        """Returns a function that prints every new best, every failure, and otherwise a line every ten seconds."""
+        started = printed = time.monotonic()
         best = float("inf")
 
-        def say(result: Record) -> None:
-            nonlocal done, best, said
+        def show(result: Record) -> None:
+            nonlocal done, best, printed
             done += 1
             time_us = score(result) if result["status"] == "ok" else float("inf")
             now = time.monotonic()
-            if time_us >= best and result["status"] == "ok" and now - said < _QUIET_S and done < total:
+            if time_us >= best and result["status"] == "ok" and now - printed < _QUIET_S and done < total:
                 return
-            words = result["reason"] if result["status"] != "ok" else f"{time_us:.5g} us"
-            words += "  best so far" if time_us < best else ""
-            best, said = min(best, time_us), now
+            outcome = result["reason"] if result["status"] != "ok" else f"{time_us:.5g} us"
+            outcome += "  best so far" if time_us < best else ""
+            best, printed = min(best, time_us), now
             line = f"  tune    {self.job.family.name}/{self.job.variant.name}  {phase}  {result['case']}"
-            line += f"  {result['status']}  {words}  ({done}/{total}, {(now - started) / 60:.1f} min)"
+            line += f"  {result['status']}  {outcome}  ({done}/{total}, {(now - started) / 60:.1f} min)"
             print(line, file=sys.stderr, flush=True)
 
-        return say
+        return show
 
 
 def make_search(
@@ -214,10 +233,19 @@ def make_search(
     time_policy: Mapping[str, Any],
     cores: int,
 ) -> Search:
-    """The search of a job's variant; `tools` are nvcc and cuobjdump.
+    """Returns the search over the settings of a job's variant.
+
+    Args:
+        job: the variant's job with the settings `tune`.
+        campaign: name of the campaign.
+        arch: architecture to compile for, such as `sm_90`.
+        tools: nvcc and cuobjdump.
+        timer: the compiled timing core.
+        time_policy: the section `time` of the configuration.
+        cores: number of compilers that run in parallel.
 
     Raises:
-        WarplogError: the variant has no `tune`, or supports none of its cases.
+        WarplogError: The variant has no `tune`, or does not support one of its cases.
     """
     space = job.variant.tune
     if space is None:

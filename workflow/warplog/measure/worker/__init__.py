@@ -1,1 +1,1 @@
-"""What runs in a worker process, in the CUDA context of the kernel under test."""
+"""Code of the worker process, which has the CUDA context of the kernel under test."""

@@ -1,4 +1,4 @@
-"""The array library and the device that a worker uses: CuPy on a GPU, NumPy for kernels compiled for the host."""
+"""Array library and device of a worker: CuPy on a GPU, the driver alone, or NumPy for kernels compiled for the host."""
 
 import contextlib
 import ctypes
@@ -15,7 +15,7 @@ _Pointer = ctypes.c_uint64
 
 
 class LaunchFailed(Exception):
-    """The launcher returned an error, or the device reports one; `status` is the record's status."""
+    """The launcher returned an error or the device reports one; `status` and `reason` are for the record."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -24,7 +24,7 @@ class LaunchFailed(Exception):
 
 
 class NumpyBackend:
-    """Launchers that are plain C functions on host memory: the checker's own tests, CPU reference kernels."""
+    """Host memory, for launchers that are plain C functions: tests of the checker, CPU reference kernels."""
 
     name = "numpy"
     stream = 0
@@ -35,10 +35,10 @@ class NumpyBackend:
         self.xp: ModuleType = numpy
 
     def synchronise(self) -> None:
-        """Host functions are done when they return."""
+        """Does nothing, since host functions are finished when they return."""
 
     def describe(self, code: int) -> str:
-        """Text of a launcher's return value."""
+        """Returns a text for a launcher's return value."""
         return f"error {code}"
 
     def facts(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class NumpyBackend:
 
 
 class CupyBackend:
-    """The current CUDA device."""
+    """The current CUDA device, used through CuPy."""
 
     name = "cupy"
     stream = 0
@@ -59,11 +59,11 @@ class CupyBackend:
         _preload_cublas()
 
     def synchronise(self) -> None:
-        """Waits for the device; raises CuPy's CUDARuntimeError where a kernel failed."""
+        """Waits for the device; raises CuPy's CUDARuntimeError if a kernel failed."""
         self.xp.cuda.runtime.deviceSynchronize()
 
     def describe(self, code: int) -> str:
-        """Text of a cudaError_t."""
+        """Returns the text of a cudaError_t."""
         return str(self.xp.cuda.runtime.CUDARuntimeError(code))
 
     def facts(self) -> dict[str, Any]:
@@ -73,14 +73,14 @@ class CupyBackend:
 
 
 class CUDADriverError(Exception):
-    """A driver call failed; the text is the driver's."""
+    """A driver call failed; the text is from the driver."""
 
 
 class DriverBackend:
-    """The first visible GPU through the driver alone, inputs made by NumPy: no kernel runs but the launcher's.
+    """The first visible GPU, used through the driver alone with inputs from NumPy: only the launcher runs kernels.
 
-    compute-sanitizer checks every kernel of a process and follows every write, so CuPy's own kernels would
-    cost time and, left unchecked, look like memory that nobody wrote.
+    compute-sanitizer checks every kernel of a process and tracks every write: CuPy's kernels would cost time if they
+    were checked, and if they were not, the memory that they write would appear uninitialised.
     """
 
     name = "driver"
@@ -99,11 +99,11 @@ class DriverBackend:
         _preload_cublas()
 
     def synchronise(self) -> None:
-        """Waits for the device; raises CUDADriverError where a kernel failed."""
+        """Waits for the device; raises CUDADriverError if a kernel failed."""
         self._call("cuCtxSynchronize")
 
     def describe(self, code: int) -> str:
-        """Text of a launcher's cudaError_t; the driver's own codes have the same numbers where they matter."""
+        """Returns the text of a launcher's cudaError_t; the relevant driver codes have the same numbers."""
         text = ctypes.c_char_p()
         self._driver.cuGetErrorString(code, ctypes.byref(text))
         return text.value.decode() if text.value else f"CUDA error {code}"
@@ -113,29 +113,29 @@ class DriverBackend:
         return {"cupy": "", "cuda_runtime": ""}
 
     def allocate(self, size: int) -> int:
-        """Address of `size` bytes (at least one) that nobody has written."""
+        """Allocates `size` bytes (at least one) of uninitialised device memory and returns the address."""
         pointer = _Pointer()
         self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
         return int(pointer.value)
 
     def upload(self, address: int, host_address: int, size: int) -> None:
-        """Copies host memory to the device."""
+        """Copies `size` bytes of host memory to the device."""
         if size:
             self._call(
                 "cuMemcpyHtoD_v2", _Pointer(address), ctypes.c_void_p(host_address), ctypes.c_size_t(size)
             )
 
     def free(self, address: int) -> None:
-        """Gives memory back; a lost context has none, so errors are of no interest."""
+        """Frees device memory; ignores errors, since a lost context has already lost its memory."""
         self._driver.cuMemFree_v2(_Pointer(address))
 
     def pin(self, host_address: int, size: int) -> None:
-        """Locks host memory into place and maps it for kernels under its own address."""
+        """Page-locks host memory and maps it for kernels at the same address."""
         flags = 2  # CU_MEMHOSTREGISTER_DEVICEMAP
         self._call("cuMemHostRegister_v2", ctypes.c_void_p(host_address), ctypes.c_size_t(size), flags)
 
     def unpin(self, host_address: int) -> None:
-        """Undoes `pin`; errors are of no interest, as in `free`."""
+        """Undoes `pin`; ignores errors, as `free` does."""
         self._driver.cuMemHostUnregister(ctypes.c_void_p(host_address))
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -153,19 +153,19 @@ _BACKENDS: Mapping[str, Callable[[], Backend]] = {
 
 
 def _preload_cublas() -> None:
-    """cuBLAS as CuPy has it: a launcher that looks for it in the process finds this copy."""
+    """Loads the cuBLAS that CuPy uses, so that launchers that look for it in the process find this copy."""
     if cublas := toolchain.library("cublas"):
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(cublas), mode=ctypes.RTLD_GLOBAL)
 
 
 def import_arrays(name: str) -> None:
-    """Imports what the backend of that name computes with, which takes a second and touches no GPU."""
+    """Imports the array library of the backend `name`, which takes about a second and does not use the GPU."""
     importlib.import_module("cupy" if name == CupyBackend.name else "numpy")
 
 
 def make_backend(name: str) -> Backend:
-    """The backend of that name: 'cupy', 'numpy' or 'driver'."""
+    """Returns the backend `name`: 'cupy', 'numpy' or 'driver'."""
     return _BACKENDS[name]()
 
 
@@ -182,10 +182,10 @@ class Launcher:
         self._backend = backend
 
     def __call__(self, arguments: ctypes.Structure) -> None:
-        """Launches and waits.
+        """Launches and waits until the device has finished.
 
         Raises:
-            LaunchFailed: the launcher or the device reports an error.
+            LaunchFailed: The launcher or the device reports an error.
         """
         self.enqueue(arguments)
         try:
@@ -194,17 +194,17 @@ class Launcher:
             raise LaunchFailed(*classify(error)) from None
 
     def enqueue(self, arguments: ctypes.Structure) -> None:
-        """Launches without waiting; raises LaunchFailed where the launcher reports an error."""
+        """Launches without waiting; raises LaunchFailed if the launcher reports an error."""
         self.check(self.function(ctypes.addressof(arguments), self._backend.stream))
 
     def check(self, code: int) -> None:
-        """Raises LaunchFailed for any code but 0; 2 is cudaErrorMemoryAllocation."""
+        """Raises LaunchFailed for any code except 0; 2 is cudaErrorMemoryAllocation."""
         if code:
             raise LaunchFailed("out_of_memory" if code == 2 else "crashed", self._backend.describe(code))
 
 
 def classify(error: Exception) -> tuple[str, str]:
-    """Status and reason of an exception that a device operation raised."""
+    """Returns status and reason for an exception that a device operation raised."""
     text = " ".join(str(error).split())[:500]
     memory = type(error).__name__ in ("OutOfMemoryError", "MemoryError") or "MemoryAllocation" in text
     return ("out_of_memory" if memory else "crashed", text or type(error).__name__)

@@ -1,4 +1,4 @@
-"""Launches one case for a profiler: everything but the wanted launches lies outside the captured range."""
+"""Launches one case for a profiler; only the launches to be profiled lie inside the captured range."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from warplog.measure.worker.problem import Problem
 
 _SEED = 30_000
 _MOST_SECONDS = 1.0
-_WARM_SECONDS = 0.025  # as before timing: meanwhile the clock rises
+_WARM_SECONDS = 0.025  # as before timing, so that the clock has risen
 _MOST_WARM = 200
 
 
@@ -16,11 +16,11 @@ def capture_case(
 ) -> dict[str, Any]:
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
-    ncu sees one launch; nsys sees up to `launches` back-to-back ones, each in a range `launch:<i>`,
-    fewer where they would last longer than about a second.
+    For ncu there is one launch; for nsys, `launches` back-to-back ones, fewer if they would last longer than about
+    a second. Each is in a range `launch:<i>`.
 
     Raises:
-        LaunchFailed: the launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error.
     """
     cuda = backend.xp.cuda
     problem.fill(_SEED)
@@ -32,7 +32,7 @@ def capture_case(
     end.synchronize()
     seconds = cuda.get_elapsed_time(begin, end) / 1e3
     count = 1
-    if tool == "nsys":  # launches back to back, which are compared with hot ones
+    if tool == "nsys":  # back-to-back launches, compared with the hot time
         count = max(1, min(launches, int(_MOST_SECONDS / max(seconds, 1e-6))))
         for _ in range(min(_MOST_WARM, int(_WARM_SECONDS / max(seconds, 1e-6)))):
             launcher.enqueue(problem.arguments)

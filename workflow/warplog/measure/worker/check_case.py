@@ -1,4 +1,4 @@
-"""Checks one case: rounds of fresh inputs, poisoned outputs, guard bands, and the float64 reference."""
+"""Checks one case: rounds with new inputs, poisoned outputs and guard bands, compared with the float64 reference."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from warplog.measure.worker.problem import Problem
 
 
 def check_case(backend: Backend, launcher: Launcher, problem: Problem, rounds: int) -> dict[str, Any]:
-    """The verdict over all rounds; the first wrong round ends it.
+    """Runs `rounds` rounds, or fewer if one is wrong, and returns the case's record.
 
     Raises:
-        LaunchFailed: the launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error.
     """
     absolute = relative = 0.0
     for seed in range(1, rounds + 1):

@@ -1,9 +1,9 @@
-"""The worker process: runs the cases of a task one after the other and notes each in the journal.
+"""The worker process: runs the cases of a task one after the other and notes each result in the journal.
 
-    python -m warplog.gpu.worker TASK.json
+    python -m warplog.measure.worker.main TASK.json
 
-A case that kills the CUDA context (or the process) ends the worker; the supervisor starts a new one for
-the cases that are left. Standard output and error are the supervisor's log.
+A case that destroys the CUDA context or kills the process ends the worker; the supervisor starts a new one for the
+remaining cases. Standard output and error go to the supervisor's log.
 """
 
 import contextlib
@@ -36,21 +36,20 @@ from warplog.measure.worker.backend import (
 from warplog.measure.worker.case_data import SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
 
-CONTEXT_LOST = 70  # exit status after a device error: nothing more can run in this process
-BROKEN = 71  # exit status where warplog, a reference.py or the installation is at fault, not the kernel
+CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
+BROKEN = 71  # exit status if warplog, a reference.py or the installation failed, not the kernel
 
 
 def main(task_file: Path) -> int:
-    """Runs the task; 0 when every case was tried."""
+    """Runs the task; returns 0 if every case was tried, or the deadline was reached."""
     task = json.loads(task_file.read_text())
     note(Path(task["journal"]), {"pid": os.getpid()})
-    if not task[
-        "wrapped"
-    ]:  # the signal is tied to the thread that started us, and a profiler's may be short-lived
+    # The signal comes when the thread that started us ends, and a profiler may start us from a short-lived thread.
+    if not task["wrapped"]:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
-    # Who times watches the clock of every case; nobody else asks the driver's library.
+    # Timing watches the clock of every case; the other modes do not use NVML.
     watching = kept_loaded() if task["timer"] else contextlib.nullcontext()
     with _alone(task["gpu_lock"], Path(task["journal"])), watching:
         return _work(task, family)
@@ -58,7 +57,7 @@ def main(task_file: Path) -> int:
 
 @contextlib.contextmanager
 def _alone(uuid: str, journal: Path) -> Iterator[None]:
-    """Has the GPU of that UUID to itself; its context is made, and its counters are read, within."""
+    """Locks the GPU with this UUID, if any, and notes waiting in the journal; the CUDA context is created inside."""
     if not uuid:
         yield
         return
@@ -86,7 +85,7 @@ def _work(task: dict[str, Any], family: Family) -> int:
 
 
 class _Runner:
-    """Holds what the cases of a task share."""
+    """Runs cases and keeps what they share: launchers, timing core, inputs."""
 
     def __init__(self, task: dict[str, Any], family: Family, backend: Backend) -> None:
         self._task = task
@@ -107,11 +106,11 @@ class _Runner:
         self._shared = CaseData(backend.xp, family) if task["mode"] in SHARED_DATA else None
 
     def facts(self) -> dict[str, Any]:
-        """What the session adds to the provenance."""
+        """Returns what the session adds to the backend's facts: the empty interval of the timing core."""
         return {"empty_us": self._timer.empty_us} if self._timer else {}
 
     def run(self, name: str) -> dict[str, Any]:
-        """One case, or setting; a device error is a result with its status and reason."""
+        """Runs one case or setting and returns its result; a device error is a result with status and reason."""
         try:
             if self._tuner:
                 result: dict[str, Any] = self._tuner.run(Path(self._task["libraries"][name]))
@@ -134,14 +133,14 @@ class _Runner:
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
 
     def _launcher(self, name: str) -> Launcher:
-        """The launcher of a case's library, loaded once."""
+        """Returns the launcher of a case's library, which is loaded only once."""
         library = self._task["libraries"].get(name, self._task["library"])
         if library not in self._launchers:
             self._launchers[library] = Launcher(Path(library), self._backend)
         return self._launchers[library]
 
     def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
-        """The arrays of a case. Pinned memory is kept for as long as arrays have the same shapes."""
+        """Returns the problem of a case; the pool of pinned memory is kept while the shapes stay the same."""
         shapes = self._family.shapes(case)
         if shapes != self._shapes and isinstance(self._backend, CupyBackend):
             self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()

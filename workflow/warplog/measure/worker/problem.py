@@ -1,4 +1,4 @@
-"""One problem: guarded arrays in device or host memory, packed launcher arguments, and the verdict on an answer."""
+"""Guarded arrays in device or host memory, packed launcher arguments, and the verdict on the results of a launch."""
 
 import ctypes
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from warplog.catalog.contract import Argument, Case
 from warplog.catalog.family import Family
 from warplog.measure.worker.case_data import CaseData
 
-# Every byte of a guard band is 0xFF, which reads as NaN in every floating-point type: a kernel that reads
-# past its input gets NaN, one that writes past its output leaves something else. 0xFF.. is no NaN that
-# arithmetic produces (that is 0x7FFF..), so it also marks elements that were never written.
+# Every byte of a guard band is 0xFF, which is NaN in every floating-point type: a kernel that reads past its
+# input gets NaN, and one that writes past its output changes the band. Arithmetic does not produce this NaN
+# (it produces 0x7FFF..), so it also marks elements that were never written.
 GUARD_BYTES = 64 << 10
 GUARD_VALUE = 0xFF
 _ROW = 4096
@@ -31,7 +31,7 @@ _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bflo
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right: `reason` is '' then, else the first thing that is wrong with it."""
+    """Verdict on the results of a launch: `reason` is '' if they are right, else the first error found."""
 
     reason: str
     max_abs_error: float | None = None
@@ -39,15 +39,15 @@ class Verdict:
 
 
 def launcher_type(family: Family) -> type[ctypes.Structure]:
-    """The packed arguments of the family's launcher as a C structure, in the order of family.yaml."""
+    """Returns the C structure of the launcher's packed arguments, in the order of family.yaml."""
     fields = [(a.name, SCALARS[a.dtype] if a.kind == "scalar" else ctypes.c_void_p) for a in family.arguments]
     return type("LauncherArguments", (ctypes.Structure,), {"_fields_": fields})
 
 
 class GuardedArray:
-    """An array between two guard bands, in one allocation; bfloat16 is kept as its bits (uint16).
+    """An array between two guard bands, in one allocation; bfloat16 is stored as its bits (uint16).
 
-    Values go in and out as arrays of `xp`, wherever the array lies: device, pinned or pageable memory.
+    Values are stored and loaded as arrays of `xp`, whether the array is in device, pinned or pageable memory.
     """
 
     def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device") -> None:
@@ -63,7 +63,7 @@ class GuardedArray:
         self._values = self._body.view(self.dtype).reshape(shape)
 
     def pointer(self) -> int:
-        """Address of the first element."""
+        """Returns the address of the first element."""
         data = self._body.data
         return int(data.ptr) if hasattr(data, "ptr") else int(self._body.ctypes.data)
 
@@ -73,7 +73,7 @@ class GuardedArray:
         self._values[...] = encoded.get() if self._xp is np and hasattr(encoded, "get") else encoded
 
     def load(self) -> Any:
-        """The array's values as float64."""
+        """Returns the array's values as float64."""
         xp = self._caller
         values = xp.asarray(self._values)
         if self._is_bfloat16:
@@ -81,31 +81,31 @@ class GuardedArray:
         return values.astype(xp.float64)
 
     def holds(self, values: Any) -> bool:
-        """Whether the array has exactly the bits that `store` of these values gives."""
-        xp = self._caller  # a comparison on the host takes longer than the way to the device
+        """Returns whether the array contains exactly the bits that `store` writes for these values."""
+        xp = self._caller  # comparing on the host takes longer than copying to the device
         bits = np.dtype(f"u{self.dtype.itemsize}")
-        wanted = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(bits)
-        return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == wanted))
+        expected = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(bits)
+        return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == expected))
 
     def _encoded(self, values: Any) -> Any:
         if not self._is_bfloat16:
             return values
         xp = self._caller
         bits = xp.ascontiguousarray(values, dtype=xp.float32).view(xp.uint32)
-        # Half of the dropped part, and one less where the kept part is even: ties go to even.
+        # Adds half of the dropped part, less one bit if the kept part is even, so that ties round to even.
         return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(xp.uint16)
 
     def poison(self) -> None:
-        """Fills the array with the NaN that marks what was never written."""
+        """Fills the array with the NaN that marks elements as never written."""
         self._body[:] = GUARD_VALUE
 
     def never_written(self) -> int:
-        """Number of elements that still hold the poison."""
+        """Returns the number of elements that still contain the poison."""
         rows = self._body.reshape(-1, self.dtype.itemsize)
         return int((rows == GUARD_VALUE).all(axis=1).sum())
 
     def damage(self) -> str:
-        """'' where both guard bands are whole, else where and how many bytes were written."""
+        """Returns '' if both guard bands are intact, else how many bytes were written and where."""
         for band, where in (
             (self._raw[:GUARD_BYTES], "before its start"),
             (self._raw[GUARD_BYTES + self.nbytes :], "after its end"),
@@ -118,7 +118,13 @@ class GuardedArray:
 
 
 def over_all(xp: ModuleType, how: str, values: Any) -> Any:
-    """`values.all()`, `.any()`, `.sum()` or `.max()`, rows first: CuPy has one block for one result, 1 GB/s."""
+    """Reduces by rows first: CuPy uses one block per result, so that reducing all at once runs at 1 GB/s.
+
+    Args:
+        xp: cupy or numpy.
+        how: name of the reduction: all, any, sum or max.
+        values: the array.
+    """
     flat = values.reshape(-1)
     whole = flat.size // _ROW * _ROW
     if whole:
@@ -129,19 +135,24 @@ def over_all(xp: ModuleType, how: str, values: Any) -> Any:
 
 
 def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
-    """`count` bytes in that memory; where `xp` is numpy there is no device, and all memory is the host's."""
+    """Allocates `count` bytes of device, pinned or pageable memory; if `xp` is numpy, all of it is host memory."""
     if memory == "device":
         return xp.empty(count, dtype=xp.uint8)
     if memory == "pageable" or not hasattr(xp, "cuda"):
         return np.empty(count, dtype=np.uint8)
-    # From CuPy's pool, for pinning a gigabyte takes half a second. All addresses are one space: kernels may use it.
+    # From CuPy's pool, since pinning a gigabyte takes half a second. With unified addressing, kernels can access it.
     return np.frombuffer(xp.cuda.alloc_pinned_memory(count), dtype=np.uint8, count=count)
 
 
 class Problem:
-    """Inputs, outputs and packed arguments of one case, with fresh random inputs for each seed.
+    """Inputs, outputs and packed arguments of one case, with new random inputs for each seed.
 
-    `memory` names the arrays that live in host memory, pinned or pageable; `data` is shared with other problems.
+    Args:
+        xp: cupy or numpy.
+        family: the family, which defines the arguments.
+        case: the case, which defines shapes and scalars.
+        memory: arrays in host memory by name: "pinned" or "pageable".
+        data: inputs and answers to share with other problems; by default, they are not shared.
     """
 
     def __init__(
@@ -170,13 +181,13 @@ class Problem:
             setattr(self.arguments, a.name, value)
 
     def fill(self, seed: int) -> None:
-        """Fresh random inputs; outputs are poisoned."""
+        """Stores the random inputs of `seed` and poisons the outputs."""
         self._seed = seed
         self._store("input")
         self.restore()
 
     def restore(self) -> None:
-        """Puts back what launches may change: poison in the outputs, and the values that came in and go out."""
+        """Restores what launches may change: poisons the outputs and stores the values of the inout arrays again."""
         self._store("inout")
         for argument in self._of_kind("output"):
             self.arrays[argument.name].poison()
@@ -187,7 +198,7 @@ class Problem:
             self.arrays[argument.name].store(inputs[argument.name])
 
     def verdict(self) -> Verdict:
-        """Judges what a launch left behind: guard bands, inputs, then every output against the reference."""
+        """Checks guard bands and inputs after a launch, then compares every output with the reference."""
         for name, array in self.arrays.items():
             if damage := array.damage():
                 return Verdict(f"wrote outside {name}: {damage}")
@@ -219,7 +230,7 @@ class Problem:
             return Verdict("", largest, worst)
         if left := array.never_written():
             return Verdict(
-                f"{name}: {left} of {got.size} elements were never written, or read from outside an input"
+                f"{name}: {left} of {got.size} elements were never written or come from reads outside of an input"
             )
         if not bool(over_all(xp, "any", got)):
             return Verdict(f"{name} is all zero")
@@ -234,10 +245,10 @@ class Problem:
         )
 
     def tolerance(self) -> float:
-        """Bound of the rounding error relative to the reference's scale.
+        """Returns the bound of the rounding error, relative to the reference's scale.
 
-        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and
-        Stability of Numerical Algorithms, 2.8 and 3.1), with the family's safety factor.
+        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and Stability of
+        Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
         """
         rule = self.family.tolerance
         length = self.family.value(rule["reduction_length"], self.case)

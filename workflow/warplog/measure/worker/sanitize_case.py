@@ -1,4 +1,4 @@
-"""Launches one case for compute-sanitizer: arrays of exactly their size, outputs that nobody has written."""
+"""Launches one case for compute-sanitizer, with allocations of exactly the arrays' size and uninitialised outputs."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ _SEED = 40_000
 
 
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:
-    """One launch; what it did wrong is in compute-sanitizer's output, not in the result.
+    """Launches once; findings are in compute-sanitizer's output, not in the result.
 
-    Arrays in device memory are allocations of their own without guard bands, so that the first byte outside is
-    an error; those in host memory stay where they are.
+    Each array in device memory is a separate allocation without guard bands, so that access to the first byte outside
+    is an error. Arrays in host memory stay where they are.
 
     Raises:
-        LaunchFailed: the launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error.
     """
     problem.fill(_SEED)
     addresses, pinned = [], []

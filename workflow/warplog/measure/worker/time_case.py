@@ -1,4 +1,4 @@
-"""Times one case: warm-up, cold samples, hot graph, and a check of the answer afterwards."""
+"""Times one case: warm-up, cold samples, hot graph, and a check of the results afterwards."""
 
 import time
 from typing import Any
@@ -32,10 +32,18 @@ def time_case(
     settings: dict[str, Any],
     default_mhz: float,
 ) -> dict[str, Any]:
-    """The times of one case as a record, in microseconds; status 'wrong' and no times where the answer is wrong.
+    """Returns the times of one case as a record, in microseconds; status 'wrong' without times if the results are wrong.
+
+    Args:
+        backend: for synchronising.
+        launcher: the variant's launcher.
+        timer: the timing core.
+        problem: the case; filled with the inputs of a fixed seed.
+        settings: the section `time` of the configuration.
+        default_mhz: the GPU's maximum SM clock, which thresholds refer to.
 
     Raises:
-        LaunchFailed: the launcher or the device reports an error.
+        LaunchFailed: The launcher or the device reports an error.
     """
     rule, traced_s = _stop_rule(problem, settings), problem.family.measuring.hot_seconds
     problem.fill(_SEED)
@@ -66,7 +74,7 @@ def time_case(
 
 
 def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
-    """The policy's; a family may have less time for it."""
+    """Returns the configured stop rule; `measuring.max_seconds` of the family replaces the time limit."""
     seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
     return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_spread"])
 
@@ -81,7 +89,7 @@ def _samples(
     default_mhz: float,
     sampler: Sampler,
 ) -> list[ColdSample]:
-    """The cold samples. A clock that is held back gets time to settle; if a limit moves it, all the time is used."""
+    """Takes the cold samples. A low clock gets time to settle; if a limit moves it, sampling uses all the time."""
 
     def collect(count: int) -> list[ColdSample]:
         return timer.cold(launcher, problem.arguments, count)
@@ -97,10 +105,10 @@ def _samples(
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
-    """Whether the hot time is taken too: always in a long run, else as the family and the policy's `hot_cases` say."""
+    """Returns whether the case gets a hot time: it is profiled, listed in a `hot_cases`, or the family has long hot runs."""
     measuring = problem.family.measuring
-    wanted = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
-    return bool(measuring.hot_seconds) or wanted or settings["hot_cases"] == "all"
+    listed = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
+    return bool(measuring.hot_seconds) or listed or settings["hot_cases"] == "all"
 
 
 def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:

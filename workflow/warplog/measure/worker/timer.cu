@@ -1,17 +1,16 @@
-// The timing core: cold samples behind a clean L2 flush and a blocked stream, hot samples from a CUDA graph.
+// The timing core: cold samples after an L2 flush on a blocked stream, hot samples from a CUDA graph.
 //
-// It runs inside the process that holds the kernel under test, is told a launcher and its packed arguments,
-// and does nothing but launch and read clocks; how many samples are taken is decided by timer.py.
-// Every function returns a cudaError_t (0 = success).
+// It runs in the process of the kernel under test and gets a launcher with its packed arguments. It only launches and
+// reads clocks; timer.py decides how many samples to take. Every function returns a cudaError_t (0 = success).
 //
 // A cold sample, in stream order:
-//   write 2x L2, read another 2x L2   L2 now holds foreign, clean lines: the kernel neither hits nor pays write-backs
-//   block                             a spin on a host flag, so that everything below is queued before it starts
+//   write 2x L2, read another 2x L2      L2 then holds unrelated, unmodified lines: no hits, and no write-backs to pay
+//   block                                a spin on a host flag, so that everything below is queued before it starts
 //   stamp, event, kernel, event, stamp   the stamps give the SM clock during the sample
-// The host then opens the flag. The same sequence without the kernel gives the empty interval, which timer.py subtracts.
+// The host then sets the flag. The same sequence without the kernel gives the empty interval, which timer.py subtracts.
 //
-// A launcher that waits for its stream would wait for the flag. For such ones there is a way without block and graph:
-// the stream is empty when the first event is recorded, and what the host does for the launch counts too.
+// A launcher that synchronises its stream would wait for the flag forever. Such launchers are timed without block and
+// graph: the stream is idle when the first event is recorded, and the host's part of the launch counts too.
 
 #include <cuda_runtime.h>
 
@@ -34,9 +33,9 @@ struct Timer {
     uint4 *written = nullptr, *read = nullptr;
     size_t lines = 0;
     unsigned* sink = nullptr;
-    Stamp *stamps_before = nullptr, *stamps_after = nullptr;  // one for each SM id
+    Stamp *stamps_before = nullptr, *stamps_after = nullptr;  // indexed by SM id
     std::vector<Stamp> before, after;
-    volatile int* flags = nullptr;  // host memory: [0] open, [1] timed out
+    volatile int* flags = nullptr;  // in host memory: [0] open, [1] timed out
     int* device_flags = nullptr;
     int sms = 0;
     int blocks = 0;
@@ -46,8 +45,8 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr float kWarmUpEnoughUs = 1e6f;  // a kernel of seconds is warm after one launch
-constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // a launcher that synchronises must not hang us
+constexpr float kWarmUpEnoughUs = 1e6f;  // a kernel that takes a second is warm after one launch
+constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
 
 __device__ unsigned long long global_ns() {
     unsigned long long ns;
@@ -66,7 +65,7 @@ __global__ void read_lines(const uint4* lines, size_t count, unsigned* sink) {
         const uint4 line = __ldcg(lines + i);
         sum += line.x ^ line.y ^ line.z ^ line.w;
     }
-    if (sum == 0x5eed1e55u) *sink = sum;  // never true for the buffer's content; keeps the loads
+    if (sum == 0x5eed1e55u) *sink = sum;  // never true, but keeps the compiler from removing the loads
 }
 
 __global__ void block_stream(const volatile int* open, volatile int* timed_out) {
@@ -79,8 +78,8 @@ __global__ void block_stream(const volatile int* open, volatile int* timed_out) 
     }
 }
 
-// One thread on every SM waits for the next tick of the global timer and notes both clocks at that edge,
-// so that the timer's coarse step (up to 1 us) does not blur the ratio over a short sample.
+// One thread on every SM waits for the next tick of the global timer and then reads both clocks, so that the timer's
+// coarse resolution (up to 1 us) does not distort the ratio over a short sample.
 __global__ void stamp_clocks(Stamp* stamps) {
     unsigned sm;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
@@ -109,7 +108,7 @@ cudaError_t stamp(Timer& t, Stamp* where) {
     return cudaGetLastError();
 }
 
-// Median over the SMs would be finer than needed: the SMs share one clock, so the sums' ratio is its mean.
+// All SMs share one clock, so the ratio of the sums over the SMs is its mean; no median is needed.
 float mean_sm_mhz(Timer& t) {
     double cycles = 0, ns = 0;
     for (int sm = 0; sm < kSmIdLimit; ++sm) {
@@ -123,7 +122,7 @@ float mean_sm_mhz(Timer& t) {
 }  // namespace
 
 struct ColdSample {
-    float event_us;  // between the two events, the empty interval included
+    float event_us;  // between the two events, including the empty interval
     float sm_mhz;    // mean SM clock between the stamps; 0 = unknown
     int blocked;     // 0 = not blocked, or the block gave up waiting: host time may be inside event_us
 };
@@ -171,8 +170,8 @@ extern "C" int warplog_timer_create(Timer** out) {
     return cudaStreamSynchronize(t->stream);
 }
 
-// Launches before sampling: at least `least` of them and at least `milliseconds`. The host clock gives the time of the
-// first one (module load and all) and of the fastest, which tells how many samples a batch may have.
+// Warm-up: at least `least` launches and at least `milliseconds`. Returns the host times of the first launch, which
+// includes loading the module, and of the fastest, which decides the batch size.
 extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
                              int* launches, float* first_us, float* fastest_us) {
     using Clock = std::chrono::steady_clock;
@@ -193,7 +192,7 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
     return cudaSuccess;
 }
 
-// `launch` may be null: then the empty interval is measured. Without `block` the launch begins on an idle stream.
+// If `launch` is null, the empty interval is measured. Without `block`, the launch starts on an idle stream.
 extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* arguments, int samples, ColdSample* out,
                                   int block) {
     const size_t stamp_bytes = kSmIdLimit * sizeof(Stamp);
@@ -211,7 +210,7 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         const int failed = launch != nullptr ? launch(arguments, t->stream) : 0;
         const cudaError_t recorded = cudaEventRecord(t->end, t->stream);
         const cudaError_t stamped = stamp(*t, t->stamps_after);
-        t->flags[0] = 1;  // opened on every path: a blocked stream would outlive the error
+        t->flags[0] = 1;  // also after an error, which would otherwise leave the stream blocked
         TRY(static_cast<cudaError_t>(failed));
         TRY(recorded);
         TRY(stamped);
@@ -250,7 +249,7 @@ extern "C" int warplog_timer_hot(Timer* t, Launcher launch, const void* argument
     return cudaGraphDestroy(graph);
 }
 
-// The same without a graph: `batches` times `launches` back to back, for launchers that cannot be captured.
+// The same without a graph, for launchers that cannot be captured: `batches` batches of `launches` launches.
 extern "C" int warplog_timer_batches(Timer* t, Launcher launch, const void* arguments, int launches, int batches,
                                      float* out_us) {
     for (int i = 0; i < batches; ++i) {

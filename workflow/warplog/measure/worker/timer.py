@@ -1,4 +1,4 @@
-"""Python side of the timing core (timer.cu): when to stop sampling, and what a case's times are."""
+"""Python interface of the timing core (timer.cu), and the rules for when to stop sampling."""
 
 import ctypes
 import time
@@ -12,9 +12,9 @@ from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, LaunchFailed
 
 EMPTY_SAMPLES = 51
-LEAST_SAMPLES = 3  # of a kernel so slow that the time limit runs out first
-THROTTLED_BELOW = 0.75  # of the default SM clock: such samples are discarded
-HELD_BACK_BELOW = 0.97  # of the default SM clock
+LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
+THROTTLED_BELOW = 0.75  # of the default SM clock; slower samples are discarded
+HELD_BACK_BELOW = 0.97  # of the default SM clock; see is_held_back
 _BATCH_SECONDS = 0.1
 _BATCH_MOST = 20
 _GRAPH_SECONDS = 0.02
@@ -27,7 +27,7 @@ class _Sample(ctypes.Structure):
 
 @dataclass(frozen=True)
 class ColdSample:
-    """One launch behind a clean L2 flush; the empty interval is still in event_us."""
+    """One launch after an L2 flush; event_us still includes the empty interval."""
 
     event_us: float
     sm_mhz: float
@@ -36,7 +36,7 @@ class ColdSample:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The launches before sampling: their number, and host times of the first and of the fastest."""
+    """The launches before sampling: their number, and the host times of the first and the fastest."""
 
     launches: int
     first_us: float
@@ -45,7 +45,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class StopRule:
-    """When there are enough samples: see config/README.md, `time`."""
+    """When to stop sampling; the fields are settings of the section `time`, see config/README.md."""
 
     min_samples: int
     max_samples: int
@@ -56,10 +56,10 @@ class StopRule:
 def sample_until(
     collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
 ) -> list[ColdSample]:
-    """Collects batches until the spread is small or has settled, or a limit is reached.
+    """Collects batches of samples until the spread is small or has settled, or a limit is reached.
 
-    Settled: the last three batches changed the relative spread by less than 5 %, after three times the
-    least number of samples. At least LEAST_SAMPLES are taken however long they last.
+    The spread has settled if it changed by less than 5 % over the last three batches and there are at least three
+    times the minimum number of samples. At least LEAST_SAMPLES are taken, however long they last.
     """
     samples: list[ColdSample] = []
     spreads: list[float] = []
@@ -84,10 +84,10 @@ def sample_until(
 def sample_throughout(
     collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
 ) -> list[ColdSample]:
-    """Samples for `max_seconds`, and keeps `max_samples` of them, evenly spaced.
+    """Samples for `max_seconds` and keeps at most `max_samples` samples, evenly spaced.
 
-    For a clock that a power limit moves: it takes a step each 0.1 s, so that a hundred samples of a short kernel would
-    all see the same one.
+    This is for a clock that a power limit moves: it changes every 0.1 s, so that a hundred samples of a short kernel
+    would all be taken at one clock.
     """
     samples: list[ColdSample] = []
     begin = time.monotonic()
@@ -98,19 +98,19 @@ def sample_throughout(
 
 
 def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
-    """Whether the median SM clock is below 97 % of the default: the board is at its power limit, or hot.
+    """Returns whether the median SM clock is below 97 % of the default, as at the power limit or when hot.
 
-    The clock then sinks for a while, so that what is sampled first would look faster than what comes after it.
+    The clock then keeps falling for a while, so that earlier samples would appear faster than later ones.
     """
     clocks = [s.sm_mhz for s in samples if s.sm_mhz]
     return bool(clocks) and summarise(clocks).median_us < HELD_BACK_BELOW * default_mhz
 
 
 def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
-    """The samples at 75 % of the default clock or above, and how many were below it.
+    """Returns the samples to keep, and how many were below 75 % of the default clock.
 
-    Only strays are discarded, a third of the samples at most. Where more are below, the board is held back by its
-    power limit, and to keep the others would show what the kernel does not sustain: all are kept, and told of.
+    Samples below are discarded if they are at most a third. If there are more, the power limit holds the clock down and
+    the fast samples would show a speed that the kernel does not sustain: all are kept and flagged.
     """
     kept = [s for s in samples if s.sm_mhz == 0 or s.sm_mhz >= THROTTLED_BELOW * default_mhz]
     discarded = len(samples) - len(kept)
@@ -121,11 +121,14 @@ def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list
 class Timer:
     """The native timing core in this process's CUDA context.
 
-    Not `blocking`, it serves launchers that wait for their stream: neither is the stream blocked nor is there a
-    graph, and the host's part of a launch counts.
+    Attributes:
+        blocking: whether the stream is blocked while a cold sample is queued and hot launches form a graph. False is for
+            launchers that synchronise their stream: their times include the host's part of each launch.
+        empty_us: median of the empty interval, to subtract from cold samples.
 
     Raises:
-        WarplogError: the library cannot be loaded or the device refuses its buffers.
+        WarplogError: The library cannot be loaded.
+        LaunchFailed: The device reports an error, such as a lack of memory.
     """
 
     def __init__(self, library: Path, blocking: bool = True) -> None:
@@ -140,11 +143,11 @@ class Timer:
         self.empty_us = self._measure_empty()
 
     def close(self) -> None:
-        """Gives the buffers back."""
+        """Frees the buffers."""
         self._call("destroy", self._handle)
 
     def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
-        """Launches before sampling: at least so many and so long."""
+        """Launches before sampling, at least `launches` times and for `milliseconds`."""
         count, first, fastest = ctypes.c_int(), ctypes.c_float(), ctypes.c_float()
         self._call(
             "warm_up",
@@ -160,7 +163,7 @@ class Timer:
         return WarmUp(count.value, first.value, fastest.value)
 
     def cold(self, launcher: Launcher | None, arguments: Any, count: int) -> list[ColdSample]:
-        """Cold samples; of the empty interval where there is no launcher."""
+        """Takes `count` cold samples; without a launcher, of the empty interval."""
         out = (_Sample * count)()
         function = launcher.function if launcher else None
         packed = ctypes.byref(arguments) if launcher else None
@@ -168,7 +171,7 @@ class Timer:
         return [ColdSample(s.event_us, s.sm_mhz, bool(s.blocked)) for s in out]
 
     def hot(self, launcher: Launcher, arguments: Any, launches: int, replays: int) -> list[float]:
-        """Microseconds per launch of `replays` replays of a graph (or batches) of `launches` launches."""
+        """Returns microseconds per launch for each of `replays` replays of a graph (or batches) of `launches` launches."""
         out = (ctypes.c_float * replays)()
         how = "hot" if self.blocking else "batches"
         self._call(how, self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
@@ -186,12 +189,12 @@ class Timer:
 
 
 def cold_batch(estimate_us: float) -> int:
-    """Samples a batch, so that a batch lasts about 0.1 s."""
+    """Returns the number of samples per batch, so that a batch lasts at most about 0.1 s."""
     return max(1, min(_BATCH_MOST, int(_BATCH_SECONDS * 1e6 / max(estimate_us, 1.0))))
 
 
 def hot_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
-    """Launches in the graph (about 20 ms) and replays (`seconds` in all; once where one launch lasts longer)."""
+    """Returns launches per graph (about 20 ms) and replays (`seconds` in total; one if a single launch lasts longer)."""
     launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_GRAPH_SECONDS * 1e6 / max(estimate_us, 0.5))))
     replays = int(seconds * 1e6 / max(launches * estimate_us, 1.0)) + 1
     return launches, 1 if estimate_us >= seconds * 1e6 else max(5, min(replays, 2000))

@@ -1,4 +1,4 @@
-"""Checks and then times one compiled setting after the other, on problems that are made once."""
+"""Checks and times compiled settings one after the other, on problems that are created once."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +14,14 @@ from warplog.measure.worker.timer import Timer
 
 
 class Tuner:
-    """The problems that all settings are given; `settings` are those of the task (see warplog.tuning).
+    """Holds the problems that all settings of a search share.
 
-    `memory` names the arrays that live in host memory.
+    Args:
+        backend: array library and device.
+        timer: the timing core.
+        family: the family, which defines the cases.
+        settings: settings of the task: check_cases, rounds, cases, time and default_mhz (see tuning.search).
+        memory: arrays in host memory by name.
     """
 
     def __init__(
@@ -36,10 +41,10 @@ class Tuner:
         self._checked, self._timed = problems(settings["check_cases"]), problems(settings["cases"])
 
     def run(self, library: Path) -> dict[str, Any]:
-        """Status, reason and, where all check cases passed, the times of each timed case.
+        """Returns status, reason and, if all check cases passed, the times of each timed case.
 
         Raises:
-            LaunchFailed: the launcher or the device reports an error.
+            LaunchFailed: The launcher or the device reports an error.
         """
         try:
             launcher = Launcher(library, self._backend)

@@ -11,9 +11,10 @@ from awaited import EDITED, NEW
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import recording
+from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
-from warplog.core.records import read_json
+from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
@@ -58,6 +59,13 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
     return float(rows.iloc[0]["value"])
 
 
+def records_in(path: Path) -> list[Record]:
+    """The records of a file: those of all variants, or one of a build, a search or the campaign."""
+    if path.parent.parent.name in ("check", "sanitize", "time", "profile", "extract"):
+        return list(FamilyRecord.read(path).variants.values())
+    return [read_json(path, "record")]
+
+
 def test_campaign_names_commit_gpu_driver_and_date() -> None:
     assert re.fullmatch(r"[0-9a-f]{40}", CAMPAIGN["commit"])
     assert CAMPAIGN["gpu_name"] == "NVIDIA H200"
@@ -66,17 +74,16 @@ def test_campaign_names_commit_gpu_driver_and_date() -> None:
 
 
 def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
-    paths = list(ROOT.rglob("*.json"))
-    assert len(paths) > 5 * len(VARIANTS)
-    for path in paths:
-        record = read_json(path, "record")
+    records = [(path, record) for path in ROOT.rglob("*.json") for record in records_in(path)]
+    assert len(records) > 5 * len(VARIANTS)
+    for path, record in records:
         # Searches go before the campaign, which has their winners in its sources.
         if "provenance" in record and "tune" not in path.parts:
             assert record["provenance"]["content_sha256"] == CAMPAIGN["content_sha256"], path
 
 
 def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
-    records = [read_json(path, "record") for path in ROOT.rglob("oracle*/*.json")]
+    records = [record for path in ROOT.rglob("*/oracle*.json") for record in records_in(path)]
     assert {r["family"] for r in records} == set(PROBES)
     for record in records:
         if "source_sha256" in record:
@@ -233,24 +240,29 @@ def test_parameters_in_the_tables_are_those_of_the_families_with_the_winners_of_
         assert told == dict(variant.parameters), (variant.family, variant.name)
 
 
-def reports() -> list[tuple[Path, Path]]:
-    """(ncu record, report) of every recorded session's variants, of all campaigns."""
-    found = sorted((PROJECT / "results" / "recorded").glob("*/profile/*/*/*.ncu.json"))
-    named = (
-        (path, path.with_name(read_json(path).get("report") or f"{path.name[:-9]}.ncu-rep")) for path in found
-    )
-    return [(path, report) for path, report in named if report.is_file()]
+def reports() -> list[tuple[Path, str, Path]]:
+    """(ncu record, variant, report) of every recorded report, of all campaigns."""
+    found = []
+    for path in sorted((PROJECT / "results" / "recorded").glob("*/profile/*/*.ncu.json")):
+        for variant, record in FamilyRecord.read(path).variants.items():
+            report = paths.captures(path) / (record.get("report") or f"{variant}.ncu-rep")
+            found += [(path, variant, report)] if report.is_file() else []
+    return found
 
 
-@pytest.mark.parametrize(("path", "report"), reports(), ids=lambda p: f"{p.parents[3].name}-{p.name}")
-def test_raw_reports_read_today_as_they_were_recorded(path: Path, report: Path) -> None:
-    ncu = read_json(path, "record")
-    family, name = path.parent.name, path.name.removesuffix(".ncu.json")
+@pytest.mark.parametrize(
+    ("path", "variant", "report"),
+    reports(),
+    ids=lambda p: getattr(p, "name", p) if isinstance(p, Path) else p,
+)
+def test_raw_reports_read_today_as_they_were_recorded(path: Path, variant: str, report: Path) -> None:
+    ncu = FamilyRecord.read(path).variants[variant]
     absent = {"tool": "nsys", "status": "missing", "reason": "not recorded", "tool_version": "", "cases": []}
     cases = [case["case"] for case in ncu["cases"]]
     evidence = stage.extract_variant(report, None, ncu, absent, cases)
-    root = path.parents[3]
-    recorded = read_json(root / "extract" / GPU / family / f"{name}.json", "record")["rows"]
+    family = path.name.removesuffix(".ncu.json")
+    root = path.parents[2]
+    recorded = FamilyRecord.read(paths.family_record(root, "extract", GPU, family)).variants[variant]["rows"]
     read = [row for row in evidence.rows if row["tool"] == "ncu"]
     before = [row for row in recorded if row["tool"] == "ncu"]
     assert len(read) > 50
@@ -262,4 +274,4 @@ def test_raw_reports_read_today_as_they_were_recorded(path: Path, report: Path) 
 
 
 def test_the_recorded_campaign_keeps_a_raw_report() -> None:
-    assert ROOT in {path.parents[3] for path, _ in reports()}
+    assert ROOT in {path.parents[2] for path, _, _ in reports()}
