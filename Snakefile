@@ -4,6 +4,5 @@
 include: "workflow/Snakefile"
 
 
-workflow.default_target = (
-    "all"  # an include keeps the including file's default target, which has none
-)
+# An include keeps the default target of the file that includes, which has none.
+workflow.default_target = "all"

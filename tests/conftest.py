@@ -1,4 +1,4 @@
-"""What the tests share: where the project is, and which of them this machine can run."""
+"""Shared by all tests: the project's folder, the order of tests, and skipping of GPU tests."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def project() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips GPU tests where there is no GPU, and says why; the longest file goes first, or all would wait for it."""
+    """Skips GPU tests if there is no GPU, stating why; moves the longest file to the front, so that no worker waits."""
     from warplog.machine import device
 
     items.sort(key=lambda item: item.path.name != "test_end_to_end.py")

@@ -1,8 +1,8 @@
-"""Compares warplog's timing core with NVBench (PyPI: cuda-bench) and NVIDIA's profilers on kernels with known traffic.
+"""Compares warplog's timing core with NVBench (PyPI: cuda-bench), ncu and nsys on kernels with known traffic.
 
-Run it by hand on a machine with a GPU. NVBench, warplog's cold time and ncu start from a flushed L2; warplog's hot
-time and nsys time back-to-back launches. Writes timers.csv and timers.md into DIR, and all records, reports and samples
-beside them. If cuda.bench, ncu, nsys or the permission for counters is missing, the table states it.
+Run it by hand on a machine with a GPU. NVBench, warplog's cold time and ncu start from a flushed L2; warplog's
+hot time and nsys time back-to-back launches. Writes timers.csv and timers.md into DIR, and all records, reports and
+samples beside them. If cuda.bench, ncu, nsys or the permission for counters is missing, the table states it.
 """
 
 import argparse
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "workflow"))
 
 from benchmarks.timer_table import Row, Timing, as_csv, as_markdown, make_row
-from one_variant import check_variant, time_variant
 
+from one_variant import check_variant, time_variant
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import process
 from warplog.core.errors import WarplogError
@@ -155,7 +155,7 @@ def time_with_nvbench(
 ) -> dict[str, Timing]:
     """Returns NVBench's cold medians by case, from a separate process with the same lock and environment."""
     job = bench.job(variant, "nvbench", NVBENCH)
-    refusal = refuse_unproven(read_json(check, "record"), job.build)
+    refusal = refuse_unproven(FamilyRecord.read(check).variants[variant.name], job.build)
     if refusal is not None:
         return dict.fromkeys(cases, Timing(None, *refusal))
     task, answer = job.record.with_suffix(".task.json"), job.record

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/nvbench_child.py TASK.json
 
-Uses NVBench's cold measurement (L2 flush, blocked stream, its own stop rule) with a time limit. It launches the same
-library with the same packed arguments as warplog's worker, and the results of each case are checked afterwards.
+Uses NVBench's cold measurement (L2 flush, blocked stream, its own stop rule) with a time limit. It launches the
+same library with the same packed arguments as warplog's worker; the results of each case are checked afterwards.
 If cuda.bench cannot be imported, the answer states it and the exit status is 0.
 """
 

@@ -44,8 +44,8 @@ class Timing:
 def make_row(kernel: str, case: str, megabytes: float, found: Mapping[str, Timing]) -> Row:
     """Returns one row of the table.
 
-    The status is that of the first timer without a time; else 'disagree' if warplog's times differ from the profilers'
-    by more than in its own tables (3 % + 1 us); else 'ok'. The reason contains all remarks.
+    The status is that of the first timer without a time; else 'disagree' if warplog's times differ from the
+    profilers' by more than 3 % + 1 us, as in its own tables; else 'ok'. The reason contains all remarks.
 
     Args:
         kernel: name of the kernel.

@@ -1,4 +1,4 @@
-"""What the GPU tests are made of: variants built for this machine's GPU, and the jobs that measure them."""
+"""Builds variants for this machine's GPU and makes the jobs that measure them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ def this_gpu() -> Gpu:
 
 
 def build_timer(folder: Path) -> None:
-    """The timing core, as timer.so."""
+    """Compiles the timing core to `folder`/timer.so."""
     toolchain.ensure("cuda")
     toolchain.ensure("gpu")
     build.build_timer(toolchain.find("nvcc"), this_gpu().arch, folder / "timer.so")

@@ -1,14 +1,15 @@
-"""Experiments that are not one kernel, on a real GPU: host memory, copies behind kernels, long runs, clusters."""
+"""Families that are more than one kernel, on a real GPU: host memory, overlapped copies, long runs, clusters."""
 
 from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
-from one_variant import check_variant, record_of, time_variant
 
+from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
+from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
-from warplog.core.records import Record, read_json
+from warplog.core.records import Record
 from warplog.extract import stage as extract
 from warplog.machine import device, toolchain
 from warplog.measure import capture
@@ -25,14 +26,14 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the timing core."""
+    """Returns a folder with the timing core."""
     place = tmp_path_factory.mktemp("host_families")
     build_timer(place)
     return place
 
 
 def job(folder: Path, family: str, variant: str, stage: str, settings: dict[str, object]) -> Job:
-    """A job of the variant, which is built where it is not yet."""
+    """Returns a job of the variant, which is built if necessary."""
     contract, place = load_family(KERNELS / family / "family.yaml"), folder / family / variant
     if not (place / "record.json").is_file():
         build_variant(contract, variant, place)
@@ -40,7 +41,7 @@ def job(folder: Path, family: str, variant: str, stage: str, settings: dict[str,
 
 
 def checked(folder: Path, family: str, variant: str) -> Path:
-    """The record of a passed check."""
+    """Returns the path of the record of a passed check."""
     made = job(folder, family, variant, "check", {"rounds": 1, "timeout_s": 60})
     record = record_of(made) if made.record.is_file() else check_variant(made)
     if record["status"] in ("unsupported", "skipped"):
@@ -58,11 +59,11 @@ def timed(folder: Path, family: str, variant: str, case: str) -> Record:
 
 
 @pytest.mark.parametrize(("family", "variant"), VARIANTS)
-def test_every_variant_is_right(folder: Path, family: str, variant: str) -> None:
+def test_every_variant_is_correct(folder: Path, family: str, variant: str) -> None:
     checked(folder, family, variant)
 
 
-def test_pinned_copies_are_faster_than_pageable_ones_and_rows_say_how_they_were_timed(folder: Path) -> None:
+def test_pinned_copies_are_faster_than_pageable_ones_and_have_a_remark_about_host_time(folder: Path) -> None:
     pinned, pageable = (timed(folder, "transfer", f"to_device_{m}", "16Mi") for m in ("pinned", "pageable"))
     assert pinned["cold"]["median_us"] < pageable["cold"]["median_us"]
     assert "host's part" in pinned["reason"]
@@ -71,14 +72,14 @@ def test_pinned_copies_are_faster_than_pageable_ones_and_rows_say_how_they_were_
     assert pinned["hot"]["median_us"] == pytest.approx(pinned["cold"]["median_us"], rel=0.3)
 
 
-def test_streams_of_a_launcher_are_timed_behind_the_block_and_in_a_graph(folder: Path) -> None:
+def test_launchers_with_several_streams_are_timed_behind_the_block_and_in_a_graph(folder: Path) -> None:
     one, three = (timed(folder, "overlap", v, "64Mi") for v in ("sequential", "three_streams"))
     assert one["cold"]["not_blocked"] == three["cold"]["not_blocked"] == 0
     assert three["cold"]["median_us"] < 0.8 * one["cold"]["median_us"]
     assert three["hot"]["median_us"] < 0.8 * one["hot"]["median_us"]
 
 
-def test_nsys_shows_what_hid_the_copies(folder: Path) -> None:
+def test_nsys_shows_how_much_of_the_copies_is_hidden(folder: Path) -> None:
     nsys = toolchain.find("nsys")
     if nsys.path is None:
         pytest.skip(f"no nsys: {nsys.remedy}")
@@ -86,10 +87,10 @@ def test_nsys_shows_what_hid_the_copies(folder: Path) -> None:
     for variant in ("sequential", "three_streams"):
         check = checked(folder, "overlap", variant)
         made = job(folder, "overlap", variant, "nsys", DEFAULTS["profile"])
-        capture.capture_nsys([made], [check], nsys, [("64Mi",)])
-        record = read_json(made.record, "record")
+        capture.capture_nsys([made], check, nsys, {variant: ("64Mi",)})
+        record = record_of(made)
         assert record["status"] == "ok", record["reason"]
-        report = made.record.parent / record["report"]
+        report = paths.captures(made.record) / record["report"]
         lost = {"tool": "ncu", "status": "skipped", "reason": "n/a", "tool_version": "", "cases": []}
         rows = extract.extract_variant(None, report, lost, record, ("64Mi",)).rows
         found = {r["metric"]: r["value"] for r in rows if r["tool"] == "nsys" and r["kernel"] == ""}
@@ -104,14 +105,14 @@ def test_a_long_hot_run_keeps_clock_power_and_energy(folder: Path) -> None:
     trace = found["trace"]
     assert trace["time_s"][-1] - trace["time_s"][0] > 1
     assert len(trace["time_s"]) > 30
-    told = energy_of_run(found, 2 * 8192.0**3)
-    assert told["hot_power_w"] > 0
-    assert told["hot_power_w"] == pytest.approx(found["power_w"], rel=0.5)
-    assert 0.01 < told["pj_per_flop"] < 1000
+    energy = energy_of_run(found, 2 * 8192.0**3)
+    assert energy["hot_power_w"] > 0
+    assert energy["hot_power_w"] == pytest.approx(found["power_w"], rel=0.5)
+    assert 0.01 < energy["pj_per_flop"] < 1000
 
 
-def test_a_block_more_than_a_wave_costs_a_wave(folder: Path) -> None:
+def test_one_block_more_than_a_wave_takes_another_wave(folder: Path) -> None:
     if device.detect().sms != 132:
-        pytest.skip("the family's cases stand at the waves of 132 SMs")
+        pytest.skip("the cases of the family are chosen for 132 SMs")
     full, more = (timed(folder, "quantization", "tile_128", case) for case in ("16896", "16897"))
     assert more["cold"]["median_us"] > 1.6 * full["cold"]["median_us"]

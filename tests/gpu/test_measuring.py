@@ -1,11 +1,11 @@
-"""The timing core and the profilers on a real kernel: times that agree, and a crash that stays where it happened."""
+"""The timing core and the profilers on real kernels: their times agree, and samples are valid."""
 
 from pathlib import Path
 
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
-from one_variant import check_variant, record_of, time_variant
 
+from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
 from warplog.core.records import FamilyRecord
 from warplog.extract.stage import extract_family
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The baseline and warptile, built, and the timing core."""
+    """Returns a folder with the timing core and builds of warptile and the baseline."""
     place = tmp_path_factory.mktemp("measuring")
     build_timer(place)
     for name in ("warptile", "cublas"):
@@ -62,8 +62,8 @@ def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
             own = [r for r in rows if r["case"] == case["case"]]
             ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")
             nsys_us = sum(r["value"] for r in own if r["metric"] == "nsys_duration_us")
-            told = (variant, case["case"], cold, hot, ncu_us, nsys_us)
-            assert agreement(cold, hot, ncu_us, nsys_us) == "ok", told
+            times_us = (variant, case["case"], cold, hot, ncu_us, nsys_us)
+            assert agreement(cold, hot, ncu_us, nsys_us) == "ok", times_us
 
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:

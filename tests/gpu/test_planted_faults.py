@@ -1,11 +1,11 @@
-"""compute-sanitizer finds what is planted in the wrong kernels, with the source line, and nothing in a right one."""
+"""compute-sanitizer finds the planted faults in wrong kernels with their source lines, and none in a correct one."""
 
 from pathlib import Path
 
 import pytest
 from gpu_jobs import build_variant, gpu_job
-from one_variant import sanitize_variant
 
+from one_variant import sanitize_variant
 from warplog.catalog.family import load_family
 from warplog.core.records import Record
 from warplog.machine import toolchain
@@ -33,7 +33,7 @@ def sanitized(variant: str, folder: Path) -> Record:
 
 
 @pytest.mark.parametrize("variant", PLANTED)
-def test_what_is_planted_is_found_with_its_line(variant: str, tmp_path: Path) -> None:
+def test_planted_fault_is_found_with_its_line(variant: str, tmp_path: Path) -> None:
     record = sanitized(variant, tmp_path)
     tool, kind = PLANTED[variant]
     check = next(c for c in record["checks"] if c["tool"] == tool)
@@ -44,6 +44,6 @@ def test_what_is_planted_is_found_with_its_line(variant: str, tmp_path: Path) ->
     assert 0 < found["line"] <= len(lines)
 
 
-def test_a_right_kernel_is_clean(tmp_path: Path) -> None:
+def test_a_correct_kernel_is_clean(tmp_path: Path) -> None:
     record = sanitized("right", tmp_path)
     assert (record["status"], record["reason"]) == ("ok", "")

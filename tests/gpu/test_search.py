@@ -1,4 +1,4 @@
-"""A small search on the GPU: right settings get times, the winner is written, a broken one is refused."""
+"""A small search on the GPU: correct settings get times, wrong ones are rejected, the winner is written."""
 
 import shutil
 from pathlib import Path
@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parents[2]
 pytestmark = pytest.mark.gpu
 
 
-def test_search_times_right_settings_refuses_wrong_ones_and_writes_the_winner(tmp_path: Path) -> None:
+def test_search_times_correct_settings_rejects_wrong_ones_and_writes_the_winner(tmp_path: Path) -> None:
     folder = tmp_path / "kernels" / "sgemm"
     shutil.copytree(PROJECT / "kernels" / "sgemm", folder)
     text = (folder / "family.yaml").read_text()

@@ -1,4 +1,4 @@
-"""wgmma_stream_k adds up in the order of its parent: the same answer, bit for bit, at every launch."""
+"""wgmma_stream_k sums in the same order as its parent: results are bitwise equal in every launch."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("case", ["1784x2552x712", "2568x3080x1032", "8192"])
-def test_cut_tiles_have_the_bits_of_whole_ones_at_every_launch(case: str, tmp_path: Path) -> None:
+def test_split_tiles_are_bitwise_equal_to_whole_ones_in_every_launch(case: str, tmp_path: Path) -> None:
     backend, answers = CupyBackend(), []
     problem = Problem(backend.xp, FAMILY, FAMILY.case(case))
     problem.fill(1)

@@ -1,11 +1,11 @@
-"""Deliberately wrong kernels are refused on the GPU, each for its reason, and a right one is not."""
+"""Deliberately wrong kernels are rejected on the GPU, each with its reason, and a correct one passes."""
 
 from pathlib import Path
 
 import pytest
 from gpu_jobs import build_variant, gpu_job
-from one_variant import check_variant
 
+from one_variant import check_variant
 from warplog.catalog.family import load_family
 from warplog.core.records import Record
 
@@ -41,7 +41,7 @@ def check(variant: str, folder: Path) -> Record:
 
 
 @pytest.mark.parametrize("variant", EXPECTED)
-def test_wrong_kernel_is_refused_for_its_reason(variant: str, tmp_path: Path) -> None:
+def test_wrong_kernel_is_rejected_with_the_reason(variant: str, tmp_path: Path) -> None:
     record = check(variant, tmp_path)
     status, words = EXPECTED[variant]
     assert record["status"] == status, record["reason"]

@@ -1,4 +1,4 @@
-"""The recorded campaign that serves without a GPU is whole, and its counters tell the story that is known."""
+"""The recorded campaign that is used without a GPU is complete, and its counters show the known effects."""
 
 import json
 import re
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from awaited import EDITED, NEW
 
+from awaited import EDITED, NEW
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import recording
@@ -52,7 +52,7 @@ def metrics() -> pd.DataFrame:
 
 
 def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE) -> float:
-    """Of the first kernel of the variant in that case."""
+    """Returns a metric of the first kernel of the variant at that case."""
     rows = metrics[(metrics.variant == variant) & (metrics.metric == metric) & (metrics.case == case)]
     assert len(rows), (variant, metric, case)
     assert rows.iloc[0]["status"] == "ok", rows.iloc[0]["reason"]
@@ -60,7 +60,7 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
 
 
 def records_in(path: Path) -> list[Record]:
-    """The records of a file: those of all variants, or one of a build, a search or the campaign."""
+    """Returns the records in a file: those of all variants, or that of a build, a search or the campaign."""
     if path.parent.parent.name in ("check", "sanitize", "time", "profile", "extract"):
         return list(FamilyRecord.read(path).variants.values())
     return [read_json(path, "record")]
@@ -77,12 +77,12 @@ def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
     records = [(path, record) for path in ROOT.rglob("*.json") for record in records_in(path)]
     assert len(records) > 5 * len(VARIANTS)
     for path, record in records:
-        # Searches go before the campaign, which has their winners in its sources.
+        # Searches run before the campaign, whose sources contain their results.
         if "provenance" in record and "tune" not in path.parts:
             assert record["provenance"]["content_sha256"] == CAMPAIGN["content_sha256"], path
 
 
-def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
+def test_it_contains_the_oracle_with_the_current_probes() -> None:
     records = [record for path in ROOT.rglob("*/oracle*.json") for record in records_in(path)]
     assert {r["family"] for r in records} == set(PROBES)
     for record in records:
@@ -91,15 +91,15 @@ def test_the_oracle_is_part_of_it_and_of_the_probes_that_are_here() -> None:
             assert record["source_sha256"] == variant.fingerprint(), record["stage"]
 
 
-def test_compute_sanitizer_found_nothing_in_any_variant_or_probe_that_is_here() -> None:
+def test_compute_sanitizer_found_nothing_in_the_current_variants_and_probes() -> None:
     rows = table("sanitize")
-    seen = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
-    keys = {(v.family, v.name, tool) for v in seen for tool in sanitize.TOOLS}
+    current = [*VARIANTS, *(v for family in PROBES.values() for v in family.variants)]
+    keys = {(v.family, v.name, tool) for v in current for tool in sanitize.TOOLS}
     assert set(zip(rows["family"], rows["variant"], rows["tool"], strict=True)) == keys
     assert set(rows["status"]) == {"ok"}
     sources = dict(zip(zip(rows["family"], rows["variant"], strict=True), rows["source_sha256"], strict=True))
-    here = {(v.family, v.name): v.fingerprint() for v in seen}
-    assert {key for key, source in sources.items() if source != here[key]} <= EDITED
+    fingerprints = {(v.family, v.name): v.fingerprint() for v in current}
+    assert {key for key, source in sources.items() if source != fingerprints[key]} <= EDITED
 
 
 def test_it_is_small_enough_to_be_committed() -> None:
@@ -114,13 +114,15 @@ def test_it_names_no_folder_user_or_environment_of_the_machine() -> None:
             assert not found, (path, found)
 
 
-def test_every_table_is_there() -> None:
-    there = {path.stem for path in (ROOT / "tables").glob("*.parquet")}
-    assert there >= {*TABLES, "claims", "oracle"}
+def test_it_has_every_table() -> None:
+    names = {path.stem for path in (ROOT / "tables").glob("*.parquet")}
+    assert names >= {*TABLES, "claims", "oracle"}
     assert (ROOT / "tables" / "columns.csv").is_file()
 
 
-def test_every_family_variant_and_case_is_there_and_ok_or_unsupported(measurements: pd.DataFrame) -> None:
+def test_every_family_variant_and_case_has_a_row_that_is_ok_or_unsupported(
+    measurements: pd.DataFrame,
+) -> None:
     expected = {(v.family, v.name, case) for v in VARIANTS for case in FAMILIES[v.family].cases}
     keys = list(zip(measurements.family, measurements.variant, measurements.case, strict=True))
     assert set(keys) == expected
@@ -136,7 +138,7 @@ def test_every_family_variant_and_case_is_there_and_ok_or_unsupported(measuremen
         assert variant.name != family.baseline or set(mine.status) == {"ok"}
 
 
-def test_it_was_measured_from_the_sources_that_are_here(measurements: pd.DataFrame) -> None:
+def test_it_was_measured_from_the_current_sources(measurements: pd.DataFrame) -> None:
     measured = {(r.family, r.variant): r.source_sha256 for r in measurements.itertuples()}
     changed = {(v.family, v.name) for v in VARIANTS if measured[v.family, v.name] != v.fingerprint()}
     assert changed == EDITED, "record the campaign again, and empty tests/awaited.py"
@@ -151,7 +153,7 @@ def test_the_oracle_finds_nothing_wrong() -> None:
     assert all(rows.loc[rows["verdict"] == "not_measured", "reason"])
 
 
-def test_counters_were_read_of_every_variant_that_has_any() -> None:
+def test_every_variant_that_ncu_captures_has_counters() -> None:
     rows = table("metrics")
     counted = rows[(rows["tool"] == "ncu") & (rows["status"] == "ok") & rows["value"].notna()]
     read = set(zip(counted["family"], counted["variant"], strict=True))
@@ -161,16 +163,16 @@ def test_counters_were_read_of_every_variant_that_has_any() -> None:
 def test_times_of_sgemm_agree_with_the_profilers(measurements: pd.DataFrame) -> None:
     captured = measurements[(measurements.family == "sgemm") & measurements.case.isin(SGEMM.profile_cases)]
     apart = captured[captured.agreement != "ok"]
-    # Launches of several kernels are not quite alike: ncu flushes before each. Nothing else may differ.
+    # With several kernels per launch the comparison is inexact, since ncu flushes before each; no others may differ.
     assert all(re.search("kernels (a|per) launch", text) for text in apart.agreement)
     assert len(apart) < len(captured) / 10
 
 
-def test_where_no_limit_holds_the_clock_no_launch_is_a_sixth_off_what_a_profiler_saw(
+def test_times_are_within_a_sixth_of_the_profilers_unless_the_power_limit_lowers_the_clock(
     measurements: pd.DataFrame,
 ) -> None:
     rows = measurements[(measurements.agreement != "") & ~measurements.throttle_reasons.str.contains("cap")]
-    rows = rows[~rows.agreement.str.contains("kernels a launch")]
+    rows = rows[~rows.agreement.str.contains("kernels (?:a|per) launch")]
     assert len(rows) > len(VARIANTS) / 2
     for ours, theirs in (("median_us", "ncu_us"), ("hot_us", "nsys_us")):
         pairs = rows[rows[ours].notna() & rows[theirs].notna()]
@@ -189,7 +191,7 @@ def test_coalescing_lowers_sectors_per_request(metrics: pd.DataFrame) -> None:
 def test_tiling_cuts_traffic(metrics: pd.DataFrame) -> None:
     l1 = [value(metrics, v, "l1_bytes") for v in ("gmem_coalesced", "smem_tiled", "blocktile_2d")]
     assert l1[0] > 5 * l1[1] > 5 * l1[2]
-    # Behind L1 the first tiles bring nothing, L1 served the same lines before; larger ones do.
+    # Beyond L1 the first tiles save nothing, because L1 already served the same lines; larger ones do.
     for metric in ("l2_bytes", "dram_bytes"):
         assert value(metrics, "gmem_coalesced", metric) > 2 * value(metrics, "blocktile_2d", metric), metric
 
@@ -200,7 +202,7 @@ def test_flops_are_those_of_the_algorithm(metrics: pd.DataFrame) -> None:
         assert value(metrics, variant.name, "fp32_flops") == pytest.approx(2 * n**3, rel=0.01), variant.name
 
 
-def test_vectorized_has_wide_loads_and_its_parent_has_not(metrics: pd.DataFrame) -> None:
+def test_vectorized_has_wide_loads_and_its_parent_does_not(metrics: pd.DataFrame) -> None:
     opcodes = metrics[metrics.tool == "cuobjdump"]
     wide = {v: set(opcodes[opcodes.variant == v].metric) for v in ("vectorized", "blocktile_2d")}
     assert {"sass_LDS.128"} <= wide["vectorized"]
@@ -208,7 +210,7 @@ def test_vectorized_has_wide_loads_and_its_parent_has_not(metrics: pd.DataFrame)
     assert not any(m.startswith("sass_LDG.E.128") for m in wide["blocktile_2d"])
 
 
-def test_theoretical_occupancy_is_the_hand_calculation(metrics: pd.DataFrame) -> None:
+def test_theoretical_occupancy_equals_the_calculated_one(metrics: pd.DataFrame) -> None:
     registers = value(metrics, "naive", "registers_per_thread")
     by_hand = occupancy.theoretical(int(registers), 1024, 0, (9, 0))
     assert value(metrics, "naive", "theoretical_occupancy_pct") == pytest.approx(
@@ -216,7 +218,7 @@ def test_theoretical_occupancy_is_the_hand_calculation(metrics: pd.DataFrame) ->
     )
 
 
-def test_ladder_climbs(measurements: pd.DataFrame) -> None:
+def test_each_step_of_the_ladder_is_faster(measurements: pd.DataFrame) -> None:
     mine = measurements[(measurements.family == "sgemm") & (measurements.case == HEADLINE)]
     at = mine.set_index("variant")["gflops"]
     ladder = [
@@ -233,15 +235,15 @@ def test_ladder_climbs(measurements: pd.DataFrame) -> None:
     assert list(at[ladder]) == sorted(at[ladder])
 
 
-def test_parameters_in_the_tables_are_those_of_the_families_with_the_winners_of_searches() -> None:
+def test_parameters_in_the_tables_are_those_that_the_searches_found() -> None:
     rows = table("variants").set_index(["family", "variant"])
     for variant in (v for v in VARIANTS if (v.family, v.name) not in EDITED):
-        told = json.loads(rows.loc[(variant.family, variant.name), "parameters"])
-        assert told == dict(variant.parameters), (variant.family, variant.name)
+        recorded = json.loads(rows.loc[(variant.family, variant.name), "parameters"])
+        assert recorded == dict(variant.parameters), (variant.family, variant.name)
 
 
 def reports() -> list[tuple[Path, str, Path]]:
-    """(ncu record, variant, report) of every recorded report, of all campaigns."""
+    """Returns (ncu record, variant, report) for every report in any recorded campaign."""
     found = []
     for path in sorted((PROJECT / "results" / "recorded").glob("*/profile/*/*.ncu.json")):
         for variant, record in FamilyRecord.read(path).variants.items():
@@ -255,7 +257,7 @@ def reports() -> list[tuple[Path, str, Path]]:
     reports(),
     ids=lambda p: getattr(p, "name", p) if isinstance(p, Path) else p,
 )
-def test_raw_reports_read_today_as_they_were_recorded(path: Path, variant: str, report: Path) -> None:
+def test_raw_reports_still_give_the_recorded_rows(path: Path, variant: str, report: Path) -> None:
     ncu = FamilyRecord.read(path).variants[variant]
     absent = {"tool": "nsys", "status": "missing", "reason": "not recorded", "tool_version": "", "cases": []}
     cases = [case["case"] for case in ncu["cases"]]
@@ -267,11 +269,11 @@ def test_raw_reports_read_today_as_they_were_recorded(path: Path, variant: str, 
     before = [row for row in recorded if row["tool"] == "ncu"]
     assert len(read) > 50
     assert [r | {"value": None} for r in read] == [r | {"value": None} for r in before]
-    # Python 3.12 sums floats with compensation, 3.11 does not: the last digit may differ.
+    # Since 3.12, Python sums floats with compensation: the last digit may differ.
     assert [r["value"] is None for r in read] == [r["value"] is None for r in before]
     values = [[r["value"] for r in rows if r["value"] is not None] for rows in (read, before)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
-def test_the_recorded_campaign_keeps_a_raw_report() -> None:
+def test_the_recorded_campaign_has_a_raw_report() -> None:
     assert ROOT in {path.parents[2] for path, _, _ in reports()}

@@ -1,13 +1,12 @@
-"""Put on PYTHONPATH as sitecustomize: a machine whose GPU is the host, for runs of the live workflow without one.
+"""Imported as sitecustomize: lets the CPU stand in for the GPU, to run the live workflow on a machine without one.
 
-Kernels are C functions over `struct A* a`, compiled with cc; the timing core is a stand-in with the host's clock.
+Kernels are C functions with the argument `struct A* a`, compiled with cc; the timing core uses the host's clock.
 """
 
 import subprocess
 from dataclasses import replace
 
-from unit.host_family import HEADER, STRUCT, make_timer
-
+from host_family import HEADER, STRUCT, make_timer
 from warplog.core.records import sha256_file, write_json
 from warplog.machine import device, toolchain
 from warplog.measure import build
@@ -19,7 +18,7 @@ GPU = device.Gpu(
 
 
 def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
-    """build.build_variant for C functions."""
+    """Replaces build.build_variant for C functions."""
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "launcher.c", folder / "kernel.so"
     body = variant.file.read_text()
@@ -42,7 +41,7 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
 
 
 def build_timer(nvcc, arch, output):
-    """build.build_timer with the stand-in."""
+    """Replaces build.build_timer by a timing core that uses the host's clock."""
     output.parent.mkdir(parents=True, exist_ok=True)
     make_timer(output.parent).rename(output)
 

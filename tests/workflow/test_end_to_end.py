@@ -1,4 +1,4 @@
-"""The main command on a machine without a GPU: the recorded campaign becomes tables, figures and MLflow runs."""
+"""The main command without a GPU: tables, figures and MLflow runs are made from the recorded campaign."""
 
 import os
 import shutil
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from awaited import EDITED, NEW
-from unit.sass_builds import compilers
 
+from awaited import EDITED, NEW
+from sass_builds import compilers
 from warplog.catalog.family import load
 from warplog.core.defaults import DEFAULTS
 from warplog.plan.selection import choose_figures
@@ -22,11 +22,11 @@ RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 ALL = load([PROJECT / "kernels"])
 FAMILIES = {name: family for name, family in ALL.items() if not (family.draft or family.probes)}
 EIGHT = [f"sgemm/{v.name}" for v in FAMILIES["sgemm"].variants[:7]] + ["sgemm/cublas"]
-# Columns of the measurements that a table made again need not share with the recorded one. The origin is another;
-# a reason tells of a source edited since; what stands behind "disagree:" is a sentence that may be worded anew.
+# Columns of `measurements` that may differ from the recorded table: the origin always does, `reason` mentions sources
+# that were edited since, and the wording of `agreement` after "disagree:" may have changed.
 TEXTS = ["origin", "reason", "agreement"]
-# Numbers that are equal but for rounding: power is the slope of a fit, whose last digit is LAPACK's, and energy
-# follows from it; ncu's time is a sum, which Python rounds once from 3.12 on and before after every term.
+# Numbers that are equal except for rounding: power is the slope of a fit, whose last digit depends on LAPACK, and
+# energy is computed from it; the ncu time is a sum, which Python rounds after every term before 3.12, and once since.
 LAST_DIGIT = ["hot_power_w", "energy_j", "gflop_per_j", "pj_per_flop", "ncu_us"]
 
 pytestmark = pytest.mark.timeout(600)  # the first test waits for the whole campaign
@@ -39,12 +39,17 @@ def arguments(*targets: str, **config: str) -> list[str]:
 
 def snakemake(place: Path, *targets: str, **config: str) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    environment["PYTHONPATH"] = str(place / "workflow")  # the clone's package, not ours
+    environment["PYTHONPATH"] = str(place / "workflow")  # the package of the clone
     environment.pop("MLFLOW_TRACKING_URI", None)
     done = subprocess.run(
         arguments(*targets, **config),
-        cwd=place, capture_output=True, text=True, check=False, timeout=580, env=environment,
-    )  # fmt: skip
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=580,
+        env=environment,
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
 
@@ -59,9 +64,9 @@ def clone(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone in which the main command ran once."""
+    """Returns a clone after one run of the main command."""
     place = clone(tmp_path_factory.mktemp("clone"))
-    (place / "said.txt").write_text(snakemake(place))
+    (place / "output.txt").write_text(snakemake(place))
     return place
 
 
@@ -70,24 +75,24 @@ def measurements(place: Path) -> pd.DataFrame:
 
 
 def compiled(place: Path) -> set[tuple[str, str]]:
-    """The variants whose build is not the recorded one."""
+    """Returns the variants whose build is not the recorded one."""
     rows = pd.read_parquet(place / "results" / "tables" / "variants.parquet")
     live = rows[rows["build_origin"] != "recorded"]
     return set(zip(live["family"], live["variant"], strict=True))
 
 
-def test_says_in_one_line_that_it_uses_the_recorded_campaign(place: Path) -> None:
-    said = [
+def test_one_line_reports_that_the_recorded_campaign_is_used(place: Path) -> None:
+    found = [
         line
-        for line in (place / "said.txt").read_text().splitlines()
+        for line in (place / "output.txt").read_text().splitlines()
         if "using the recorded campaign" in line
     ]
-    assert said
-    assert "NVIDIA H200" in said[0]
-    assert "commit" in said[0]
+    assert found
+    assert "NVIDIA H200" in found[0]
+    assert "commit" in found[0]
 
 
-def test_tables_hold_the_recorded_numbers_and_say_so(place: Path) -> None:
+def test_tables_hold_the_recorded_numbers_and_state_their_origin(place: Path) -> None:
     table = measurements(place)
     assert set(table["origin"]) == {"recorded"}
     recorded = pd.read_parquet(RECORDED / "tables" / "measurements.parquet")
@@ -104,7 +109,7 @@ def test_tables_hold_the_recorded_numbers_and_say_so(place: Path) -> None:
     pd.testing.assert_series_equal(agreement, as_recorded)
 
 
-def test_the_recorded_builds_serve_and_nothing_else_is_compiled(place: Path) -> None:
+def test_recorded_builds_are_used_and_nothing_else_is_compiled(place: Path) -> None:
     metrics = pd.read_parquet(place / "results" / "tables" / "metrics.parquet")
     built = metrics[metrics["tool"].isin(["ptxas", "cuobjdump"])]
     assert set(built["family"]) == set(FAMILIES)
@@ -143,7 +148,7 @@ def test_every_figure_has_its_three_files(place: Path, monkeypatch: pytest.Monke
         assert "recorded" in text, path
 
 
-def test_every_family_has_its_worklog_and_what_others_printed(place: Path) -> None:
+def test_every_family_has_its_worklog_and_published_results(place: Path) -> None:
     folder = place / "results" / "worklog"
     assert {p.name for p in folder.iterdir()} == {f"{f}.{s}" for f in FAMILIES for s in ("html", "md", "tex")}
     assert all("recorded" in path.read_text() for path in folder.glob("*.md"))
@@ -176,7 +181,7 @@ def test_second_run_does_nothing(place: Path) -> None:
 
 
 @pytest.mark.nvcc
-def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     compilers()
     copy = clone(tmp_path)
     builds = copy / "results" / "build" / "sm_90" / "sgemm"
@@ -192,22 +197,22 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     running.wait()
     done = {path: path.stat().st_mtime_ns for path in builds.glob("*/record.json")}
     assert len(done) < 8
-    said = snakemake(copy, "build", variants=",".join(EIGHT))
+    output = snakemake(copy, "build", variants=",".join(EIGHT))
     assert len(list(builds.glob("*/record.json"))) == 8
     finished = [path for path, changed in done.items() if path.stat().st_mtime_ns == changed]
-    assert finished, said
+    assert finished, output
 
 
-def test_lost_store_is_filled_again(place: Path) -> None:
+def test_a_lost_store_is_filled_again(place: Path) -> None:
     (place / "results" / "mlflow.db").unlink()
-    said = snakemake(place)
+    output = snakemake(place)
     assert (place / "results" / "mlflow.db").is_file()
-    assert "log_mlflow" in said
-    assert "plot_family" not in said
+    assert "log_mlflow" in output
+    assert "plot_family" not in output
 
 
 @pytest.mark.nvcc
-def test_edited_source_is_compiled_and_does_not_pass_for_the_recorded_one(place: Path) -> None:
+def test_an_edited_source_is_compiled_and_marked_as_different_from_the_recorded_one(place: Path) -> None:
     compilers()
     path = place / "kernels" / "sgemm" / "naive.cu"
     path.write_text(path.read_text() + "\n// edited\n")

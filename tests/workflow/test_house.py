@@ -1,4 +1,4 @@
-"""One command, green or red: style, complexity, types, workflow lint, layers."""
+"""Style, types, layers, workflow lint and the layout of the repository."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import yaml
 import warplog
 from warplog.plan import staleness
 
-MOST_MODULES = 16  # of a folder of Python; more are several subjects
+MOST_MODULES = 16  # in one folder; with more, it covers several subjects
 WORKFLOW = ["Snakefile", "workflow"]
 
 
@@ -37,7 +37,7 @@ def run(project: Path, *command: str) -> str:
     ],
     ids=lambda c: " ".join(c[:2]),
 )
-def test_tool_is_content(project: Path, command: tuple[str, ...]) -> None:
+def test_tool_finds_no_problem(project: Path, command: tuple[str, ...]) -> None:
     run(project, *command)
 
 
@@ -46,14 +46,14 @@ def test_tool_is_content(project: Path, command: tuple[str, ...]) -> None:
     [
         ("core/text.py", "import warplog.machine.device", "a lower layer imports a higher one"),
         ("metrics/metric.py", "from warplog.plan import plan", "a lower layer imports a higher one"),
-        ("judge/verdicts.py", "from warplog.worklog import page", "equal layers know each other"),
-        ("track/runs.py", "from warplog.measure import build", "equal layers know each other"),
+        ("judge/verdicts.py", "from warplog.worklog import page", "layers of equal rank import each other"),
+        ("track/runs.py", "from warplog.measure import build", "layers of equal rank import each other"),
         ("machine/nvml.py", "from warplog.machine import device", "two modules import each other"),
         ("core/records.py", "import snakemake", "the package imports snakemake"),
     ],
 )
 @pytest.mark.parametrize("typed", [False, True], ids=["", "for types only"])
-def test_planted_import_breaks_the_layers(
+def test_a_planted_import_violates_the_layers(
     project: Path, tmp_path: Path, module: str, line: str, why: str, typed: bool
 ) -> None:
     shutil.copytree(
@@ -67,27 +67,30 @@ def test_planted_import_breaks_the_layers(
     path.write_text(path.read_text() + planted)
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 1, why
     assert "BROKEN" in done.stdout
 
 
-def test_no_folder_is_an_attic(project: Path) -> None:
+def test_folders_stay_small(project: Path) -> None:
     for top in (project / "workflow", project / "tests"):
         for folder in {path.parent for path in top.rglob("*.py")}:
             modules = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
             assert len(modules) <= MOST_MODULES, folder
 
 
-def test_the_version_has_one_place(project: Path) -> None:
+def test_the_version_is_defined_once(project: Path) -> None:
     settings = tomllib.loads((project / "pyproject.toml").read_text())
     assert settings["project"]["dynamic"] == ["version"]
     assert yaml.safe_load((project / "CITATION.cff").read_text())["version"] == warplog.__version__
 
 
-def test_dry_run_needs_none_of_the_heavy_libraries(project: Path) -> None:
+def test_planning_imports_no_heavy_library(project: Path) -> None:
     code = (
         "import sys; from warplog.plan.plan import make_plan; make_plan({'mode': 'live', 'gpu': 'h200'});"
         "heavy = {'cupy', 'mlflow', 'matplotlib', 'seaborn', 'pandas', 'ncu_report', 'scipy'} & set(sys.modules);"
@@ -105,15 +108,15 @@ def test_rules_compute_nothing(project: Path) -> None:
             assert "log:" in rule or "script:" not in rule, rule
 
 
-def test_the_entry_is_one_include(project: Path) -> None:
+def test_the_root_snakefile_only_includes_the_workflow(project: Path) -> None:
     text = re.sub(r'^""".*?"""', "", (project / "Snakefile").read_text(), flags=re.DOTALL)
-    statements = [line for line in text.splitlines() if line.strip()]
+    statements = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     assert statements[0] == 'include: "workflow/Snakefile"'
     assert len(statements) == 2
 
 
-def test_scripts_agree_with_their_rules(project: Path) -> None:
-    """The script of a rule has the rule's name and lies in a folder called like the file of rules."""
+def test_scripts_are_named_after_their_rules(project: Path) -> None:
+    """A script has the name of its rule, and its folder has the name of the file of rules."""
     scripts = project / "workflow" / "scripts"
     found = set()
     for path in (project / "workflow" / "rules").glob("*.smk"):
@@ -123,7 +126,7 @@ def test_scripts_agree_with_their_rules(project: Path) -> None:
                 found.add(script[1])
                 folder, stem = script[1].split("/")
                 assert folder == path.stem
-                assert stem == name or name in ("compare", "oracle"), "they report what was judged"
+                assert stem == name or name in ("compare", "oracle"), "these two report verdicts"
     assert found == {path.relative_to(scripts).with_suffix("").as_posix() for path in scripts.rglob("*.py")}
 
 
@@ -131,8 +134,8 @@ def code(stage: str) -> set[str]:
     return {path.partition("warplog/")[2] for path in staleness.code(stage)}
 
 
-def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code() -> None:
-    """An edit of a module that makes inputs, measures or judges answers measures again: no record outlives it."""
+def test_the_modules_that_measure_are_inputs_of_their_stages() -> None:
+    """Editing a module that makes inputs, measures or checks results makes the records stale."""
     worker = "measure/worker/"
     assert {f"{worker}{name}.py" for name in ("check_case", "problem", "case_data", "backend")} <= code(
         "check"
@@ -143,7 +146,7 @@ def test_what_a_measuring_stage_imports_on_the_gpu_is_its_code() -> None:
     assert {"machine/device.py", "tables/published.py", "core/columns.py"} <= code("tables")
 
 
-def test_what_only_carries_data_makes_no_stage_stale() -> None:
+def test_modules_that_only_carry_data_make_no_stage_stale() -> None:
     for stage in staleness.ROOTS:
         assert not {"core/records.py", "core/errors.py", "core/process.py"} & code(stage), stage
     for stage in ("build", "check", "time", "profile"):

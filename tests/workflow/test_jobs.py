@@ -1,4 +1,4 @@
-"""What reruns when something changes, seen in the list of jobs of a dry run of the live workflow."""
+"""Which jobs rerun after a change, according to a dry run of the live workflow."""
 
 import os
 import re
@@ -15,7 +15,7 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "host
 
 
 def snakemake(place: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the copy's package, not ours
+    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
     command = [*SNAKEMAKE, *arguments]
     done = subprocess.run(
         command, cwd=place, capture_output=True, text=True, check=False, timeout=200, env=environment
@@ -25,7 +25,7 @@ def snakemake(place: Path, *arguments: str) -> str:
 
 
 def jobs(place: Path, *config: str) -> Counter[tuple[str, str]]:
-    """(rule, variant) of every job of a dry run; variant is '' where the job has none."""
+    """Counts the jobs of a dry run by (rule, variant); variant is '' if the job has none."""
     text = snakemake(place, "-n", *LIVE, *config)
     found: Counter[tuple[str, str]] = Counter()
     for block in re.split(r"\n(?=(?:local)?rule )", text):
@@ -49,7 +49,7 @@ for output in map(Path, snakemake.output):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project whose scripts only write their outputs, after a run of the live workflow."""
+    """Returns a copy of the project, with scripts that only write their outputs, after a run of the live workflow."""
     project = Path(__file__).parents[2]
     place = tmp_path_factory.mktemp("live")
     for name in ("workflow", "kernels", "config", "profiles"):
@@ -64,7 +64,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(finished: Path, tmp_path: Path) -> Path:
-    """A fresh copy of the finished project, times kept."""
+    """Returns a fresh copy of the finished project, with its modification times."""
     copy = tmp_path / "copy"
     shutil.copytree(finished, copy, copy_function=shutil.copy2)
     return copy
@@ -74,12 +74,12 @@ def test_finished_workflow_has_nothing_to_do(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place, "-n", *LIVE)
 
 
-def test_edited_kernel_reruns_its_own_chain_and_nothing_else(place: Path) -> None:
+def test_edited_kernel_reruns_only_its_own_jobs(place: Path) -> None:
     path = place / "kernels" / "sgemm" / "naive.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     found = jobs(place)
     assert {key for key in found if key[1]} == {("build_variant", "naive")}
-    # A measuring job sees all variants of the family and measures those that changed (test_measure.py).
+    # A measuring job gets all variants of the family and measures those that changed (test_measure.py).
     rules = {rule for rule, variant in found if not variant}
     assert rules == {
         *("check_family", "time_family", "profile_ncu", "profile_nsys", "extract_family"),
@@ -101,19 +101,19 @@ def test_new_parameter_reruns_its_variant_only(place: Path) -> None:
     assert {variant for _, variant in jobs(place) if variant} == {"blocktile_1d"}
 
 
-def test_another_timing_policy_times_again_and_builds_nothing(place: Path) -> None:
+def test_changed_timing_settings_rerun_timing_and_no_build(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, 'time={"max_samples": 50}')}
     assert "time_family" in rules
     assert not {"build_variant", "check_family", "profile_ncu"} & rules
 
 
-def test_another_campaign_measures_everything_anew(place: Path) -> None:
+def test_another_campaign_measures_everything_again(place: Path) -> None:
     rules = {rule for rule, _ in jobs(place, "campaign=second")}
     assert {"check_family", "time_family", "profile_ncu"} <= rules
     assert "build_variant" not in rules
 
 
-def test_what_is_missing_is_made_also_when_the_campaign_changes(place: Path) -> None:
+def test_a_missing_record_is_made_even_if_the_campaign_changes(place: Path) -> None:
     lost = place / "results" / "time" / "h200" / "sgemm.json"
     lost.unlink()
     snakemake(place, str(lost.relative_to(place)), *LIVE, "campaign=second")
@@ -129,7 +129,7 @@ def test_new_variant_adds_its_own_jobs(place: Path) -> None:
     assert {variant for _, variant in jobs(place) if variant} == {"mine"}
 
 
-def test_edited_timing_core_times_again_and_builds_no_kernel(place: Path) -> None:
+def test_edited_timing_core_reruns_timing_and_no_kernel_build(place: Path) -> None:
     path = place / "workflow" / "warplog" / "measure" / "worker" / "timer.cu"
     path.write_text(path.read_text() + "\n// edited\n")
     rules = {rule for rule, _ in jobs(place)}
@@ -137,8 +137,8 @@ def test_edited_timing_core_times_again_and_builds_no_kernel(place: Path) -> Non
     assert not {"build_variant", "check_family", "profile_ncu", "extract_family"} & rules
 
 
-def test_edited_figure_redraws_figures_only(place: Path) -> None:
-    """The job of a family draws again what changed: see test_figures.py."""
+def test_edited_figure_reruns_only_figures(place: Path) -> None:
+    """The job of a family redraws only figures that changed: see test_figures.py."""
     path = place / "workflow" / "warplog" / "figures" / "ladder.py"
     path.write_text(path.read_text() + "\n# edited\n")
     assert {rule for rule, _ in jobs(place)} == {"plot_family", "write_worklog", "log_figures", "all"}
@@ -171,17 +171,17 @@ def test_edited_module_reruns_the_stages_that_import_it(
     assert not others & rules
 
 
-def test_search_is_no_part_of_the_campaign_and_is_asked_for_by_name(place: Path) -> None:
-    asked = snakemake(place, "-n", "tune", *LIVE)
-    rules = set(re.findall(r"^(?:local)?rule (\w+):", asked, re.MULTILINE))
+def test_parameter_searches_run_only_if_requested(place: Path) -> None:
+    dry_run = snakemake(place, "-n", "tune", *LIVE)
+    rules = set(re.findall(r"^(?:local)?rule (\w+):", dry_run, re.MULTILINE))
     assert rules == {"tune_variant", "plot_tuning", "tune"}
-    assert "variant=autotuned" in asked
+    assert "variant=autotuned" in dry_run
     snakemake(place, "tune", *LIVE)
     assert "Nothing to be done" in snakemake(place, "-n", "tune", *LIVE)
     assert "Nothing to be done" in snakemake(place, "-n", *LIVE)
 
 
-def test_misspelt_key_is_refused_by_name(place: Path) -> None:
+def test_a_misspelt_key_is_refused_with_a_suggestion(place: Path) -> None:
     done = subprocess.run(
         [*SNAKEMAKE, "-n", "--config", "varaints=naive"],
         cwd=place,

@@ -1,4 +1,4 @@
-"""Rules of judge.smk: order of the A/A rounds, a regression that fails the run but keeps its files, history."""
+"""The rules of judge.smk: order of the A/A rounds, files of a run that fails on a regression, history."""
 
 import csv
 import json
@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from unit.made_up_campaigns import dated, make
+
+from made_up_campaigns import dated, make
 
 PROJECT = Path(__file__).parents[2]
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
@@ -29,7 +30,7 @@ if snakemake.rule in ("check_family", "time_round"):
 
 
 def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the copy's package, not ours
+    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
     environment.pop("MLFLOW_TRACKING_URI", None)
     command = [*SNAKEMAKE, *arguments]
     return subprocess.run(
@@ -46,41 +47,41 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_regression_fails_the_run_and_its_files_stay(place: Path) -> None:
+def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:
     make(place / "base", 1, about=dated(1))
     make(place / "slow", 2, {"warptile": 1.05}, about=dated(2))
     names = (*RECORDED, "baseline=base", "candidate=slow")
     done = run(place, "compare", "--config", *names)
     assert done.returncode == 1
-    said = done.stdout + done.stderr
-    assert "SLOWER  sgemm/warptile  4096" in said
-    assert "verdicts.md: a confirmed regression" in said
+    output = done.stdout + done.stderr
+    assert "SLOWER  sgemm/warptile  4096" in output
+    assert "verdicts.md: a confirmed regression" in output
     folder = place / "results" / "compare"
     kept = {path.name for path in folder.iterdir()}
     assert kept == {"verdicts.json", "verdicts.csv", "verdicts.md", "ratios.png", "ratios.svg"}
     assert json.loads((folder / "verdicts.json").read_text())["status"] == 1
 
-    make(place / "slow", 2, about=dated(2))  # mended: other records under the same name
+    make(place / "slow", 2, about=dated(2))  # fixed: different records under the same name
     done = run(place, "compare", "--config", *names)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 confirmed SLOWER" in done.stdout + done.stderr
     assert "compare_campaigns" not in run(place, "compare", "-n", "--config", *names).stdout
 
 
-def test_rounds_are_timed_there_and_back_after_all_checks(place: Path) -> None:
+def test_rounds_are_timed_in_alternating_order_after_all_checks(place: Path) -> None:
     for script in (place / "workflow" / "scripts").rglob("*.py"):
         script.write_text(STUB)
     done = run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}')
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split() for line in (place / "order.txt").read_text().splitlines()]
     assert sorted(lines[:2]) == [["check_family", "all", family] for family in ("sgemm", "transpose")]
-    there = ["sgemm", "transpose"]
-    expected = [(number, f) for number in "123" for f in (there if number != "2" else there[::-1])]
+    forward = ["sgemm", "transpose"]
+    expected = [(number, f) for number in "123" for f in (forward if number != "2" else forward[::-1])]
     assert [(number, family) for _, number, family in lines[2:]] == expected
     assert (place / "results" / "aa" / "round2" / "time" / "h200" / "sgemm.json").is_file()
     assert not (place / "results" / "time").exists()
 
-    source = place / "kernels" / "sgemm" / "warptile.cu"  # rounds are one sitting: all of it is taken again
+    source = place / "kernels" / "sgemm" / "warptile.cu"  # an edited kernel repeats all rounds
     source.write_text(source.read_text() + "\n// edited\n")
     assert run(place, "aa", "--config", *LIVE, 'aa={"rounds": 3}').returncode == 0
     again = [line.split() for line in (place / "order.txt").read_text().splitlines()][len(lines) :]
@@ -88,7 +89,7 @@ def test_rounds_are_timed_there_and_back_after_all_checks(place: Path) -> None:
     assert [(number, family) for rule, number, family in again if rule == "time_round"] == expected
 
 
-def test_rounds_that_were_recorded_are_judged_without_a_gpu(place: Path) -> None:
+def test_recorded_rounds_are_judged_without_a_gpu(place: Path) -> None:
     done = run(place, "aa", "--config", *RECORDED)
     assert done.returncode == 1
     assert "run `snakemake aa` on a machine with that GPU" in done.stdout + done.stderr

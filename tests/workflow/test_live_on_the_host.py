@@ -1,4 +1,4 @@
-"""The live workflow from launcher to worklog, with real scripts and workers, on a machine whose GPU is the host."""
+"""The complete live workflow with its real scripts and workers, on a machine whose CPU stands in for the GPU."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from unit.host_family import DRIVER, REFERENCE, YAML
 
+from host_family import DRIVER, REFERENCE, YAML
 from warplog.core.records import FamilyRecord
 
 PROJECT = Path(__file__).parents[2]
@@ -30,9 +30,14 @@ def snakemake(place: Path, *arguments: str) -> str:
     environment["LD_LIBRARY_PATH"] = str(place / "site")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments]
     done = subprocess.run(
-        [*command, "--config", *CONFIG], cwd=place, capture_output=True, text=True, check=False,
-        timeout=200, env=environment,
-    )  # fmt: skip
+        [*command, "--config", *CONFIG],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env=environment,
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
 
@@ -53,7 +58,7 @@ def write(place: Path, name: str, work: str) -> None:
 
 
 def launched(place: Path) -> set[str]:
-    """Who was launched since the last question."""
+    """Returns the variants that were launched since the last call."""
     log = place / "launched"
     names = set(log.read_text().split()) if log.is_file() else set()
     log.unlink(missing_ok=True)
@@ -66,7 +71,7 @@ def measured(place: Path) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with one family of C functions, after the main command."""
+    """Returns a project with one family of C functions, after a run of the main command."""
     place = tmp_path_factory.mktemp("host")
     for name in ("workflow", "kernels", "config", "profiles"):
         shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -80,23 +85,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (family / "reference.py").write_text(REFERENCE)
     for name, work in VARIANTS.items():
         write(place, name, work)
-    (place / "said").write_text(snakemake(place))
+    (place / "output").write_text(snakemake(place))
     return place
 
 
-def test_right_kernels_have_times_and_bad_ones_a_status(place: Path) -> None:
+def test_correct_kernels_have_times_and_others_a_status(place: Path) -> None:
     table = measured(place).set_index(["variant", "case"])
     assert set(table["origin"]) == {"live"}
     for name, status in (("right", "ok"), ("slow", "ok"), ("bad", "wrong"), ("deadly", "crashed")):
         assert set(table.loc[name, "status"]) == {status}, name
     assert (table.loc[["right", "slow"], "median_us"] > 0).all()
     assert table.loc[["bad", "deadly"], "median_us"].isna().all()
-    said = (place / "said").read_text()
-    assert "live on pretended GPU" in said
-    assert "check   scale/right  odd  ok" in said
+    output = (place / "output").read_text()
+    assert "live on pretended GPU" in output
+    assert "check   scale/right  odd  ok" in output
 
 
-def test_page_figures_and_runs_come_out(place: Path) -> None:
+def test_page_figures_and_runs_are_written(place: Path) -> None:
     results = place / "results"
     for name in ("worklog/scale.html", "figures/scale/ladder.png", "tables/claims.csv", "mlflow.db"):
         assert (results / name).stat().st_size > 0
@@ -108,7 +113,7 @@ def test_second_run_does_nothing(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place)
 
 
-def test_an_edited_kernel_is_measured_again_and_no_other(place: Path) -> None:
+def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:
     launched(place)
     checks = place / "results" / "check" / "host" / "scale.json"
     kept = FamilyRecord.read(checks).variants["slow"]
@@ -120,7 +125,7 @@ def test_an_edited_kernel_is_measured_again_and_no_other(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place, "tables")
 
 
-def test_a_lost_record_is_made_again_alone(place: Path) -> None:
+def test_only_a_lost_record_is_made_again(place: Path) -> None:
     launched(place)
     path = place / "results" / "time" / "host" / "scale.json"
     record = FamilyRecord.read(path)
@@ -131,21 +136,21 @@ def test_a_lost_record_is_made_again_alone(place: Path) -> None:
     assert set(FamilyRecord.read(path).variants) == set(VARIANTS)
 
 
-def test_every_variant_is_sanitized_and_a_crash_is_its_own(place: Path) -> None:
+def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) -> None:
     site = place / "site"
     (site / "driver.c").write_text(DRIVER)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", site / "libcuda.so.1", site / "driver.c"], check=True)
     tool = site / "compute-sanitizer"
     tool.write_text(SANITIZER)
     tool.chmod(0o755)
-    said = snakemake(place, "sanitize")
-    assert "compute-sanitizer over 4 variants: 12 ok, 4 crashed" in said
+    output = snakemake(place, "sanitize")
+    assert "compute-sanitizer over 4 variants: 12 ok, 4 crashed" in output
     table = pd.read_csv(place / "results" / "tables" / "sanitize.csv").set_index("variant")
     assert set(table.loc["deadly", "status"]) == {"crashed"}
     assert set(table.loc[["right", "slow", "bad"], "status"]) == {"ok"}
 
 
-def test_the_same_code_is_timed_against_itself(place: Path) -> None:
+def test_the_same_code_is_compared_with_itself(place: Path) -> None:
     launched(place)
     assert "floor to use:" in snakemake(place, "aa")
     assert launched(place) >= {"right", "slow"}

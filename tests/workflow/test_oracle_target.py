@@ -1,4 +1,4 @@
-"""`snakemake oracle` runs the kernels whose answers are known, and nothing else; a wrong verdict is its exit status."""
+"""`snakemake oracle` runs only the kernels whose results are known; its exit status reports a wrong verdict."""
 
 import re
 import subprocess
@@ -7,14 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from unit.script_modules import script
 
+from script_modules import script
 from warplog.core.columns import ORACLE
 from warplog.tables import files
 
 
 @pytest.mark.parametrize("config", [[], ["families=sgemm", "variants=naive", "cases=4096"]])
-def test_it_runs_its_own_jobs_whatever_the_campaign_chooses(project: Path, config: list[str]) -> None:
+def test_it_runs_the_same_jobs_whatever_the_configuration_selects(project: Path, config: list[str]) -> None:
     settings = ["--config", "mode=live", "gpu=h200", "campaign=none-such", *config]
     command = [
         sys.executable,
@@ -36,13 +36,17 @@ def test_it_runs_its_own_jobs_whatever_the_campaign_chooses(project: Path, confi
     assert {rule: found[rule] for rule in measured} == dict.fromkeys(measured, 2)
     assert found["build_variant"] == 2
     assert set(found) - measured == {
-        "build_variant", "build_timer", "start_campaign", "judge_oracle", "oracle"
-    }  # fmt: skip
+        "build_variant",
+        "build_timer",
+        "start_campaign",
+        "judge_oracle",
+        "oracle",
+    }
     assert set(re.findall(r"family=(\w+)", text)) == {"oracle", "oracle_sm90"}
 
 
 @pytest.mark.parametrize(("verdict", "status"), [("right", 0), ("not_measured", 0), ("wrong", 1)])
-def test_a_wrong_verdict_is_its_exit_status(
+def test_the_exit_status_reports_a_wrong_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str, status: int
 ) -> None:
     rows = [{"probe": "spin", "case": "spin_1ms", "verdict": verdict}]

@@ -19,6 +19,8 @@ TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
 _COLUMNS = tuple(name for name, column in MEASUREMENTS.items() if column.kind in ("int", "float"))
 _FUNCTIONS = {"min": 2, "max": 2, "ceil": 1, "abs": 1}  # with their minimum number of arguments
+# Python's parser reads a formula, since a claim names variants and cases in ways that simpleeval does not know
+# (`median_us(naive, "1Mi")`, `sgemm.cublas`). Each term becomes a name, and simpleeval evaluates what is left.
 _PARTS = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load),
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),

@@ -4,9 +4,9 @@ The wheels of CUDA 13 share one folder, site-packages/nvidia/cu13, which is laid
 `lib` instead of `lib64`; their programs get no script in the environment's `bin`.
 """
 
-# Why jobs run `uv sync`: machines with GPUs often have no CUDA toolkit, and one command must be enough to run a campaign
-# there. `toolchain.ensure` only installs what is missing, holds a lock, and checks again under it, so that one job
-# installs and the others wait. Each extra is therefore installed at most once per environment.
+# Jobs run `uv sync` because machines with GPUs often have no CUDA toolkit, and one command must be enough to run a
+# campaign there. `toolchain.ensure` holds a lock and checks under it whether anything is missing: one job installs,
+# the others wait. Each extra is therefore installed at most once per environment.
 
 import importlib
 import os
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from warplog.core import process
+from warplog.core import paths, process
 from warplog.core.errors import WarplogError
 
 Extra = Literal["cuda", "gpu"]
@@ -89,7 +89,7 @@ def fetch_command(extra: Extra, project: Path | None = None) -> list[str]:
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv is None or not Path(uv).is_file():
         raise _refusal(extra, "uv, which would install it, was not found")
-    places = [project] if project else [Path(__file__).parents[2], Path.cwd()]
+    places = [project] if project else [paths.WORKFLOW.parent, Path.cwd()]
     home = next((place for place in places if (place / "uv.lock").is_file()), None)
     if home is None:
         raise _refusal(extra, f"{places[-1]} has no uv.lock")

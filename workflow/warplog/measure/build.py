@@ -1,4 +1,4 @@
-"""Stage build: compiles a variant to a shared object; the record holds each kernel's resources and SASS opcode counts."""
+"""Stage build: compiles a variant to a shared object; the record holds kernel resources and SASS opcode counts."""
 
 import shutil
 import time
@@ -45,7 +45,7 @@ def build_variant(
         arch: architecture of the GPU, such as `sm_90`; a variant that requires `sm_90a` is compiled for that.
         nvcc: the compiler.
         cuobjdump: the disassembler, from the CUDA toolkit or its wheel.
-        folder: where launcher.cu, kernel.so, compile.log, kernel.sass and record.json are written; created if missing.
+        folder: output folder for launcher.cu, kernel.so, compile.log, kernel.sass and record.json.
 
     Raises:
         WarplogError: nvcc or cuobjdump is missing or fails to run, or the disk is full.

@@ -97,7 +97,7 @@ def capture_ncu(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str
 
 
 def capture_nsys(jobs: Sequence[Job], check: Path, tool: Tool, cases: Mapping[str, Sequence[str]]) -> None:
-    """Captures the timeline of back-to-back launches, all variants in one session; arguments as for `capture_ncu`."""
+    """Captures the timeline of back-to-back launches, all variants in one session; see `capture_ncu`."""
     partial = paths.captures(jobs[0].record) / ".part.nsys-rep"
 
     def export() -> Path:
@@ -121,7 +121,7 @@ def ncu_command(tool: Tool, output: Path, metrics: str, compute_capability: tupl
     Args:
         tool: ncu.
         output: the report to write.
-        metrics: set of counters: "lean", "tensor", "all", or "sections" for all counters plus ncu's full section set.
+        metrics: set of counters: "lean", "tensor", "all", or "sections" (all, and ncu's full section set).
         compute_capability: decides which counters exist.
     """
     counters = counters_to_collect(metrics if metrics in ("lean", "tensor") else "full", compute_capability)
@@ -194,7 +194,7 @@ def _may_capture(job: Job, profiler: _Profiler, check: Record) -> tuple[str, str
 def _session(
     parts: Sequence[_Capture], profiler: _Profiler, folder: Path
 ) -> tuple[list[Record], list[_Capture]]:
-    """Runs one session over all parts; returns records, and the parts to capture again without those that broke it."""
+    """Runs one session; returns records, and if a variant broke the session, the other parts to capture again."""
     first = parts[0].job
     settings = {"tool": profiler.name, "launches": first.settings["launches"]}
     pairs = [(part.job, part.fitting) for part in parts]
@@ -262,7 +262,7 @@ def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
-    """Returns status and reason of a record: ok if any case was captured, since each case has its own status."""
+    """Returns status and reason of a record: ok if any case was captured; each case has its own status."""
     bad = [r for r in results if r["status"] != "ok"]
     if len(bad) < len(results):
         return "ok", ""

@@ -56,7 +56,7 @@ class Measurement:
 
 
 def check_family(jobs: Sequence[Job]) -> None:
-    """Runs all check cases of all variants; a record's status is that of its first supported case that is not ok.
+    """Runs all check cases of all variants; a record has the status of its first supported case that is not ok.
 
     Raises:
         WarplogError: A build record is missing, or the worker failed for a reason other than a kernel.
@@ -115,7 +115,7 @@ def _measure(
     stop_at: tuple[str, ...] = (),
     timer: Path | None = None,
 ) -> None:
-    """Measures variants with changed inputs and writes their records; resumes from the journal of an interrupted run."""
+    """Measures variants with changed inputs and writes their records; resumes an interrupted run."""
     stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256)]
     running = {one.job.variant.name: one for one in stale if one.runnable}
     made = [one.record({}, {}) for one in stale if not one.runnable]
@@ -133,7 +133,7 @@ def _measure(
 
 
 def _over_cases(entries: list[Record]) -> tuple[str, str]:
-    """Returns status and reason of a record: of the first supported case that is not ok (skipped cases last)."""
+    """Returns status and reason of the first supported case that is not ok; skipped cases come last."""
     counted = [e for e in entries if e["status"] != "unsupported"]
     status = worst(e["status"] for e in counted)
     bad = next((e for e in counted if e["status"] == status != "ok"), None)

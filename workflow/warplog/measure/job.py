@@ -1,4 +1,4 @@
-"""Jobs of the measuring stages: each measures one variant on this machine's GPU; jobs of a family share a worker."""
+"""Measuring jobs: each is one stage of one variant on this machine's GPU; a family's jobs share a worker."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Refusal = tuple[str, str]  # status and reason
 
 
 def refuse_build(build: Record) -> Refusal | None:
-    """Returns the status and reason for not running a build; None if it can be run."""
+    """Returns status and reason for not running a build; None if it can be run."""
     if build["status"] == "ok":
         return None
     status = "unsupported" if build["status"] == "unsupported" else "skipped"
@@ -30,7 +30,7 @@ def refuse_build(build: Record) -> Refusal | None:
 
 
 def refuse_unproven(check: Record, build: Record) -> Refusal | None:
-    """Returns the status and reason for not timing or capturing a variant; None if this build passed its check."""
+    """Returns status and reason for not timing or capturing a variant; None if this build passed its check."""
     if check["status"] in ("unsupported", "skipped"):
         return check["status"], check["reason"]
     if check["status"] != "ok":
@@ -53,8 +53,7 @@ class Job:
         commit: commit of the checkout, for the provenance.
         content_sha256: hash of code, kernels and configuration, for the provenance.
         backend: array library of the worker, see worker.backend.
-        inputs_sha256: hash of the inputs that all variants share; "" if unknown, so that the variant is measured in
-            any case.
+        inputs_sha256: hash of the inputs besides the build; "" if unknown: then the variant is always measured.
     """
 
     family: Family
@@ -123,7 +122,7 @@ class Job:
         return bool(self.inputs_sha256) and self.former.get("inputs_sha256") == inputs_sha256
 
     def head(self, stage: str, build: Record, session: Record) -> Record:
-        """Returns the keys common to the records of all measuring stages; `session` holds the worker's versions."""
+        """Returns the keys that the records of all measuring stages share; `session` holds the worker's versions."""
         return {
             "schema": SCHEMA_VERSION,
             "stage": stage,
@@ -173,8 +172,8 @@ def family_task(
 ) -> Task:
     """Returns one task for several variants of a family; its cases are named `<variant>:<case>`.
 
-    Variants that passed their checks (modes time and capture) run case by case, so that they share the inputs of a
-    case and are compared under the same conditions; in other modes, each variant runs all its cases in a row.
+    Variants that passed their checks (modes time and capture) run case by case, so that they share the inputs of
+    a case and are compared under the same conditions. In other modes, a variant's cases run one after the other.
 
     Args:
         parts: each variant's job with the cases to run.
@@ -219,12 +218,12 @@ def make_jobs(
         variants: names of the variants, in the order in which they are measured.
         gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
-        campaign: the campaign record; provides the versions of the tools, and the commit outside of a git checkout.
+        campaign: the campaign record; provides the tools' versions, and the commit outside of a git checkout.
         settings: the stage's settings, such as `check` or `time` of the configuration.
-        record: the family's record file of this stage. Records in it whose inputs are unchanged are kept; the folders
-            for unfinished work are created beside it.
-        inputs_sha256: hash of the inputs that all variants share: settings, contract, campaign, reference, code. Each
-            job's hash adds its variant's memory. "" if unknown: then all variants are measured.
+        record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
+            unfinished work are created beside it.
+        inputs_sha256: hash of the inputs that all variants share, such as settings, contract, campaign and code; a
+            job's hash includes its variant's memory, too. "" if unknown: then all variants are measured.
 
     Raises:
         WarplogError: This machine has no GPU or another one, or family.yaml or the campaign record is invalid.

@@ -24,9 +24,9 @@ def note(journal: Path, entry: Record) -> None:
 class Journal:
     """The notes of a task's workers, one JSON object per line.
 
-    The first line is {"fingerprint": of the task}. Then follow, for each worker, {"pid": its process ID}, {"waiting": true}
-    while it waits for the GPU, {"waiting": false, "at": time.monotonic() when it got the GPU}, {"session": facts},
-    and {"begin": case} and {"result": the case's record} for each case.
+    The first line is {"fingerprint": hash of the task}. Each worker appends {"pid": its process ID},
+    {"waiting": true} before it waits for the GPU, {"waiting": false, "at": time.monotonic()} once it has the GPU,
+    {"session": facts}, and for each case {"begin": case} and {"result": record of the case}.
 
     Attributes:
         results: results of the finished cases, by case.

@@ -33,7 +33,7 @@ def content_sha256(project: Path) -> str:
 
 
 def commit_of(project: Path) -> str:
-    """Returns the checkout's commit, with '-dirty' if code, kernels or configuration differ; '' outside of git."""
+    """Returns the checkout's commit, with '-dirty' if code, kernels or config differ; '' outside of git."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
@@ -50,7 +50,7 @@ def commit_of(project: Path) -> str:
 
 
 def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: Record) -> Record:
-    """Returns the provenance of one measuring job; `session` holds its worker's versions of CuPy and the CUDA runtime."""
+    """Returns the provenance of a measuring job; `session` holds the versions of CuPy and the CUDA runtime."""
     return {
         "gpu_name": gpu.name,
         "gpu_uuid": gpu.uuid,

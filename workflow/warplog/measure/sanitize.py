@@ -24,7 +24,7 @@ _MOST_LOG_BYTES = 64 << 20
 
 
 class _Part:
-    """One variant: the small cases that it supports, the reason if it cannot be checked, and the result of each tool."""
+    """One variant: its supported small cases, the reason if it cannot be checked, and the result of each tool."""
 
     def __init__(self, job: Job, tool: Tool) -> None:
         self.job = replace(job, backend="driver")  # compute-sanitizer would also check CuPy's kernels
@@ -40,9 +40,9 @@ class _Part:
 def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
     """Writes the sanitizer records of all variants; a record's status is that of its first tool that is not ok.
 
-    Each tool first runs over all variants in one process. If that is not clean, it runs again with one process per
-    variant, to attribute the finding. Variants need not have passed their checks, since finding wrong kernels is the
-    purpose. Records with unchanged inputs are kept.
+    Each tool first runs over all variants in one process. If that is not clean, it runs again with one process
+    per variant, to attribute the finding. Variants need not have passed their checks, since the purpose is to find
+    wrong kernels. Records with unchanged inputs are kept.
 
     Raises:
         WarplogError: A build record is missing or invalid, or the records cannot be written.
@@ -156,7 +156,7 @@ def _run(job: Job, task: Task) -> tuple[str, str, sanitizer.Report]:
 
 
 def _judge(text: str, results: list[Record], failure: str) -> tuple[str, str]:
-    """Returns status and reason; findings take precedence over a failed worker, since they are usually its cause."""
+    """Returns status and reason; findings take precedence over a failed worker, since they may be its cause."""
     report = sanitizer.parse(text)
     if any(words in text for words in _NOT_HERE):
         return "unsupported", "compute-sanitizer does not support this device or its virtualisation"

@@ -1,4 +1,4 @@
-"""Runs a task's cases in worker processes: a crash or a hang loses only its case; finished cases survive a kill."""
+"""Runs a task's cases in worker processes: a crash or hang only affects its case; finished cases survive a kill."""
 
 import os
 import sys
@@ -36,11 +36,11 @@ class Task:
         settings: settings of the mode, passed to the worker.
         timer: the compiled timing core; None if nothing is timed.
         wrapper: command to run the worker under, such as a profiler.
-        environment: environment variables of the worker in addition to the minimal ones, such as the visible GPU.
+        environment: environment variables besides the minimal ones, such as the visible GPU.
         memory: the arrays in host memory by argument name, for each group of cases ("" if there are no groups).
         libraries: the compiled launcher by case.
         deadline: time.monotonic(), which all processes share, after which no case starts; None for no deadline.
-        gpu_lock: UUID of the GPU that the worker locks while it works, but not yet while it starts; "" for no lock.
+        gpu_lock: UUID of the GPU, which the worker locks after it has started up; "" for no lock.
     """
 
     mode: str
@@ -64,7 +64,7 @@ class Task:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def fingerprint(self) -> str:
-        """Returns the hash of everything that the result of a case depends on; the selection of cases is not included."""
+        """Returns the hash of everything that a case's result depends on; the selection of cases is excluded."""
         contract = [sha256_file(self.family_file), sha256_file(self.family_file.with_name("reference.py"))]
         return sha256_of(self.mode, self.backend, self.library_sha256, dict(self.settings), contract)
 
@@ -78,9 +78,9 @@ def run_cases(
 ) -> tuple[list[Record], Record]:
     """Runs all cases; returns their results in order, and facts about the worker's session.
 
-    Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced; the case that
-    it was running gets the status 'crashed' or 'timeout'. Cases that had not started at the task's deadline are
-    missing from the results.
+    Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced; the case
+    that it was running gets the status 'crashed' or 'timeout'. Cases that had not started at the task's deadline
+    are missing from the results.
 
     Args:
         task: the work.

@@ -1,8 +1,8 @@
 """The plan of a campaign: families, variants and cases, on which GPU, live or from a recorded campaign.
 
-It is decided once, when the workflow starts. Jobs receive the decisions as a parameter of their rule; on a cluster, where
-Snakemake parses the workflow again on the node of each job, that parse reads results/plan.json instead of deciding again.
-Making a plan starts no process and writes no file.
+The plan is made once, when the workflow starts. Jobs receive its decisions as a parameter of their rule. On a cluster,
+Snakemake parses the workflow again on the node of each job, and then reads results/plan.json instead of making a new
+plan. Making a plan starts no process and writes no file.
 """
 
 from collections.abc import Mapping
@@ -60,9 +60,9 @@ class Plan:
     project: Path
 
     def decisions(self) -> dict[str, Any]:
-        """What jobs must know of the plan, as JSON-able data: a parameter of their rules.
+        """Returns the decisions as JSON data: a parameter of the rules whose jobs require the plan.
 
-        The catalogue itself is read again from its files.
+        The families are not included; `made_of` loads them again from their files.
         """
         return {
             "folders": [str(folder) for folder in self.folders],
@@ -77,7 +77,7 @@ class Plan:
         }
 
     def write(self, path: Path) -> None:
-        """Writes the whole plan for the jobs that Snakemake starts on other machines.
+        """Writes the complete plan for jobs that Snakemake starts on other machines.
 
         Raises:
             WarplogError: the disk is full or the folder is not writable.
@@ -88,7 +88,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """Returns the plan that `write` wrote.
+        """Returns the plan that `write` wrote to `path`.
 
         Raises:
             WarplogError: the file is missing or damaged, or a family or variant no longer exists.
@@ -97,7 +97,7 @@ class Plan:
 
     @classmethod
     def made_of(cls, data: Mapping[str, Any]) -> "Plan":
-        """Returns the plan with these decisions; without settings and figures unless `data` has them.
+        """Returns the plan with the given decisions; settings, message and figures are empty if `data` lacks them.
 
         Raises:
             WarplogError: a family or variant no longer exists.

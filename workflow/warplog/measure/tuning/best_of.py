@@ -45,7 +45,7 @@ def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> 
     times = measurements[(measurements["status"] == "ok") & measurements["variant"].isin(list(candidates))]
     archs = sorted({_number(candidates[name]) for name in times["variant"]}, reverse=True)
     if not archs:
-        raise WarplogError(f"{family.file}: {NAME}: the tables contain no times of its variants; run a campaign")
+        raise WarplogError(f"{family.file}: {NAME}: the tables contain none of its times; run a campaign")
     origin = times.iloc[0]
     lines = [
         f"// Written by `warplog best-of {family.name}`: the fastest variant at each case of campaign",
@@ -65,7 +65,7 @@ def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> 
 
 
 def _can_be_called(variant: Variant, family: Family) -> bool:
-    """Returns whether best_of can call the variant: it accepts unaligned shapes and runs on all later architectures."""
+    """Returns whether best_of may call the variant: it takes unaligned shapes and runs on later architectures."""
     special = variant.requires.multiple_of or variant.requires.arch.endswith("a")
     return variant.name not in (NAME, family.baseline) and not special
 
@@ -113,5 +113,5 @@ def _namespace(variant: Variant) -> Sequence[str]:
 def _multiprocessors(found: view.FigureTables) -> int:
     counts = [] if "sms" not in found.gpus else found.gpus["sms"].dropna().tolist()
     if not counts:
-        raise WarplogError(f"{NAME}: the table gpus does not list the number of multiprocessors; rebuild the tables")
+        raise WarplogError(f"{NAME}: the table gpus lacks the number of multiprocessors; rebuild the tables")
     return int(counts[0])

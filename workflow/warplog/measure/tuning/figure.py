@@ -16,8 +16,8 @@ from warplog.plotting.style import Look, new_figure, styled
 _CELL_IN = 0.3
 _LOWEST = 40  # percent; lower values have the same colour
 _NOTE = (
-    "each cell: the fastest setting with these two values, in percent of the best speed (outlined); empty: no valid"
-    " setting has a time"
+    "each cell: the fastest setting with these two values, in percent of the best speed (outlined);"
+    " empty: no valid setting has a time"
 )
 
 
@@ -52,7 +52,7 @@ def draw(record: Record) -> Figure:
 
 
 def best_of_pair(record: Record, across: str, down: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Returns percent of the best speed by the values of `down` (rows) and `across` (columns); NaN without a time."""
+    """Returns percent of the best speed per value of `down` (rows) and `across` (columns); NaN without a time."""
     columns, rows = values_of(record, across), values_of(record, down)
     grid = np.full((len(rows), len(columns)), np.nan)
     best = _scores(record)[record["ranking"][0]]
@@ -71,11 +71,20 @@ def values_of(record: Record, name: str) -> list[int]:
 def _panel(axes: Axes, record: Record, across: str, down: str, is_lowest: bool, is_first: bool) -> None:
     grid = best_of_pair(record, across, down)
     sns.heatmap(
-        grid, ax=axes, vmin=_LOWEST, vmax=100, cmap="viridis", annot=True, fmt=".0f", cbar=False,
-        linewidths=0.8, linecolor="white", annot_kws={"size": 7},
+        grid,
+        ax=axes,
+        vmin=_LOWEST,
+        vmax=100,
+        cmap="viridis",
+        annot=True,
+        fmt=".0f",
+        cbar=False,
+        linewidths=0.8,
+        linecolor="white",
+        annot_kws={"size": 7},
         xticklabels=values_of(record, across) if is_lowest else False,
         yticklabels=values_of(record, down) if is_first else False,
-    )  # fmt: skip
+    )
     winner = next(e for e in record["settings"] if e["setting"] == record["ranking"][0])["parameters"]
     place = values_of(record, across).index(winner[across]), values_of(record, down).index(winner[down])
     axes.add_patch(Rectangle(place, 1, 1, fill=False, ec=INK, lw=1.6, clip_on=False))

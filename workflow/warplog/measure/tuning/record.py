@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def write(search: Search) -> Record:
-    """Writes the record, <variant>.csv and .parquet beside it, and the file with the best setting, if there is one.
+    """Writes the record, <variant>.csv and .parquet beside it, and the file with the best setting, if any.
 
     Raises:
         WarplogError: A file cannot be written.

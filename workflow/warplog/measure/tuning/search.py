@@ -1,6 +1,6 @@
 """Searches the best parameters of a variant on this GPU.
 
-A search has two phases: the look checks every setting and times it briefly; the final times the best ones longer.
+A search has two phases: the look checks and briefly times every setting; the final times the best ones longer.
 """
 
 import shutil
@@ -41,21 +41,21 @@ class Finding:
     def verdict(self) -> tuple[str, str]:
         """Status and reason of the setting."""
         if not self.build:
-            return "skipped", "not tried: the time limit was reached"
+            return "skipped", "not tried: out of time"
         worst = self.build if self.build["status"] != "ok" else self.look
         worst = next((round_ for round_ in self.final if round_["status"] != "ok"), worst)
-        return (worst["status"], worst["reason"]) if worst else ("skipped", "not tried: the time limit was reached")
+        return (worst["status"], worst["reason"]) if worst else ("skipped", "not tried: out of time")
 
     @property
     def score_us(self) -> float | None:
-        """The score in microseconds, of the final if the setting took part, else of the look; None without a time."""
+        """The score in microseconds: of the final if the setting took part, else of the look; None without one."""
         if self.verdict[0] != "ok":
             return None
         return median(score(record) for record in self.final) if self.final else score(self.look)
 
 
 def score(result: Record) -> float:
-    """Returns the geometric mean of the cases' median cold times in microseconds, each at least one nanosecond."""
+    """Returns the geometric mean of the cases' median cold times in microseconds, each at least 1 ns."""
     medians = [max(case["cold"]["median_us"], 1e-3) for case in result["times"]]
     return float(prod(medians) ** (1 / len(medians)))
 
@@ -117,7 +117,7 @@ class Search:
         return all(f.verdict[0] != "skipped" for f in self.findings.values())
 
     def discard(self) -> None:
-        """Removes the working files if the search is complete; otherwise a later search with more time resumes from them."""
+        """Removes the working files if the search is complete; otherwise a later search can resume."""
         if self.complete:
             shutil.rmtree(self.job.scratch, ignore_errors=True)
 
@@ -152,7 +152,7 @@ class Search:
         return len(done) < sum(bool(f.look) for f in self.findings.values())
 
     def _final(self, deadline: float, fresh: bool) -> None:
-        """Runs the final; results of an earlier run are reused only if the look was not `fresh`, i.e. timed nothing new."""
+        """Runs the final; discards an earlier one if the look was `fresh`, that is, timed new settings."""
         settings = self._finalists()
         if not settings:
             return
@@ -203,7 +203,7 @@ class Search:
         self.findings[name] = replace(self.findings[name], **found)
 
     def _progress(self, phase: str, total: int, done: int = 0) -> Callable[[Record], None]:
-        """Returns a function that prints every new best, every failure, and otherwise a line every ten seconds."""
+        """Returns a function that prints new bests and failures, and otherwise a line every ten seconds."""
         started = printed = time.monotonic()
         best = float("inf")
 

@@ -1,4 +1,4 @@
-"""Array library and device of a worker: CuPy on a GPU, the driver alone, or NumPy for kernels compiled for the host."""
+"""Array library and device of a worker: CuPy on a GPU, the driver alone, or NumPy for host functions."""
 
 import contextlib
 import ctypes
@@ -77,10 +77,10 @@ class CUDADriverError(Exception):
 
 
 class DriverBackend:
-    """The first visible GPU, used through the driver alone with inputs from NumPy: only the launcher runs kernels.
+    """The first visible GPU, used through the driver with inputs from NumPy: only the launcher runs kernels.
 
-    compute-sanitizer checks every kernel of a process and tracks every write: CuPy's kernels would cost time if they
-    were checked, and if they were not, the memory that they write would appear uninitialised.
+    compute-sanitizer checks every kernel of a process and tracks every write: CuPy's kernels would cost time if
+    they were checked, and if they were not, the memory that they write would appear uninitialised.
     """
 
     name = "driver"

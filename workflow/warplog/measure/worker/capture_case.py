@@ -16,8 +16,8 @@ def capture_case(
 ) -> dict[str, Any]:
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
-    For ncu there is one launch; for nsys, `launches` back-to-back ones, fewer if they would last longer than about
-    a second. Each is in a range `launch:<i>`.
+    For ncu there is one launch; for nsys, `launches` back-to-back ones, or fewer if they would last longer than
+    about a second. Each is in a range `launch:<i>`.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.

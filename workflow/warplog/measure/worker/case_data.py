@@ -12,8 +12,8 @@ SHARED_DATA = ("time", "capture")  # modes in which variants share it, since the
 class CaseData:
     """Inputs and float64 answers of one case and seed at a time, as arrays of `xp` that must not be modified.
 
-    For a large case, computing inputs and answers takes longer than timing a kernel. Unchecked kernels must not share
-    them, since a write far outside of an output could change them.
+    For a large case, computing inputs and answers takes longer than timing a kernel. Unchecked kernels must not
+    share them, since a write far outside of an output could change them.
     """
 
     def __init__(self, xp: ModuleType, family: Family) -> None:
@@ -33,7 +33,7 @@ class CaseData:
         return self._inputs
 
     def answers(self, case: Case, seed: int) -> dict[str, tuple[Any, Any]]:
-        """Returns for each output its reference values and the scale of their rounding error, both in float64."""
+        """Returns the reference values of each output and the scale of their rounding error, in float64."""
         inputs = self.inputs(case, seed)
         if self._answers is None:
             self._answers = self._reference.reference(self._xp, inputs, case.values)

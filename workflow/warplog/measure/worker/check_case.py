@@ -1,4 +1,4 @@
-"""Checks one case: rounds with new inputs, poisoned outputs and guard bands, compared with the float64 reference."""
+"""Checks one case: rounds of new inputs, poisoned outputs, guard bands, and the float64 reference."""
 
 from typing import Any
 

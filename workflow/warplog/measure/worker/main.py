@@ -2,8 +2,8 @@
 
     python -m warplog.measure.worker.main TASK.json
 
-A case that destroys the CUDA context or kills the process ends the worker; the supervisor starts a new one for the
-remaining cases. Standard output and error go to the supervisor's log.
+A case that destroys the CUDA context or kills the process ends the worker; the supervisor starts a new one for
+the remaining cases. Standard output and error go to the supervisor's log.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ def main(task_file: Path) -> int:
     """Runs the task; returns 0 if every case was tried, or the deadline was reached."""
     task = json.loads(task_file.read_text())
     note(Path(task["journal"]), {"pid": os.getpid()})
-    # The signal comes when the thread that started us ends, and a profiler may start us from a short-lived thread.
+    # The signal is sent when the parent thread ends, and that of a profiler may be short-lived.
     if not task["wrapped"]:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
@@ -57,7 +57,7 @@ def main(task_file: Path) -> int:
 
 @contextlib.contextmanager
 def _alone(uuid: str, journal: Path) -> Iterator[None]:
-    """Locks the GPU with this UUID, if any, and notes waiting in the journal; the CUDA context is created inside."""
+    """Locks the GPU with this UUID, if any; the CUDA context is created and the GPU is used only inside."""
     if not uuid:
         yield
         return
@@ -110,7 +110,7 @@ class _Runner:
         return {"empty_us": self._timer.empty_us} if self._timer else {}
 
     def run(self, name: str) -> dict[str, Any]:
-        """Runs one case or setting and returns its result; a device error is a result with status and reason."""
+        """Runs one case or setting; a device error is a result with status and reason."""
         try:
             if self._tuner:
                 result: dict[str, Any] = self._tuner.run(Path(self._task["libraries"][name]))

@@ -1,4 +1,4 @@
-"""Guarded arrays in device or host memory, packed launcher arguments, and the verdict on the results of a launch."""
+"""Guarded arrays in device or host memory, packed launcher arguments, and the verdict on a launch."""
 
 import ctypes
 from collections.abc import Mapping
@@ -135,12 +135,12 @@ def over_all(xp: ModuleType, how: str, values: Any) -> Any:
 
 
 def _allocate(xp: ModuleType, count: int, memory: str) -> Any:
-    """Allocates `count` bytes of device, pinned or pageable memory; if `xp` is numpy, all of it is host memory."""
+    """Allocates `count` bytes of device, pinned or pageable memory; with numpy, everything is host memory."""
     if memory == "device":
         return xp.empty(count, dtype=xp.uint8)
     if memory == "pageable" or not hasattr(xp, "cuda"):
         return np.empty(count, dtype=np.uint8)
-    # From CuPy's pool, since pinning a gigabyte takes half a second. With unified addressing, kernels can access it.
+    # From CuPy's pool, since pinning 1 GB takes half a second. Kernels can access it (unified addressing).
     return np.frombuffer(xp.cuda.alloc_pinned_memory(count), dtype=np.uint8, count=count)
 
 
@@ -187,7 +187,7 @@ class Problem:
         self.restore()
 
     def restore(self) -> None:
-        """Restores what launches may change: poisons the outputs and stores the values of the inout arrays again."""
+        """Restores what launches may change: poisons the outputs and stores the inout arrays again."""
         self._store("inout")
         for argument in self._of_kind("output"):
             self.arrays[argument.name].poison()
@@ -230,7 +230,7 @@ class Problem:
             return Verdict("", largest, worst)
         if left := array.never_written():
             return Verdict(
-                f"{name}: {left} of {got.size} elements were never written or come from reads outside of an input"
+                f"{name}: {left} of {got.size} elements were never written or come from reads outside an input"
             )
         if not bool(over_all(xp, "any", got)):
             return Verdict(f"{name} is all zero")
@@ -247,8 +247,8 @@ class Problem:
     def tolerance(self) -> float:
         """Returns the bound of the rounding error, relative to the reference's scale.
 
-        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and Stability of
-        Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
+        factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and Stability
+        of Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
         """
         rule = self.family.tolerance
         length = self.family.value(rule["reduction_length"], self.case)

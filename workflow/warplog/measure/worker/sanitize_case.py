@@ -1,4 +1,4 @@
-"""Launches one case for compute-sanitizer, with allocations of exactly the arrays' size and uninitialised outputs."""
+"""Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ _SEED = 40_000
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:
     """Launches once; findings are in compute-sanitizer's output, not in the result.
 
-    Each array in device memory is a separate allocation without guard bands, so that access to the first byte outside
-    is an error. Arrays in host memory stay where they are.
+    Each array in device memory is a separate allocation without guard bands, so that access to the first byte
+    outside is an error. Arrays in host memory stay where they are.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.

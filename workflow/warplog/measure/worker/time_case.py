@@ -32,7 +32,7 @@ def time_case(
     settings: dict[str, Any],
     default_mhz: float,
 ) -> dict[str, Any]:
-    """Returns the times of one case as a record, in microseconds; status 'wrong' without times if the results are wrong.
+    """Returns the times of one case in microseconds; status 'wrong' without times if its results are wrong.
 
     Args:
         backend: for synchronising.
@@ -89,7 +89,7 @@ def _samples(
     default_mhz: float,
     sampler: Sampler,
 ) -> list[ColdSample]:
-    """Takes the cold samples. A low clock gets time to settle; if a limit moves it, sampling uses all the time."""
+    """Takes the cold samples. A low clock gets time to settle; if a limit moves it, all the time is used."""
 
     def collect(count: int) -> list[ColdSample]:
         return timer.cold(launcher, problem.arguments, count)
@@ -105,7 +105,7 @@ def _samples(
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
-    """Returns whether the case gets a hot time: it is profiled, listed in a `hot_cases`, or the family has long hot runs."""
+    """Returns whether the case gets a hot time: if profiled, listed in `hot_cases`, or if hot runs are long."""
     measuring = problem.family.measuring
     listed = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
     return bool(measuring.hot_seconds) or listed or settings["hot_cases"] == "all"

@@ -58,8 +58,8 @@ def sample_until(
 ) -> list[ColdSample]:
     """Collects batches of samples until the spread is small or has settled, or a limit is reached.
 
-    The spread has settled if it changed by less than 5 % over the last three batches and there are at least three
-    times the minimum number of samples. At least LEAST_SAMPLES are taken, however long they last.
+    The spread has settled if it changed by less than 5 % over the last three batches and there are at least
+    three times the minimum number of samples. At least LEAST_SAMPLES are taken, however long they last.
     """
     samples: list[ColdSample] = []
     spreads: list[float] = []
@@ -86,8 +86,8 @@ def sample_throughout(
 ) -> list[ColdSample]:
     """Samples for `max_seconds` and keeps at most `max_samples` samples, evenly spaced.
 
-    This is for a clock that a power limit moves: it changes every 0.1 s, so that a hundred samples of a short kernel
-    would all be taken at one clock.
+    This is for a clock that a power limit moves: it changes every 0.1 s, so that a hundred samples of a short
+    kernel would all be taken at one clock.
     """
     samples: list[ColdSample] = []
     begin = time.monotonic()
@@ -109,8 +109,8 @@ def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
 def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
     """Returns the samples to keep, and how many were below 75 % of the default clock.
 
-    Samples below are discarded if they are at most a third. If there are more, the power limit holds the clock down and
-    the fast samples would show a speed that the kernel does not sustain: all are kept and flagged.
+    Samples below are discarded if they are at most a third. If there are more, the power limit holds the clock
+    down, and the fast samples would show a speed that the kernel does not sustain: all are kept and flagged.
     """
     kept = [s for s in samples if s.sm_mhz == 0 or s.sm_mhz >= THROTTLED_BELOW * default_mhz]
     discarded = len(samples) - len(kept)
@@ -122,8 +122,8 @@ class Timer:
     """The native timing core in this process's CUDA context.
 
     Attributes:
-        blocking: whether the stream is blocked while a cold sample is queued and hot launches form a graph. False is for
-            launchers that synchronise their stream: their times include the host's part of each launch.
+        blocking: whether the stream is blocked while a cold sample is queued, and hot launches form a graph. False
+            for launchers that synchronise their stream: their times include the host's part of each launch.
         empty_us: median of the empty interval, to subtract from cold samples.
 
     Raises:
@@ -171,7 +171,7 @@ class Timer:
         return [ColdSample(s.event_us, s.sm_mhz, bool(s.blocked)) for s in out]
 
     def hot(self, launcher: Launcher, arguments: Any, launches: int, replays: int) -> list[float]:
-        """Returns microseconds per launch for each of `replays` replays of a graph (or batches) of `launches` launches."""
+        """Returns microseconds per launch, for each of `replays` graphs (or batches) of `launches` launches."""
         out = (ctypes.c_float * replays)()
         how = "hot" if self.blocking else "batches"
         self._call(how, self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
@@ -194,7 +194,7 @@ def cold_batch(estimate_us: float) -> int:
 
 
 def hot_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
-    """Returns launches per graph (about 20 ms) and replays (`seconds` in total; one if a single launch lasts longer)."""
+    """Returns launches per graph (about 20 ms) and replays (`seconds` in total; 1 if one launch lasts longer)."""
     launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_GRAPH_SECONDS * 1e6 / max(estimate_us, 0.5))))
     replays = int(seconds * 1e6 / max(launches * estimate_us, 1.0)) + 1
     return launches, 1 if estimate_us >= seconds * 1e6 else max(5, min(replays, 2000))

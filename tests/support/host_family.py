@@ -1,0 +1,168 @@
+"""A family whose 'kernels' are C functions for the host, to test check and supervisor without a GPU."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from warplog.catalog.family import Family, load_family
+from warplog.core.records import sha256_file, write_json
+from warplog.machine.device import Gpu
+from warplog.measure.job import Job
+
+YAML = """
+family: scale
+title: scaling
+summary: y = factor * x + beta * y
+arguments:
+  - {name: x, kind: input, dtype: float32, shape: [N]}
+  - {name: y, kind: output, dtype: float32, shape: [N]}
+  - {name: N, kind: scalar, dtype: int32}
+  - {name: factor, kind: scalar, dtype: float32}
+tolerance: {dtype: float32, reduction_length: 1, factor: 2}
+work: {flops: N, bytes: 8*N, size: N, size_label: elements}
+defaults: {factor: 3.0}
+cases: {"64": {N: 64}, "1000": {N: 1000}}
+check_cases: {odd: {N: 127}, one: {N: 1}, even: {N: 256}}
+profile_cases: ["64"]
+headline_case: "64"
+baseline: right
+variants:
+  - {name: right, idea: as it should be}
+"""
+REFERENCE = """
+def make_inputs(xp, rng, case):
+    return {"x": rng.random(int(case["N"])).astype(xp.float32)}
+
+def reference(xp, inputs, case):
+    expected = inputs["x"].astype(xp.float64) * case["factor"]
+    return {"y": (expected, xp.abs(expected))}
+"""
+HEADER = (
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include <signal.h>\n#include <math.h>\n"
+)
+STRUCT = "struct A { const float* x; float* y; int N; float factor; };\n"
+
+
+def make_family(folder: Path) -> Family:
+    """Writes the family to `folder`/scale and loads it."""
+    place = folder / "scale"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "family.yaml").write_text(YAML)
+    (place / "reference.py").write_text(REFERENCE)
+    (place / "right.cu").write_text("// a stand-in; the tests compile C\n")
+    return load_family(place / "family.yaml")
+
+
+def named(job: Job, *names: str) -> list[Job]:
+    """Returns one job per name: variants of one family, which share its record file."""
+    right = job.family.variants[0]
+    family = replace(job.family, variants=tuple(replace(right, name=name) for name in names))
+    return [replace(job, family=family, variant=variant) for variant in family.variants]
+
+
+def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) -> Job:
+    """Returns a job whose launcher executes the C statements `body`, with the arguments in `a` (struct A)."""
+    family = make_family(folder / "kernels")
+    build = folder / "build"
+    build.mkdir(exist_ok=True)
+    source = build / "launcher.c"
+    source.write_text(
+        f"{HEADER}{STRUCT}int warplog_launch(const struct A* a, void* stream) {{ {body} return 0; }}\n"
+    )
+    library = build / "kernel.so"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    record = {
+        "schema": 1,
+        "stage": "build",
+        "family": "scale",
+        "variant": "right",
+        "arch": "sm_90",
+        "status": "ok",
+        "reason": "",
+        "origin": "live",
+        "source_sha256": "",
+        "library_sha256": sha256_file(library),
+        "parameters": {},
+        "command": [],
+        "seconds": 0.0,
+        "tools": {},
+        "kernels": [],
+    }
+    write_json(build / "record.json", record, "record")
+    gpu = Gpu("none", "no GPU", "host", (9, 0), "sm_90", 0, 0, "", "", 0, None, "")
+    return Job(
+        family=family,
+        variant=family.variants[0],
+        gpu=gpu,
+        build_folder=build,
+        record=folder / "check" / "none" / "scale.json",
+        scratch=folder / "work",
+        settings={"rounds": rounds, "timeout_s": timeout_s},
+        tools={},
+        commit="",
+        content_sha256="",
+        backend="numpy",
+    )
+
+
+TIMER = """
+#include <time.h>
+typedef int (*Launcher)(const void*, void*);
+struct Sample { float event_us; float sm_mhz; int blocked; };
+static float once(Launcher launch, const void* arguments) {
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    if (launch) launch(arguments, 0);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (b.tv_sec - a.tv_sec) * 1e6f + (b.tv_nsec - a.tv_nsec) * 1e-3f;
+}
+const char* warplog_timer_error(int code) { return "host"; }
+int warplog_timer_create(void** handle) { *handle = 0; return 0; }
+int warplog_timer_destroy(void* handle) { return 0; }
+int warplog_timer_warm_up(void* h, Launcher launch, const void* arguments, int least, float ms, int* count,
+                          float* first, float* fastest) {
+    *first = *fastest = once(launch, arguments);
+    *count = 1;
+    return 0;
+}
+int warplog_timer_cold(void* h, Launcher launch, const void* arguments, int count, struct Sample* out) {
+    for (int i = 0; i < count; ++i) out[i] = (struct Sample){once(launch, arguments), 1000.0f, 1};
+    return 0;
+}
+int warplog_timer_hot(void* h, Launcher launch, const void* arguments, int launches, int replays, float* out) {
+    for (int i = 0; i < replays; ++i) out[i] = once(launch, arguments);
+    return 0;
+}
+"""
+
+
+def make_timer(folder: Path) -> Path:
+    """Compiles a timing core that times host functions with the host's clock and reports 1000 MHz."""
+    source, library = folder / "timer.c", folder / "timer.so"
+    source.write_text(TIMER)
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+# A fake CUDA driver: device memory is host memory.
+DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef unsigned long long Ptr;
+int cuInit(unsigned f) { return 0; }
+int cuDeviceGet(int* d, int i) { *d = 0; return 0; }
+int cuDevicePrimaryCtxRetain(void** c, int d) { *c = (void*)1; return 0; }
+int cuCtxSetCurrent(void* c) { return 0; }
+int cuCtxSynchronize(void) { return getenv("CUDA_PRETEND_FAILURE") ? 719 : 0; }
+int cuGetErrorString(int code, const char** text) { *text = "unspecified launch failure"; return 0; }
+int cuMemAlloc_v2(Ptr* p, size_t n) { *p = (Ptr)malloc(n); memset((void*)*p, 0x5a, n); return 0; }
+int cuMemcpyHtoD_v2(Ptr p, const void* from, size_t n) { memcpy((void*)p, from, n); return 0; }
+int cuMemFree_v2(Ptr p) { free((void*)p); return 0; }
+int cuMemHostRegister_v2(void* p, size_t n, unsigned flags) {
+    char words[64];
+    sprintf(words, "%p %zu %u", p, n, flags);
+    return setenv("PINNED", words, 1);
+}
+int cuMemHostUnregister(void* p) { return unsetenv("PINNED"); }
+"""

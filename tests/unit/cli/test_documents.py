@@ -1,0 +1,178 @@
+"""The examples of README.md and workflow/docs/ work as shown, their links resolve, their numbers are the campaign's."""
+
+import importlib.util
+import re
+import shutil
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sass_builds import compilers
+from warplog.catalog import family as catalog
+from warplog.cli import main
+from warplog.core.defaults import DEFAULTS
+from warplog.measure import build
+from warplog.plotting import style
+from warplog.tables import view
+
+PROJECT = Path(__file__).parents[3]
+RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+TABLES = RECORDED / "tables"
+DOCUMENTS = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "CHANGELOG.md",
+    PROJECT / "config" / "README.md",
+    PROJECT / "results" / "recorded" / "README.md",
+    *sorted((PROJECT / "workflow" / "docs").glob("*.md")),
+]
+
+
+def block(document: str, language: str, holds: str) -> str:
+    """Returns the first code block in `language` that contains `holds`."""
+    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", (PROJECT / document).read_text(), re.DOTALL)
+    return next(text for text in found if holds in text)
+
+
+def module(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(PROJECT).as_posix())
+def test_links_resolve(document):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
+        assert target.startswith("https://") or (document.parent / target).exists(), target
+
+
+def test_the_readme_shows_figures_of_the_default_campaign():
+    shown = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (PROJECT / "README.md").read_text())
+    assert len(shown) >= 3
+    assert all((PROJECT / path).is_relative_to(RECORDED / "figures") for path in shown)
+
+
+def counter(family: str, variant: str, name: str) -> float:
+    """Returns a metric of a variant at the headline case of its family."""
+    tables = view.load(TABLES, family)
+    metrics = tables.metrics
+    rows = (metrics["variant"] == variant) & (metrics["metric"] == name) & (metrics["case"] == tables.case)
+    return float(metrics.loc[rows, "value"].iloc[0])
+
+
+def readme() -> str:
+    """Returns the README with its lines joined, so that sentences are found regardless of line breaks."""
+    return " ".join((PROJECT / "README.md").read_text().split())
+
+
+def test_the_speeds_in_the_readme_are_those_of_the_campaign():
+    measured = view.read_table(TABLES, "measurements")
+    speed = measured.set_index(["family", "variant", "case"])["ratio_to_baseline"]
+    naive, best = (100 * speed["sgemm", name, "4096"] for name in ("naive", "register_reuse"))
+    assert f"from `naive` ({naive:.1f} % of cuBLAS) to `register_reuse` ({best:.1f} %)" in readme()
+    own = measured[~measured["variant"].str.startswith("cublas")]
+    large = own[own["case"].isin(["4096", "8192", "16384"])].groupby(["family", "case"])["ratio_to_baseline"]
+    ahead = 100 * (large.max() - 1)
+    assert f"{ahead['sgemm'].min():.1f} to {ahead['sgemm'].max():.1f} % ahead of cuBLAS" in readme()
+    assert "within 4 % of it" in readme()
+    assert ahead["bf16_gemm"].abs().max() < 4
+
+
+def test_the_descriptions_of_figures_in_the_readme_match_the_campaign():
+    stall = [
+        counter("sgemm", name, "stall_lg_throttle_pct") for name in ("naive", "gmem_coalesced", "smem_tiled")
+    ]
+    assert f"spends {stall[0]:.0f} % of its warp cycles" in readme()
+    assert f"`gmem_coalesced` {stall[1]:.0f} %" in readme()
+    assert stall[2] < 0.1
+    wall = [counter("overlap", name, "wall_us") / 1000 for name in ("sequential", "three_streams")]
+    hidden = counter("overlap", "three_streams", "copy_hidden_pct")
+    assert f"takes {wall[0]:.1f} ms one after the other and {wall[1]:.1f} ms in three streams" in readme()
+    assert f"hide {hidden:.0f} % of the copies" in readme()
+    power = view.read_table(TABLES, "measurements").set_index(["variant", "case"])
+    random, zeros = (power.loc["tensor_cores", f"8192-{data}"] for data in ("random", "zeros"))
+    assert (
+        f"{random['pj_per_flop']:.2f} pJ per FLOP on random matrices and {zeros['pj_per_flop']:.2f}"
+        in readme()
+    )
+    assert f"from {zeros['hot_sm_mhz'] / 1000:.2f} to {random['hot_sm_mhz'] / 1000:.2f} GHz" in readme()
+    assert f"takes {random['hot_us'] / zeros['hot_us']:.2f} times as long" in readme()
+
+
+def test_the_counts_in_the_readme_are_those_of_the_campaign():
+    measured, claims = view.read_table(TABLES, "measurements"), view.read_table(TABLES, "claims")
+    ladders = measured[["family", "variant"]].drop_duplicates()
+    assert f"{ladders['family'].nunique()} families with {len(ladders)} variants" in readme()
+    found = claims["verdict"].value_counts()
+    assert f"{found['confirmed']} are confirmed, {found['refuted']} refuted, and" in readme()
+    assert f"{found['not_measurable']} cannot be measured" in readme()
+    captured = measured["ncu_us"].notna() | measured["nsys_us"].notna()
+    differ = measured["agreement"].str.startswith("disagree").sum()
+    assert f"{differ} of the {captured.sum()} captured rows differ" in readme()
+    oracle = pd.read_parquet(TABLES / "oracle.parquet")["verdict"]
+    assert f"{(oracle == 'right').sum()} of {len(oracle)} quantities were right" in readme()
+
+
+@pytest.mark.nvcc
+def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path):
+    nvcc, cuobjdump = compilers()
+    folder = shutil.copytree(PROJECT / "kernels", tmp_path / "kernels") / "sgemm"
+    (folder / "mine.cu").write_text(block("README.md", "c++", "launch("))
+    listed = (folder / "family.yaml").read_text()
+    first = listed.index("\nvariants:\n")
+    end = first + 11 + re.search(r"^(?=[a-z])", listed[first + 11 :] + "x", re.MULTILINE).start()
+    (folder / "family.yaml").write_text(f"{listed[:end]}{block('README.md', 'yaml', 'mine')}{listed[end:]}")
+    family = catalog.load_family(folder / "family.yaml")
+    made = build.build_variant(family, family.variant("mine"), "sm_90", nvcc, cuobjdump, tmp_path / "out")
+    assert made["status"] == "ok", made
+
+
+@pytest.fixture
+def scale(tmp_path):
+    """Returns the folder of the example family in workflow/docs/extending.md."""
+    folder = tmp_path / "mine" / "scale"
+    folder.mkdir(parents=True)
+    (folder / "family.yaml").write_text(block("workflow/docs/extending.md", "yaml", "family: scale"))
+    (folder / "reference.py").write_text(block("workflow/docs/extending.md", "python", "make_inputs"))
+    (folder / "plain.cu").write_text("// empty\n")
+    return folder
+
+
+def test_the_example_family_of_the_documentation_is_valid_and_its_reference_is_correct(scale):
+    family = catalog.load_family(scale / "family.yaml")
+    assert [variant.name for variant in family.variants] == ["plain", "small_blocks"]
+    reference = module(scale / "reference.py")
+    inputs = reference.make_inputs(np, np.random.default_rng(1), {"n": 33})
+    answer, magnitude = reference.reference(np, inputs, {"n": 33})["y"]
+    assert answer.dtype == np.float64
+    assert np.array_equal(answer, 2 * inputs["x"].astype(np.float64))
+    assert np.array_equal(magnitude, answer)
+
+
+def test_the_example_figure_of_the_documentation_is_drawn(tmp_path):
+    (tmp_path / "registers.py").write_text(block("workflow/docs/extending.md", "python", "def draw"))
+    registers = module(tmp_path / "registers.py")
+    tables = view.load(TABLES, "sgemm")
+    drawn = registers.draw(registers.data(tables), style.look(tables))
+    assert len(drawn.axes[0].patches) == len(tables.variants)
+
+
+def test_commands_find_families_in_the_configured_kernel_folders(scale, tmp_path, monkeypatch, capsys):
+    (tmp_path / "Snakefile").touch()
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").write_text("kernel_folders: [mine]\n")
+    monkeypatch.chdir(tmp_path)
+    claim = """
+    claims:
+      - {id: S1, claim: fast, source: me, measure: "median_us(plain) / median_us(small_blocks)", confirmed_if: ">= 1"}
+    """
+    with (scale / "family.yaml").open("a") as file:
+        file.write(textwrap.dedent(claim))
+    assert main.main(["claims", "--family", "scale", str(TABLES)]) == 0
+    assert main.main(["claims", "--family", "scales", str(TABLES)]) == 1
+    assert "did you mean 'scale'?" in capsys.readouterr().err

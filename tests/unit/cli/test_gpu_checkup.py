@@ -1,0 +1,98 @@
+"""`warplog doctor` on a GPU: driver, access to counters, clocks, settings, other processes."""
+
+from dataclasses import replace
+
+import pytest
+
+from fake_driver import DESCRIBED as H200
+from warplog.cli.checkup import gpu as gpu_checkup
+from warplog.machine.clocks import ClockState
+from warplog.machine.device import GpuProcess
+
+CALM = ClockState(1755, 3201, 120.0, "instant", 41, (), False)
+
+
+def outcome(finding):
+    """The status of a finding, and whether it has a remedy."""
+    return finding.status, bool(finding.remedy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "nvcc", "status"),
+    [
+        ({}, "13.0.88", "ok"),
+        ({"driver": "610.1"}, None, "ok"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, None, "fail"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, "13.0.88", "fail"),
+        ({"driver": "550.54.15", "cuda_driver": "12.4"}, "12.4.99", "warn"),
+        ({"driver": ""}, None, "ok"),
+    ],
+)
+def test_the_driver_must_be_new_enough_for_the_compiler(changes, nvcc, status):
+    finding = gpu_checkup.driver(replace(H200, **changes), nvcc)
+    assert outcome(finding) == (status, status != "ok")
+
+
+def test_a_gpu_older_than_turing_cannot_be_used():
+    assert gpu_checkup.identity(H200).status == "ok"
+    assert outcome(gpu_checkup.identity(replace(H200, compute_capability=(7, 0), arch="sm_70"))) == (
+        "fail",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("restricted", "capabilities", "driver", "status"),
+    [
+        ("0", "0000000000000000", "580.1", "ok"),
+        ("1", "000001ffffffffff", "580.1", "ok"),
+        ("1", "00000000a80425fb", "580.1", "warn"),  # root in a container without SYS_ADMIN
+        ("1", f"{1 << 38:016x}", "580.1", "ok"),  # CAP_PERFMON
+        ("1", f"{1 << 38:016x}", "550.1", "warn"),
+        (None, "0000000000000000", "580.1", "info"),
+    ],
+)
+def test_counters_require_the_drivers_permission_or_a_capability(
+    tmp_path, restricted, capabilities, driver, status
+):
+    (tmp_path / "driver/nvidia").mkdir(parents=True)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/status").write_text(f"Name:\tpython\nCapEff:\t{capabilities}\n")
+    if restricted is not None:
+        params = f"ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: {restricted}\nTest: 1\n"
+        (tmp_path / "driver/nvidia/params").write_text(params)
+    finding = gpu_checkup.counters(replace(H200, driver=driver), tmp_path)
+    assert finding.status == status
+    assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.remedy) == (status == "warn")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "clocks", "throttling"),
+    [
+        ((), "ok", "ok"),
+        (("sw_power_cap",), "ok", "info"),
+        (("hw_thermal_slowdown", "sw_power_cap"), "ok", "warn"),
+        (("applications_clocks_setting",), "warn", "ok"),
+    ],
+)
+def test_reasons_that_limit_the_clocks_are_reported(reasons, clocks, throttling):
+    found = gpu_checkup.clocks(H200, replace(CALM, throttle_reasons=reasons))
+    assert [finding.status for finding in found] == [clocks, throttling]
+    assert "1755 of 1980 MHz" in found[0].text
+    assert all(finding.remedy for finding in found if finding.status == "warn")
+
+
+def test_values_that_a_gpu_does_not_report_are_question_marks():
+    silent = ClockState(None, None, None, "", None, (), False)
+    assert "SM ? of 1980 MHz" in gpu_checkup.clocks(H200, silent)[0].text
+    assert gpu_checkup.settings({}).text == "not reported"
+
+
+def test_settings_and_processes_that_disturb_measurements_are_reported():
+    assert gpu_checkup.settings({"ECC": "on", "MIG": "off"}).status == "info"
+    assert outcome(gpu_checkup.settings({"MIG": "on"})) == ("warn", True)
+    assert outcome(gpu_checkup.settings({"compute mode": "prohibited"})) == ("fail", True)
+    assert gpu_checkup.others([]).status == "ok"
+    crowd = gpu_checkup.others([GpuProcess(pid, None) for pid in range(100_000, 100_020)])
+    assert outcome(crowd) == ("warn", True)
+    assert "and 12 more" in crowd.text

@@ -1,0 +1,89 @@
+"""The lock of a GPU: exclusive between processes, released by the OS, safe in a folder that all users can write to."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from warplog.core import locks
+from warplog.core.errors import WarplogError
+from warplog.core.locks import hold
+
+UUID = "GPU-6f0f6e0c-1f6a-4b6b-9a55-000000000000"
+
+
+def holder(folder: Path, uuid: str = UUID) -> "subprocess.Popen[str]":
+    """Starts another process that holds the lock until it is killed."""
+    code = (
+        "import sys, time; from pathlib import Path; from warplog.core.locks import hold\n"
+        "with hold(sys.argv[1], 30, Path(sys.argv[2])): print('held', flush=True); time.sleep(600)"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(locks.__file__).parents[2])}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, uuid, str(folder)], stdout=subprocess.PIPE, text=True, env=env
+    )
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def end(child: "subprocess.Popen[str]") -> None:
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+
+
+def test_a_second_process_prints_that_it_waits_and_gets_the_lock_after_kill_9(tmp_path, capsys):
+    child = holder(tmp_path)
+    try:
+        with pytest.raises(WarplogError, match=r"was not free within 0 s.*doctor"), hold(UUID, 0.2, tmp_path):
+            pytest.fail("two processes hold the lock")
+        assert f"waiting for {UUID}" in capsys.readouterr().err
+    finally:
+        end(child)
+    with hold(UUID, 10, tmp_path) as path:
+        assert path.is_file()
+    assert capsys.readouterr().err == ""
+
+
+def test_another_gpu_has_another_lock(tmp_path):
+    child = holder(tmp_path)
+    try:
+        with hold("GPU-another", 0, tmp_path):
+            pass
+    finally:
+        end(child)
+
+
+def test_all_users_can_open_the_file_and_its_name_is_safe(tmp_path):
+    mask = os.umask(0o077)
+    try:
+        with hold("../../etc/passwd\n", 1, tmp_path) as path:
+            assert path.parent == tmp_path
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(mask)
+
+
+def test_a_symbolic_link_is_refused_and_its_target_unchanged(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    locks.lock_path(UUID, tmp_path).symlink_to(victim)
+    with pytest.raises(WarplogError, match="cannot be locked"), hold(UUID, 1, tmp_path):
+        pytest.fail("followed a link")
+    assert victim.read_text() == "precious"
+    assert stat.S_IMODE(victim.stat().st_mode) != 0o666
+
+
+def test_the_lock_does_not_depend_on_tmpdir(monkeypatch, tmp_path):
+    before = locks.lock_path(UUID)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert locks.lock_path(UUID) == before
+
+
+def test_an_error_inside_the_block_releases_it(tmp_path):
+    with pytest.raises(ValueError, match="inside"), hold(UUID, 1, tmp_path):
+        raise ValueError("inside")
+    end(holder(tmp_path))

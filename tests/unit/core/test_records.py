@@ -1,0 +1,93 @@
+"""Records are written completely or not at all; configuration errors name the key and the remedy."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from host_family import make_job
+from one_variant import check_variant, record_of
+from warplog.core import records, schema
+from warplog.core.errors import WarplogError
+
+
+def test_failed_write_keeps_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "record.json"
+    records.write_json(path, {"a": 1})
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WarplogError, match="No space left"):
+        records.write_json(path, {"a": 2})
+    assert records.read_json(path) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["record.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is not a JSON record"),
+        (b'{"a": 1', "is not a JSON record"),
+        (b"[" * 100_000, "is not a JSON record"),
+    ],
+)
+def test_damaged_record_is_one_line(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(content)
+    with pytest.raises(WarplogError, match=words) as error:
+        records.read_json(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_oversized_record_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('"' + "x" * 100 + '"')
+    with pytest.raises(WarplogError, match="over the limit"):
+        records.read_json(path, max_bytes=50)
+
+
+def test_nan_never_reaches_a_record(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        records.write_json(tmp_path / "r.json", {"a": float("nan")})
+
+
+@pytest.mark.parametrize("stage", ["build", "check"])
+def test_unknown_key_in_a_record_is_refused(tmp_path: Path, stage: str) -> None:
+    job = make_job(tmp_path, "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];")
+    check_variant(job)
+    record = {"build": job.build, "check": record_of(job)}[stage]
+    schema.check(record, "record", "r")
+    with pytest.raises(WarplogError, match="surprise"):
+        schema.check(record | {"surprise": 1}, "record", "r")
+    with pytest.raises(WarplogError, match="status"):
+        schema.check(record | {"status": "fine"}, "record", "r")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"famlies": "all"}, "did you mean 'families'?"),
+        ({"time": {"min_sample": 3}}, "time: unknown key 'min_sample'; did you mean 'min_samples'?"),
+        ({"mode": "alive"}, "mode"),
+        ({"check": {"rounds": 0}}, "check.rounds"),
+        ({"recorded": "../secrets"}, "recorded"),
+    ],
+)
+def test_misspelt_configuration_is_named(config: dict[str, object], words: str) -> None:
+    with pytest.raises(WarplogError) as error:
+        schema.check(config, "config", "config")
+    assert words in str(error.value)
+
+
+def test_config_readme_describes_every_key(project: Path) -> None:
+    text = (project / "config" / "README.md").read_text()
+    keys = yaml.safe_load((schema.FOLDER / "config.schema.yaml").read_text())["properties"]
+    for key, value in keys.items():
+        names = [f"{key}.{k}" for k in value["properties"]] if "properties" in value else [key]
+        for name in names:
+            assert f"`{name}`" in text

@@ -1,0 +1,159 @@
+"""Source lines of a launch: per-instruction counters added up by line, and the hot lines with their text."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog.extract import hot_lines
+from warplog.parsers.ncu import report as ncu_rep
+from warplog.parsers.ncu import source as ncu_source
+from warplog.parsers.ncu.source import SourceLine
+
+ROOT = Path(__file__).parents[3]
+RECORDED = ROOT / "results" / "recorded" / "h200-first"
+STATE = "smsp__pcsamp_warps_issue_stalled_"
+
+
+@pytest.fixture(scope="module")
+def metrics():
+    return pd.read_csv(RECORDED / "tables" / "metrics.csv", dtype={"case": str}, keep_default_na=False)
+
+
+@pytest.mark.parametrize("variant", ["naive", "vectorized"])
+def test_the_lines_of_a_launch_add_up_to_its_counters(variant, metrics):
+    report = ncu_rep.read(RECORDED / "profile" / "h200" / "sgemm" / f"{variant}.ncu-rep", with_lines=True)
+    rows = metrics[(metrics["variant"] == variant) & (metrics["tool"] == "ncu")]
+    for launch, case in zip(report.launches, ("256", "1024", "4096"), strict=True):
+        known = pd.to_numeric(rows[rows["case"] == case].set_index("metric")["value"], errors="coerce")
+        assert sum(line.instructions for line in launch.lines) == known["instructions_executed"]
+        excess = sum(line.shared_wavefronts - line.shared_wavefronts_ideal for line in launch.lines)
+        assert excess == known["shared_wavefronts_excess"]
+        assert {Path(line.file).name for line in launch.lines} >= {f"{variant}.cu"}
+
+
+def test_the_bank_conflicts_of_vectorized_have_a_place():
+    report = ncu_rep.read(RECORDED / "profile" / "h200" / "sgemm" / "vectorized.ncu-rep", with_lines=True)
+    rows = hot_lines.rows(report.launches[-1].lines, [])
+    worst = max(rows, key=lambda row: row["shared_wavefronts_excess"])
+    assert worst["file"] == "vectorized.cu"
+    assert worst["shared_wavefronts_excess"] > 0.9 * sum(row["shared_wavefronts_excess"] for row in rows)
+    assert worst["instruction_share"] < 0.05
+
+
+def test_lines_are_read_only_on_request():
+    report = ncu_rep.read(RECORDED / "profile" / "h200" / "sgemm" / "naive.ncu-rep")
+    assert all(launch.lines == () for launch in report.launches)
+
+
+class Ids:
+    ValueKind_UINT64 = 3
+
+    def __init__(self, values, kind=3):
+        self.values, self._kind = values, kind
+
+    def kind(self):
+        return self._kind
+
+    def value(self, i):
+        return self.values[i]
+
+
+class Metric:
+    def __init__(self, entries, kind=3):
+        self.entries, self._kind = entries, kind
+
+    def num_instances(self):
+        return len(self.entries)
+
+    def has_correlation_ids(self):
+        return True
+
+    def correlation_ids(self):
+        return Ids(list(self.entries), self._kind)
+
+    def value(self, i):
+        return list(self.entries.values())[i]
+
+
+class Place:
+    def __init__(self, file, line):
+        self._file, self._line = file, line
+
+    def file_name(self):
+        return self._file
+
+    def line(self):
+        return self._line
+
+
+class Action:
+    """A launch with counters per instruction; the instruction at address 99 has no source line."""
+
+    def __init__(self, counters):
+        self._counters = counters
+
+    def metric_names(self):
+        return list(self._counters)
+
+    def metric_by_name(self, name):
+        return self._counters[name]
+
+    def source_info(self, address):
+        return None if address == 99 else Place("/src/k.cu", address // 10)
+
+
+def test_samples_of_all_instructions_of_a_line_are_added_by_state_under_the_names_of_the_counters():
+    action = Action(
+        {
+            f"{STATE}wait": Metric({10: 3, 11: 4, 20: 1, 99: 7}),
+            f"{STATE}no_instructions": Metric({20: 5}),
+            f"{STATE}warpgroup_arrive": Metric({20: 6}),
+            f"{STATE}wait_not_issued": Metric({10: 100}),
+            "inst_executed": Metric({10: 8, 20: 2}),
+            "sass__inst_executed_per_opcode": Metric({10: 50}, kind=1),
+        }
+    )
+    first, second = ncu_source.lines(action)
+    assert (first.line, first.instructions, first.samples) == (1, 8.0, {"wait": 7.0})
+    assert (second.line, second.samples) == (2, {"wait": 1.0, "no_instruction": 5.0, "gmma": 6.0})
+
+
+def line(number, samples=None, instructions=0.0, wavefronts=(0.0, 0.0)):
+    return SourceLine("/src/k.cu", number, instructions, *wavefronts, samples=samples or {})
+
+
+def test_hot_lines_come_by_samples_with_text_and_longest_wait(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text("one\n  two  \tthree\n")
+    lines = [
+        line(1, {"selected": 50.0, "wait": 1.0}, 1000.0),
+        line(2, {"selected": 10.0, "barrier": 60.0, "wait": 79.0}, 5.0),
+        line(3, {"wait": 0.5}, 1.0),
+    ]
+    first, second = hot_lines.rows(lines, [source])
+    assert (first["line"], first["text"], first["stall"], first["stall_samples"]) == (
+        2,
+        "two three",
+        "wait",
+        79,
+    )
+    assert first["sample_share"] == pytest.approx(149 / 200.5)
+    assert (second["text"], second["stall"]) == ("one", "wait")
+
+
+def test_without_samples_instructions_decide_and_shares_are_not_invented():
+    rows = hot_lines.rows([line(1, None, 10.0), line(2, None, 90.0)], [])
+    assert [row["line"] for row in rows] == [2, 1]
+    assert [row["sample_share"] for row in rows] == [None, None]
+    assert [row["stall"] for row in rows] == ["", ""]
+
+
+def test_a_line_that_only_conflicts_is_told():
+    rows = hot_lines.rows([line(1, None, 1e6), line(2, None, 1.0, (64.0, 32.0))], [])
+    assert {row["line"]: row["shared_wavefronts_excess"] for row in rows} == {1: 0.0, 2: 32.0}
+
+
+def test_their_number_is_bounded_and_a_file_that_is_no_source_has_no_text(tmp_path):
+    lines = [line(i, {"wait": 1.0}) for i in range(1, 100)]
+    assert len(hot_lines.rows(lines, [tmp_path / "k.cu"])) == hot_lines.MOST_LINES

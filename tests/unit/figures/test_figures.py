@@ -1,0 +1,245 @@
+"""All figures: their text, how they show gaps, and that they are reproducible."""
+
+import re
+import xml.dom.minidom
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import jinja2
+import pandas as pd
+import pytest
+from docutils.core import publish_parts
+from drawn_figures import FAILED, FIGURES, MODULES, drawn, row, texts
+from PIL import Image
+
+from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
+from made_up_tables import write
+from script_modules import script
+from warplog import figures
+from warplog.core.errors import WarplogError
+from warplog.plotting import style
+from warplog.tables import view
+
+pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
+ROOT = Path(__file__).parents[3]
+UNITS = {
+    "bank_conflicts": ("10⁹ wavefronts", None),
+    "ladder": ("% of cublas", None),
+    "occupancy": ("% of the warps", None),
+    "overlap": ("(ms)", None),
+    "power_trace": ("(s)", None),
+    "quantization": ("elements", "TFLOP/s"),
+    "roofline": ("FLOP per byte", "TFLOP/s"),
+    "throughput_vs_size": ("elements", "TFLOP/s"),
+    "timeline": ("(ms)", None),
+    "warp_stalls": ("(%)", None),
+}
+
+PLOT = script("publish/plot_family")
+
+
+def test_every_figure_is_found_and_asks_a_question():
+    of_claims = ["claims"]  # its tests are in test_claims.py
+    assert sorted(figures.needs()) == sorted(FIGURES + of_claims)
+    for module in MODULES.values():
+        assert module.__doc__.rstrip().endswith("?")
+        assert module.TITLE
+
+
+@pytest.mark.parametrize("name", [*FIGURES, "claims"])
+def test_caption_in_the_report_is_a_text(name):
+    params = SimpleNamespace(captions=ROOT / "workflow" / "report")
+    snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name), params=params)
+    template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
+    text = jinja2.Environment(autoescape=False).from_string(template).render(snakemake=snakemake)
+    body = publish_parts(text, writer="html")["body"]
+    assert "family" in body
+    assert "System Message" not in body
+    assert len(re.sub("<[^>]*>", "", body)) > 200
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_have_units_and_the_stamp_tells_the_origin(name, good):
+    figure = drawn(name, good)
+    x_unit, y_unit = UNITS[name]
+    assert x_unit in figure.axes[0].get_xlabel()
+    assert y_unit is None or y_unit in figure.axes[0].get_ylabel()
+    stamp = figure.get_supxlabel()
+    assert "NVIDIA H200" in stamp
+    assert "recorded campaign synthetic" in stamp
+    assert "SM at 1967–1980 MHz" in stamp
+    assert "sgemm" in figure.get_suptitle()
+    assert figure.get_figwidth() == pytest.approx(7.2)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_text_is_smaller_than_eight_points_and_none_overlaps_the_edge(name, good):
+    figure = drawn(name, good)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) > -0.05
+    assert box.x1 < figure.get_figwidth() + 0.05
+    assert box.y1 < figure.get_figheight() + 0.05
+    from matplotlib.text import Text
+
+    assert min(t.get_fontsize() for t in figure.findobj(Text) if t.get_text()) >= 8
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    "tables",
+    [twenty(), sgemm(names=("warptile",)), vector_add(), overlap(), sgemm(dict.fromkeys(SGEMM, "wrong"))],
+    ids=["twenty", "one", "no_baseline", "streams", "all_wrong"],
+)
+def test_every_variant_is_named_whatever_the_family(name, tables):
+    figure = drawn(name, tables)
+    figure.draw_without_rendering()  # a layout that does not fit warns, and warnings are errors here
+    words = " ".join(texts(figure))
+    assert all(variant in words for variant in tables.variants["variant"])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_failed_variants_are_labelled_gaps(name, failed):
+    rows = MODULES[name].data(failed)
+    for variant, words in (("bank_swizzled", "wrong"), ("split_k", "compile error")):
+        mine = rows[rows["variant"] == variant]
+        assert mine["gap"].str.startswith(words).all()
+        numbers = mine.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
+        assert numbers.isna().all(axis=None), "a failed variant has no numbers, and no zeros"
+        assert any(words in text for text in texts(drawn(name, failed)))
+
+
+@pytest.mark.parametrize("name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts"])
+def test_denied_counters_are_not_available_rather_than_zero(name, failed):
+    assert row(name, failed, "autotuned")["gap"] == "n/a (denied)"
+    assert any("n/a (denied)" in text for text in texts(drawn(name, failed)))
+
+
+def test_a_variant_without_rows_was_not_measured(good):
+    without = good.measurements[good.measurements["variant"] != "warptile"]
+    tables = replace(good, measurements=without)
+    assert row("ladder", tables, "warptile")["gap"] == "not measured"
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_script_writes_three_files_that_are_the_same_each_time(tmp_path, suffix):
+    write(sgemm(FAILED), tmp_path / "tables", suffix)
+    names = ("ladder", "warp_stalls") if suffix == "csv" else FIGURES
+    for place in (1, 2):
+        PLOT.main(names, tmp_path / "tables", [], tmp_path / str(place) / "sgemm")
+    for name in names:
+        first, second = ([tmp_path / f"{n}/sgemm/{name}.{e}" for e in ("png", "svg", "csv")] for n in (1, 2))
+        assert [f.read_bytes() for f in first] == [f.read_bytes() for f in second]
+        assert first[0].read_bytes().startswith(b"\x89PNG")
+        svg = first[1].read_text(encoding="utf-8")
+        words = set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+        assert "warptile" in " ".join(words), "text stays text"
+        assert name != "ladder" or "36.3 TFLOP/s" in words
+        assert "<dc:date>" not in svg
+        table = pd.read_csv(first[2], dtype={"case": str})
+        assert set(table["variant"].dropna()) == set(SGEMM)
+        assert {"gpu_name", "origin", "campaign"} <= set(table.columns)
+
+
+def test_only_what_changed_is_drawn_again(tmp_path):
+    tables, folder, code = tmp_path / "tables", tmp_path / "sgemm", tmp_path / "style.py"
+    code.write_text("# shared by all figures")
+    write(sgemm(), tables)
+
+    def drawn_again(names):
+        before = {path: path.stat().st_mtime_ns for path in folder.glob("*.png")}
+        PLOT.main(names, tables, [code], folder)
+        return {path.stem for path in folder.glob("*.png") if before.get(path) != path.stat().st_mtime_ns}
+
+    assert drawn_again(["ladder", "occupancy"]) == {"ladder", "occupancy"}
+    assert drawn_again(["ladder", "occupancy"]) == set()
+    other = sgemm()
+    other.metrics.loc[other.metrics["metric"] == "achieved_occupancy_pct", "value"] = 12.0
+    write(other, tables)
+    assert drawn_again(["ladder", "occupancy"]) == {"occupancy"}
+    (folder / "ladder.svg").unlink()
+    assert drawn_again(["ladder", "occupancy"]) == {"ladder"}
+    code.write_text("# edited")
+    assert drawn_again(["ladder"]) == {"ladder"}
+    assert {path.stem for path in folder.glob("[a-z]*")} == {"ladder"}, "the other figure is removed"
+
+
+def test_figures_do_not_change_matplotlib_for_others(good):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    drawn("ladder", good)
+    assert dict(mpl.rcParams) == before
+
+
+def test_unknown_figure_or_family_names_what_there_is(tmp_path):
+    write(vector_add(), tmp_path)
+    sgemm, vectors = (tmp_path / family for family in ("sgemm", "vector_add"))
+    with pytest.raises(
+        WarplogError, match=r"\.\./secrets: no such figure; there are bank_conflicts, claims, ladder"
+    ):
+        PLOT.main(["../secrets"], tmp_path, [], vectors)
+    with pytest.raises(WarplogError, match="sgemm: no such family; the table contains vector_add"):
+        PLOT.main(["ladder"], tmp_path, [], sgemm)
+    with pytest.raises(WarplogError, match=r"elsewhere/measurements.parquet: no such table; run"):
+        PLOT.main(["ladder"], tmp_path / "elsewhere", [], vectors)
+
+
+def test_damaged_tables_are_refused_in_one_line(tmp_path):
+    write(vector_add(), tmp_path)
+    (tmp_path / "metrics.parquet").write_bytes(b"PAR1 not a table")
+    with pytest.raises(WarplogError, match=r"metrics.parquet: not a readable table") as caught:
+        view.load(tmp_path, "vector_add")
+    assert "\n" not in str(caught.value)
+    write(vector_add(), tmp_path)
+    pd.read_parquet(tmp_path / "variants.parquet").drop(columns="order").to_parquet(
+        tmp_path / "variants.parquet"
+    )
+    with pytest.raises(WarplogError, match="lacks the column 'order'"):
+        view.load(tmp_path, "vector_add")
+
+
+def test_two_gpus_in_one_table_must_be_told_apart(tmp_path, good):
+    both = [pd.concat([t, t.assign(gpu="l4", gpu_name="NVIDIA L4")]) for t in vars(good).values()]
+    write(view.FigureTables(*both), tmp_path)
+    with pytest.raises(WarplogError, match="h200, l4: several GPUs"):
+        view.load(tmp_path, "sgemm")
+    tables = view.load(tmp_path, "sgemm", "l4")
+    assert style.origin_line(tables).startswith("NVIDIA L4 · ")
+    assert len(tables.measurements) == len(good.measurements)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good):
+    long = "a_name_that_is_very_" * 5
+    hostile = good.measurements.copy()
+    hostile.loc[hostile["variant"] == "naive", "reason"] = "error: $\\frac{$ \x1b[31m<b>&\n" + "long " * 400
+    hostile.loc[hostile["variant"] == "naive", "status"] = "compile_error"
+    renamed = {
+        n: getattr(good, n).replace({"variant": {"warptile": long}})
+        for n in ("metrics", "timeline", "variants")
+    }
+    tables = replace(good, measurements=hostile.replace({"variant": {"warptile": long}}), **renamed)
+    figure = drawn(name, tables)
+    style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
+    xml.dom.minidom.parse(str(tmp_path / "x.svg"))
+    assert any(
+        text.startswith(("compile error: error: $\\frac{$", "naive: compile error")) for text in texts(figure)
+    )
+
+
+def test_stamp_repeats_what_the_tables_remark(good):
+    stale = good.measurements.copy()
+    stale.loc[stale["variant"].isin(["naive", "warptile"]), "reason"] = "recorded for an earlier version"
+    line = style.origin_line(replace(good, measurements=stale))
+    assert line.endswith("2 of 17 variants: recorded for an earlier version")
+
+
+def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
+    style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
+    with Image.open(tmp_path / "x.png") as image:
+        assert (image.mode, image.width) == ("P", round(style.WIDTH_IN * 200))
+        shown = image.convert("RGB")
+    assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
+    assert len(shown.getcolors(256)) > 50

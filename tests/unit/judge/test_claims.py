@@ -1,0 +1,280 @@
+"""Verdicts on claims: at and around a threshold, with missing numbers, and for the recorded campaign."""
+
+import dataclasses
+import io
+import math
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog import figures
+from warplog.catalog import family as catalog
+from warplog.catalog.claims import SASS, counts, make_claim
+from warplog.cli.main import main as warplog
+from warplog.core.columns import CLAIMS, MEASUREMENTS
+from warplog.core.errors import WarplogError
+from warplog.judge import claims
+from warplog.metrics import METRICS
+from warplog.plotting import style
+from warplog.tables import files, view
+from warplog.tables.quantities import Quantities
+
+ROOT = Path(__file__).parents[3]
+TABLES = ROOT / "results" / "recorded" / "h200-first" / "tables"
+FAMILIES = catalog.load([ROOT / "kernels"])
+GPU = {"sms": 132.0, "l2_mib": math.nan}
+
+
+def numbers(**times):
+    """Returns a campaign of one family `f` at case 1: times per variant, and counters of `a`."""
+    rows = [
+        {"family": "f", "variant": v, "case": "1", "status": "ok", "reason": "", "median_us": t}
+        for v, t in times.items()
+    ]
+    rows.append({"family": "f", "variant": "bad", "case": "1", "status": "wrong", "reason": "all zero"})
+    row = {
+        "family": "f",
+        "variant": "a",
+        "kernel": "k",
+        "launch": 0,
+        "status": "ok",
+        "reason": "",
+        "unit": "byte",
+    }
+    metrics = [
+        {**row, "case": "1", "metric": "l2_bytes", "value": 0.0, "tool": "ncu"},
+        {
+            **row,
+            "case": "1",
+            "metric": "ipc",
+            "value": math.nan,
+            "tool": "ncu",
+            "status": "denied",
+            "reason": "no",
+        },
+        {**row, "case": "", "metric": "sass_instructions", "value": 9, "tool": "cuobjdump"},
+        {**row, "case": "", "metric": "sass_LDG.E", "value": 1, "tool": "cuobjdump"},
+        {**row, "case": "", "metric": "sass_LDG.E.128", "value": 2, "tool": "cuobjdump"},
+        {**row, "case": "", "metric": "sass_LDGSTS.E", "value": 4, "tool": "cuobjdump"},
+    ]
+    return Quantities(pd.DataFrame(rows), pd.DataFrame(metrics))
+
+
+def verdict(measure, confirmed_if="", not_judged="", **times):
+    data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": confirmed_if, "not_judged": not_judged}
+    claim = make_claim(data | {"measure": measure}, "f", "1", "family.yaml")
+    return claims.judge(claim, {"n": 8.0}, numbers(**({"a": 2.0, "b": 1.0} | times)), GPU)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (">= 2", "confirmed"), ("> 2", "refuted"), ("> 1.999", "confirmed"), ("<= 2", "confirmed"),
+        ("< 2", "refuted"), ("== 2", "confirmed"), ("2 .. 3", "confirmed"), ("2.001 .. 3", "refuted"),
+    ],
+)  # fmt: skip
+def test_a_number_at_the_threshold_and_beside_it(condition, expected):
+    judged = verdict("median_us(a) / median_us(b)", condition)
+    assert (judged.verdict, judged.measured, judged.reason) == (expected, 2.0, "")
+    assert judged.evidence == "median_us(a) = 2 us; median_us(b) = 1 us"
+
+
+def test_unit_names_and_opcodes():
+    assert verdict("median_us(a)", "> 0").unit == "us"
+    assert verdict("median_us(a) / n", "> 0").unit == ""
+    judged = verdict("median_us(a) * n + sms", "== 148")
+    assert judged.verdict == "confirmed"
+    assert "n = 8; sms = 132" in judged.evidence
+    counted = [verdict(f'sass(a, "{o}")', "== 0").measured for o in ("LDG", "LDG.E.128", "STG")]
+    assert counted == [3, 2, 0]
+    assert verdict('sass(b, "LDG")', "== 0").verdict == "not_measurable"
+
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        ("median_us(c)", "c was not measured at 1"),
+        ("median_us(bad)", "bad at 1: wrong: all zero"),
+        ("dram_bytes(a)", "it was not captured"),
+        ("ipc(a)", "ipc: denied: no"),
+        ("hot_us(a)", "a at 1 has no hot_us"),
+        ("median_us(a) / l2_mib", "l2_mib of this GPU is not known"),
+        ('median_us(other.a, "1")', "a was not measured at 1"),
+        ("max(median_us(a), median_us(c))", "c was not measured at 1"),
+        ("median_us(a) / l2_bytes(a)", "no value for these numbers"),
+        ("10.0 ** (200 * median_us(a))", "no value for these numbers"),
+        ("(-1) ** (median_us(b) / 2)", "no value for these numbers"),
+    ],
+)
+def test_without_a_number_there_is_no_verdict_but_a_reason(measure, why):
+    judged = verdict(measure, "> 0")
+    assert judged.verdict == "not_measurable"
+    assert math.isnan(judged.measured)
+    assert why in judged.reason
+
+
+def test_the_other_family_is_named_beside_its_numbers():
+    judged = verdict('median_us(a) + median_us(g.a, "2")', "> 0")
+    assert judged.evidence == "median_us(f.a) = 2 us"
+
+
+def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
+    for name in ("measurements", "metrics", "gpus"):
+        table = pd.read_parquet(TABLES / f"{name}.parquet")
+        if name == "measurements":
+            table.loc[table["variant"] == "naive", "reason"] = "recorded for an earlier version"
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    rows = {row["id"]: row for row in claims.judge_all(FAMILIES, tmp_path)}
+    assert rows["B1"]["verdict"] == "confirmed"
+    assert rows["B1"]["reason"] == "naive: recorded for an earlier version"
+    assert rows["B9a"]["reason"] == ""
+
+
+def test_many_reasons_are_cut():
+    judged = verdict("median_us(c) + median_us(d) + median_us(e) + median_us(g) + median_us(h)", "> 0")
+    assert judged.reason.count(";") == 2
+    assert judged.reason.endswith("and 3 more")
+
+
+def test_another_gpus_figure_is_shown_beside_ours_and_not_judged():
+    judged = verdict("median_us(a)", not_judged="a figure of another GPU")
+    assert (judged.verdict, judged.measured, judged.reason) == (
+        "not_measurable",
+        2.0,
+        "a figure of another GPU",
+    )
+    assert verdict("median_us(c)", not_judged="another GPU").reason == "another GPU; c was not measured at 1"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return {row["id"]: row for row in claims.judge_all(FAMILIES, TABLES)}
+
+
+# By hand from results/recorded/h200/tables: 275822.83 / 23393.09 us; 2 * 16.5 - 1; 4.33269e9 / 8.46568e9 B;
+# 2.68435e9 of 6.60079e9; 16313.46 / 8393.47 us; 134217728 * 32 / 4096^2 of 2 * 4096; 2677.90 / 3088.05 us.
+@pytest.mark.parametrize(
+    ("name", "expected", "measured"),
+    [
+        ("B1", "confirmed", 11.791), ("B4a", "confirmed", 32), ("B6b", "refuted", 0.51180),
+        ("B8a", "refuted", 40.667), ("B9a", "refuted", 1.9436), ("B10a", "confirmed", 1),
+        ("B10b", "refuted", 0.625), ("B17", "refuted", 86.718), ("B3", "confirmed", 0), ("B7c", "not_measurable", 100),
+    ],
+)  # fmt: skip
+def test_verdicts_of_the_recorded_campaign(recorded, name, expected, measured):
+    row = recorded[name]
+    assert row["verdict"] == expected
+    assert row["measured"] == pytest.approx(measured, rel=1e-4)
+    assert (row["gpu_name"], row["origin"]) == ("NVIDIA H200", "live")
+
+
+def test_a_column_that_recorded_tables_lack_is_not_measurable(recorded):
+    assert recorded["D20"]["reason"] == "naive at 128 has no first_launch_us"
+
+
+def test_rows_fit_the_table_and_families_without_claims_have_none(recorded):
+    frame = files.as_frame(list(recorded.values()), CLAIMS, "claims")
+    assert len(frame) == len(FAMILIES["sgemm"].claims)
+    bare = dataclasses.replace(FAMILIES["sgemm"], claims=())
+    assert claims.judge_all({"sgemm": bare}, TABLES) == []
+    assert claims.judge_all({}, TABLES) == []
+
+
+def test_an_empty_table_of_claims_can_be_read_back(tmp_path):
+    for name in view.TABLES:
+        shutil.copy(TABLES / f"{name}.parquet", tmp_path)
+    for suffix in ("csv", "parquet"):
+        files.write_table([], CLAIMS, tmp_path / "claims")
+        assert view.load(tmp_path, "sgemm").claims.empty
+        (tmp_path / f"claims.{suffix}").unlink()
+    assert view.load(tmp_path, "sgemm").claims.empty
+
+
+def test_tables_of_two_gpus_need_the_name_of_one(tmp_path):
+    for name in ("measurements", "metrics", "gpus"):
+        table = pd.read_parquet(TABLES / f"{name}.parquet")
+        pd.concat([table, table.assign(gpu="l4")]).to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(WarplogError, match="h200, l4: name the GPU"):
+        claims.judge_all(FAMILIES, tmp_path)
+    assert {row["gpu"] for row in claims.judge_all(FAMILIES, tmp_path, "l4")} == {"l4"}
+
+
+def test_the_command_shows_a_refuted_claim_and_succeeds(capsys):
+    assert warplog(["claims", str(TABLES), "--family", "sgemm"]) == 0
+    shown = capsys.readouterr().out
+    assert "sgemm B17: " in shown
+    assert "  REFUTED  86.72 %  (confirmed if >= 93.65)" in shown
+    assert warplog(["claims", str(TABLES), "--family", "sgm"]) == 1
+    assert "did you mean 'sgemm'" in capsys.readouterr().err
+
+
+ALL = [(family, claim) for family in FAMILIES.values() for claim in family.claims]
+
+
+@pytest.mark.parametrize(("family", "claim"), ALL, ids=lambda v: getattr(v, "id", getattr(v, "name", "")))
+def test_every_claim_of_ours_can_be_judged_one_day(family, claim):
+    """Its variants and cases exist in every family it names, and its counters are captured there."""
+    terms = claim.formula.terms.values() if claim.formula else ()
+    for term in terms:
+        other = FAMILIES[term.family]
+        other.variant(term.variant)
+        if term.quantity == SASS:
+            continue
+        assert term.case in other.cases
+        metric = METRICS.get(term.quantity.removeprefix("total_"))
+        if term.quantity not in MEASUREMENTS and metric.counters:
+            assert term.case in other.profile_cases, f"{term.quantity} is captured at {other.profile_cases}"
+
+
+def test_families_have_claims():
+    assert {f.name for f in FAMILIES.values() if f.claims} >= {"sgemm", "bf16_gemm", "reduction", "histogram"}
+
+
+def drawn(rows, family="sgemm"):
+    loaded = view.load(TABLES, family)
+    loaded = dataclasses.replace(loaded, claims=files.as_frame(rows, CLAIMS, "claims"))
+    module = figures.module("claims")
+    return module.draw(module.data(loaded), style.look(loaded))
+
+
+def words(picture):
+    return [text.get_text() for axes in picture.axes for text in axes.texts]
+
+
+@pytest.mark.filterwarnings("error:.*constrained_layout.*")
+def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
+    picture = drawn(list(recorded.values()))
+    found = counts(row["verdict"] for row in recorded.values())
+    assert f"{found['refuted']} refuted" in picture.get_suptitle()
+    shown = words(picture)
+    assert set(recorded) <= set(shown)
+    assert shown.count("✗") == counts["refuted"]
+    assert {"11.8 x", ">= 5.4", "86.7 %"} <= set(shown)
+    style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
+    box = picture.get_tightbbox()
+    assert box.x1 < picture.get_figwidth() + 0.05
+
+
+def test_the_figure_without_claims_says_so():
+    assert "this family has no claims" in drawn([]).get_suptitle()
+    assert words(drawn([])) == ["", "id", "claim", "measured", "confirmed if"]
+
+
+@pytest.mark.filterwarnings("error:.*constrained_layout.*")
+def test_the_figure_takes_hostile_text(recorded, tmp_path):
+    row = recorded["B1"] | {"claim": "$\\frac{$ <b>&\x1b[31m\n" + "long " * 100, "published": "x" * 200}
+    row |= {"id": "A" * 16, "condition": "-1.000000000e-10 .. 1.000000000e+10", "unit": "wavefront/request"}
+    picture = drawn([row])
+    style.save(picture, tmp_path / "x.png", tmp_path / "x.svg")
+    assert any(text.startswith("$\\frac{$ <b>& [31m") for text in words(picture))
+
+
+def test_show_says_what_is_missing():
+    out = io.StringIO()
+    row = dict.fromkeys(("unit", "published", "evidence"), "")
+    row |= {"family": "f", "id": "X", "claim": "c", "verdict": "not_measurable", "measured": math.nan}
+    row |= {"condition": "> 1", "reason": "b was not measured"}
+    claims.show([row], out)
+    assert out.getvalue() == "f X: c\n  NOT MEASURABLE  (confirmed if > 1)\n  reason: b was not measured\n"

@@ -1,0 +1,214 @@
+"""Properties, peak rates and processes of a GPU, with a fake driver library instead of a GPU."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import fake_driver
+from fake_driver import DESCRIBED, H200, Driver
+from warplog.machine.clocks import Sampler, clock_state
+from warplog.machine.device import detect, known_gpus, peaks, processes, settings, slug_of, why_not
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Replaces the driver by a fake one with the given boards."""
+    return partial(fake_driver.install, monkeypatch)
+
+
+def test_a_gpu_is_described_and_the_driver_let_go(install):
+    driver = install(H200)
+    gpu = detect()
+    assert gpu == DESCRIBED
+    assert why_not() == ""
+    assert gpu.environment["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
+    assert driver.users == 0
+
+
+def test_a_driver_that_tells_next_to_nothing_gives_zeros_and_no_error(install):
+    sparse = {"GetUUID": "GPU-x", "GetName": b"Tesla T4", "GetEnforcedPowerLimit": 0xFFFFFFFF}
+    install(sparse | {"GetGraphicsRunningProcesses": Driver.NVMLLibraryMismatchError("old")})
+    gpu = detect()
+    assert (gpu.name, gpu.slug, gpu.sms, gpu.memory_bytes, gpu.power_limit_w) == (
+        "Tesla T4",
+        "t4",
+        0,
+        0,
+        None,
+    )
+    state = clock_state()
+    assert (state.sm_mhz, state.power_w, state.power_kind, state.throttle_reasons) == (None, None, "", ())
+    assert processes() == []
+    assert settings() == {}
+
+
+def test_no_driver_is_told_and_not_raised(install):
+    install()
+    assert detect() is None
+    assert "no NVIDIA driver" in why_not()
+    assert clock_state() is None
+    assert processes() == []
+    with Sampler() as sampler:
+        pass
+    assert sampler.result()["sm_mhz"] is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "uuid"),
+    [
+        ("1", "GPU-bbbb"),
+        ("1,0", "GPU-bbbb"),
+        ("GPU-bb", "GPU-bbbb"),
+        ("GPU-aaaa", "GPU-aaaa"),
+        (" 0", "GPU-aaaa"),
+    ],
+)
+def test_the_gpu_is_the_first_that_cuda_visible_devices_lets_through(install, monkeypatch, setting, uuid):
+    install(H200, H200 | {"GetUUID": "GPU-bbbb"})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
+    assert detect().uuid == uuid
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("", "hides all GPUs"),
+        ("-1", "hides all GPUs"),
+        ("5", "no GPU '5'"),
+        ("GPU-zz", "no GPU 'GPU-zz'"),
+        ("²", "no GPU"),
+    ],
+)
+def test_a_hidden_or_unknown_gpu_is_told(install, monkeypatch, setting, told):
+    install(H200)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
+    assert detect() is None
+    assert told in why_not()
+
+
+def mig():
+    board = {**H200, "GetName": "NVIDIA A100-SXM4-40GB", "GetMigMode": [1, 1], "GetMaxMigDeviceCount": 7}
+    board["GetCudaComputeCapability"] = (8, 0)
+    part = {
+        "GetName": "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+        "GetUUID": "MIG-1234",
+        "GetMemoryInfo": SimpleNamespace(total=5 << 30),
+        "GetAttributes": SimpleNamespace(multiprocessorCount=14),
+    }
+    return board, part
+
+
+@pytest.mark.parametrize("setting", [None, "0", "MIG-1234"])
+def test_a_mig_instance_is_named_apart_and_has_its_own_multiprocessors(install, monkeypatch, setting):
+    board, part = mig()
+    install(board, mig={"MIG-1234": (part, board)})
+    if setting:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
+    gpu = detect()
+    assert (gpu.slug, gpu.uuid, gpu.sms) == ("a100-sxm4-40gb-mig-1g-5gb", "MIG-1234", 14)
+    assert (gpu.arch, gpu.memory_bytes, gpu.max_sm_mhz) == ("sm_80", 5 << 30, 1980)
+    assert clock_state(gpu.uuid).sm_mhz == 1755
+
+
+def test_mig_without_an_instance_is_told(install):
+    install(mig()[0])
+    assert "MIG mode" in why_not()
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm4-80gb"),
+        ("NVIDIA H100 80GB HBM3", "h100-80gb-hbm3"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("a{b}/c\n$(rm -rf) *", "a-b-c-rm-rf"),
+        ("名前", "gpu"),
+        ("NVIDIA", "gpu"),
+        ("", "gpu"),
+        ("x" * 500, "x" * 48),
+    ],
+)
+def test_slugs_are_safe_names(name, slug):
+    assert slug_of(name) == slug
+
+
+def test_the_link_to_the_host_has_a_peak_by_generation_and_lanes(install):
+    install(H200)
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(63.0, abs=0.1)
+    older = H200 | {"GetMaxPcieLinkGeneration": 3, "GetMaxPcieLinkWidth": 8}
+    install(older)
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak == pytest.approx(7.88, abs=0.01)
+    install({k: v for k, v in H200.items() if "Pcie" not in k})
+    assert peaks(detect(), {}).pcie_gbytes_per_s_peak is None
+
+
+def test_peaks_come_from_the_table_or_from_the_clocks(install):
+    install(H200)
+    gpu = detect()
+    known = peaks(gpu, known_gpus(PROJECT))
+    assert (known.fp32_tflops_peak, known.dram_gbytes_per_s_peak) == (67, 4800)
+    assert (known.bf16_tflops_peak, peaks(gpu, {}).bf16_tflops_peak) == (989, None)
+    assert "data sheet" in known.source
+    unknown = peaks(gpu, {})
+    assert unknown.fp32_tflops_peak == pytest.approx(66.908, abs=0.001)  # 132 x 128 x 2 x 1.98 GHz
+    assert unknown.dram_gbytes_per_s_peak == pytest.approx(4916.7, abs=0.1)
+    assert "that the device reports" in unknown.source
+    half_known = peaks(
+        gpu, {"h200": {"arch": "sm_90", "sms": 132, "dram_gbytes_per_s_peak": 1, "source": "me"}}
+    )
+    assert (half_known.fp32_tflops_peak, half_known.dram_gbytes_per_s_peak) == (unknown.fp32_tflops_peak, 1)
+    assert half_known.source == "me; computed from clocks and widths that the device reports"
+    silent = peaks(replace(gpu, sms=0, max_memory_mhz=0), {})
+    assert (silent.fp32_tflops_peak, silent.dram_gbytes_per_s_peak) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("slug", "capability", "mhz", "memory_mhz", "bits"),
+    [
+        ("t4", (7, 5), 1590, 5001, 256),
+        ("a100-sxm4-40gb", (8, 0), 1410, 1215, 5120),
+        ("a100-sxm4-80gb", (8, 0), 1410, 1593, 5120),
+        ("a10g", (8, 6), 1710, 6251, 384),
+        ("rtx-4090", (8, 9), 2520, 10501, 384),
+        ("h100-pcie", (9, 0), 1755, 1593, 5120),
+    ],
+)
+def test_the_formulas_give_what_the_data_sheets_say(install, slug, capability, mhz, memory_mhz, bits):
+    install(H200)
+    table = known_gpus(PROJECT)
+    entry = table[slug]
+    gpu = replace(
+        detect(),
+        slug=slug,
+        sms=entry["sms"],
+        compute_capability=capability,
+        max_sm_mhz=mhz,
+        max_memory_mhz=memory_mhz,
+        memory_bus_bits=bits,
+    )
+    assert peaks(gpu, {}).fp32_tflops_peak == pytest.approx(entry["fp32_tflops_peak"], rel=0.01)
+    assert peaks(gpu, {}).dram_gbytes_per_s_peak == pytest.approx(entry["dram_gbytes_per_s_peak"], rel=0.01)
+
+
+def test_who_else_is_there_and_how_it_is_set(install):
+    install(H200)
+    assert [(p.pid, p.memory_bytes) for p in processes()] == [(7, None), (42, 1 << 30)]
+    assert settings() == {"ECC": "on", "MIG": "off", "persistence": "off", "compute mode": "default"}
+
+
+@pytest.mark.gpu
+def test_the_real_gpu_is_found():
+    gpu = detect()
+    assert gpu is not None, why_not()
+    assert gpu.uuid
+    assert gpu.sms > 0
+    assert peaks(gpu, {}).fp32_tflops_peak > 1
+    assert clock_state(gpu.uuid).sm_mhz > 0

@@ -1,0 +1,199 @@
+"""One profiler session for all variants of a family: who takes part, how a broken session recovers, what is reused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from host_family import make_job, named
+from report_files import Launch, write_ncu
+from warplog.core.records import FamilyRecord
+from warplog.extract import sessions
+from warplog.machine.toolchain import Tool
+from warplog.measure import capture, check_time
+from warplog.measure.job import Job
+from warplog.measure.supervise import group_of
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+NCU = Tool("ncu", Path("/opt/ncu"), "2025.3.1", "")
+SETTINGS = {"ncu": True, "nsys": True, "metrics": "lean", "launches": 3, "timeout_s": 9}
+NAMES = ("right", "other", "third")
+
+
+class Profiler:
+    """Stands in for the worker under ncu: `breaks` gives the status of variants that break the session."""
+
+    def __init__(self) -> None:
+        self.sessions: list[list[str]] = []
+        self.breaks: dict[str, str] = {}
+        self.silent: set[int] = set()  # numbers of sessions that write no report
+
+    def run_cases(self, task, timeout_s, show, stop_at=(), stop_all=False):
+        self.sessions.append([group_of(case) for case in task.cases])
+        results, stopped = [], False
+        for case in task.cases:
+            status = "skipped" if stopped else self.breaks.get(group_of(case), "ok")
+            stopped = stopped or (stop_all and status in stop_at)
+            results.append({"case": case, "status": status, "reason": status if status != "ok" else ""})
+        output = Path(task.wrapper[task.wrapper.index("-o") + 1]).with_suffix(".ncu-rep")
+        if len(self.sessions) - 1 not in self.silent:
+            output.write_text(" ".join(task.cases))
+        return results, {"cupy": "14"}
+
+
+@pytest.fixture
+def profiler(monkeypatch):
+    made = Profiler()
+    monkeypatch.setattr(capture, "run_cases", made.run_cases)
+    return made
+
+
+def family(folder: Path, bodies=(RIGHT, RIGHT, RIGHT)) -> list[Job]:
+    """Returns checked jobs of three variants."""
+    jobs = []
+    for place, (name, body) in enumerate(zip(NAMES, bodies, strict=True)):
+        (folder / name).mkdir(exist_ok=True)
+        job = named(make_job(folder / name, body), *NAMES)[place]
+        record = folder / "check" / "scale.json"
+        jobs.append(replace(job, record=record, scratch=record.with_name(f".{name}.work")))
+    check_time.check_family(jobs)
+    return jobs
+
+
+def run(folder: Path, jobs: list[Job], tool: Tool = NCU, inputs: str = "same") -> dict[str, dict]:
+    """Captures the family and returns the records by variant."""
+    check, record = jobs[0].record, folder / "profile" / "scale.ncu.json"
+    jobs = [replace(job, record=record, settings=SETTINGS, inputs_sha256=inputs) for job in jobs]
+    capture.capture_ncu(jobs, check, tool, dict.fromkeys(NAMES, ("64",)))
+    return FamilyRecord.read(record).variants
+
+
+def reports(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "profile" / "scale").glob("*.ncu-rep"))
+
+
+def test_all_variants_share_one_session_and_its_report(tmp_path, profiler):
+    found = run(tmp_path, family(tmp_path))
+    assert profiler.sessions == [list(NAMES)]
+    assert {record["status"] for record in found.values()} == {"ok"}
+    assert {record["report"] for record in found.values()} == set(reports(tmp_path))
+    assert len(reports(tmp_path)) == 1
+
+
+def test_a_variant_that_breaks_the_session_is_recorded_and_the_others_are_captured(tmp_path, profiler):
+    profiler.breaks["other"] = "crashed"
+    found = run(tmp_path, family(tmp_path))
+    assert profiler.sessions == [list(NAMES), ["right", "third"]]
+    assert [found[name]["status"] for name in NAMES] == ["ok", "crashed", "ok"]
+    assert found["other"]["report"] == ""
+    assert (tmp_path / "profile" / "scale" / found["third"]["report"]).read_text() == "right:64 third:64"
+
+
+def test_the_report_of_a_broken_session_is_not_taken_for_the_report_of_the_next(tmp_path, profiler):
+    profiler.breaks["other"] = "crashed"
+    profiler.silent = {1}
+    found = run(tmp_path, family(tmp_path))
+    assert [found[name]["status"] for name in NAMES] == ["error", "crashed", "error"]
+    assert reports(tmp_path) == []
+
+
+def test_only_changed_variants_are_captured_again_and_unused_reports_are_deleted(tmp_path, profiler):
+    first = run(tmp_path, family(tmp_path))
+    second = run(tmp_path, family(tmp_path, (RIGHT, "a->y[0] = 1;" + RIGHT, RIGHT)))
+    assert profiler.sessions[1:] == [["other"]]
+    assert second["right"] == first["right"]
+    assert sorted({first["right"]["report"], second["other"]["report"]}) == reports(tmp_path)
+    third = run(tmp_path, family(tmp_path), inputs="another policy")
+    assert profiler.sessions[2:] == [list(NAMES)]
+    assert reports(tmp_path) == [third["right"]["report"]]
+
+
+def test_a_missing_report_is_captured_again(tmp_path, profiler):
+    jobs = family(tmp_path)
+    found = run(tmp_path, jobs)
+    (tmp_path / "profile" / "scale" / found["right"]["report"]).unlink()
+    run(tmp_path, jobs)
+    assert profiler.sessions[1:] == [list(NAMES)]
+
+
+def test_wrong_variants_are_not_captured_and_a_missing_profiler_is_recorded(tmp_path, profiler):
+    jobs = family(tmp_path, (RIGHT, "a->y[0] = 1;", RIGHT))
+    found = run(tmp_path, jobs)
+    assert profiler.sessions == [["right", "third"]]
+    assert found["other"]["status"] == "skipped"
+    assert "its check has status wrong" in found["other"]["reason"]
+    missing = run(tmp_path, jobs, Tool("ncu", None, None, "install it"))
+    assert {record["status"] for record in missing.values()} == {"missing", "skipped"}
+    assert "install it" in missing["right"]["cases"][0]["reason"]
+    assert reports(tmp_path) == []
+
+
+def test_both_profilers_can_run_at_the_same_time_for_a_family(tmp_path, monkeypatch):
+    folders = []
+
+    def noted(task, *_, **__):
+        folders.append(task.folder)
+        raise capture.WarplogError("the folder is known")
+
+    monkeypatch.setattr(capture, "run_cases", noted)
+    jobs = family(tmp_path)
+    run(tmp_path, jobs)
+    place = [replace(j, settings=SETTINGS, record=tmp_path / "profile" / "scale.nsys.json") for j in jobs]
+    capture.capture_nsys(place, jobs[0].record, NCU, dict.fromkeys(NAMES, ("64",)))
+    assert len(set(folders)) == 2
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("ERR_NVGPUCTRPERM - The user ...", "(`warplog doctor` shows how)"),
+        (
+            "Profiling failed because a driver resource was unavailable or the user does not have permission to"
+            " access NVIDIA GPU Performance Counters. See https://developer.nvidia.com/ERR_NVGPUCTRPERM.",
+            "DCGM",
+        ),
+    ],
+)
+def test_a_session_without_permission_is_denied_for_all(tmp_path, profiler, monkeypatch, output, expected):
+    def refused(task, *_, **__):
+        (task.folder).mkdir(parents=True, exist_ok=True)
+        (task.folder / "worker.log").write_text(f"==ERROR== {output}")
+        raise capture.WarplogError("the worker failed")
+
+    monkeypatch.setattr(capture, "run_cases", refused)
+    found = run(tmp_path, family(tmp_path))
+    assert {record["status"] for record in found.values()} == {"denied"}
+    assert all("counters are not permitted" in record["reason"] for record in found.values())
+    assert expected in found["right"]["reason"]
+    assert ("DCGM" in found["right"]["reason"]) == (expected == "DCGM")
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("==ERROR== The application returned an error code (71).", "the worker failed: no such module"),
+        ("==ERROR== Failed to access the following metrics: x\n==ERROR== The application ...", "metrics: x"),
+    ],
+)
+def test_errors_of_ncu_take_precedence_over_the_end_of_the_worker(tmp_path, monkeypatch, output, expected):
+    def failed(task, *_, **__):
+        (task.folder).mkdir(parents=True, exist_ok=True)
+        (task.folder / "worker.log").write_text(output)
+        raise capture.WarplogError("the worker failed: no such module")
+
+    monkeypatch.setattr(capture, "run_cases", failed)
+    found = run(tmp_path, family(tmp_path))
+    assert {record["status"] for record in found.values()} == {"error"}
+    assert found["right"]["reason"].endswith(expected)
+
+
+def test_a_variant_gets_its_own_launches_of_a_session(tmp_path):
+    launches = [
+        Launch("k", {"gpu__time_duration.sum": 1.0}, ("case:right:64", "launch:0")),
+        Launch("k", {"gpu__time_duration.sum": 2.0}, ("case:other:64", "launch:0")),
+        Launch("stray", {"gpu__time_duration.sum": 3.0}, ()),
+    ]
+    path = write_ncu(tmp_path / "session.ncu-rep", launches)
+    own = sessions.ncu(path, "other").launches
+    assert [(x.function, x.ranges) for x in own] == [("k", ("case:64", "launch:0")), ("stray", ())]
+    assert own[0].counters["gpu__time_duration.sum"] == 2.0

@@ -1,0 +1,208 @@
+"""Stages check and time on host functions: correct ones pass, and wrong ones are rejected with the right reason."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from host_family import make_job, named
+from one_variant import check_variant, record_of, time_variant, write_record
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_json
+from warplog.measure import check_time
+from warplog.measure.job import Job, family_task
+from warplog.measure.worker.case_data import CaseData
+
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+
+
+def test_right_function_passes_all_cases(tmp_path: Path) -> None:
+    record = check_variant(make_job(tmp_path, RIGHT))
+    assert (record["status"], record["reason"]) == ("ok", "")
+    assert [c["case"] for c in record["cases"]] == ["odd", "one", "even"]
+    assert all(c["rounds"] == 2 and c["max_error_over_tolerance"] <= 1 for c in record["cases"])
+    assert not (tmp_path / "work").exists(), "working files are left behind"
+
+
+def test_the_worker_puts_arrays_where_the_variant_says(tmp_path: Path) -> None:
+    job = make_job(tmp_path, RIGHT)
+    placed = replace(job, variant=replace(job.variant, memory={"x": "pinned", "y": "pageable"}))
+    assert check_variant(placed)["status"] == "ok"
+    assert placed.task("check", ("odd",), {}).memory == {"": {"x": "pinned", "y": "pageable"}}
+    both = family_task([(job, ("odd",)), (placed, ("even",))], "check", {})
+    assert both.memory["right"] == {"x": "pinned", "y": "pageable"}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (
+            "for (int i = 0; i < a->N - 1; ++i) a->y[i] = a->factor * a->x[i];",
+            "1 of 127 elements were never written",
+        ),
+        (RIGHT + "a->y[a->N] = 1.0f;", "wrote outside y: 4 bytes after its end"),
+        (RIGHT + "a->y[-1] = 0.0f;", "wrote outside y: 4 bytes before its start"),
+        (RIGHT + "((float*)a->x)[0] = 7.0f;", "changed its input x"),
+        (RIGHT + "a->y[5 % a->N] = NAN;", "NaN or Inf"),
+        ("for (int i = 0; i < a->N; ++i) a->y[i] = 0.0f;", "all zero"),
+        ("for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i] * 1.0001f;", "outside the tolerance"),
+        (
+            "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i + 1];",
+            "or come from reads outside an input",
+        ),
+    ],
+)
+def test_wrong_function_is_rejected_with_the_reason(tmp_path: Path, body: str, words: str) -> None:
+    record = check_variant(make_job(tmp_path, body))
+    assert record["status"] == "wrong"
+    assert words in record["reason"]
+
+
+def test_crash_ends_the_case_and_skips_the_rest(tmp_path: Path) -> None:
+    record = check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGSEGV); {RIGHT}"))
+    assert [c["status"] for c in record["cases"]] == ["ok", "crashed", "skipped"]
+    assert record["status"] == "crashed"
+    assert "SIGSEGV" in record["reason"]
+
+
+def test_hang_is_a_timeout(tmp_path: Path) -> None:
+    record = check_variant(make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0))
+    assert [c["status"] for c in record["cases"]] == ["ok", "timeout", "skipped"]
+    assert "no answer within 1 s" in record["reason"]
+
+
+def test_error_code_is_a_crash_unless_it_means_out_of_memory(tmp_path: Path) -> None:
+    record = check_variant(make_job(tmp_path, "if (a->N == 127) return 2; return 700;"))
+    assert [c["status"] for c in record["cases"]][:2] == ["out_of_memory", "crashed"]
+
+
+def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
+    job = make_job(
+        tmp_path,
+        f'if (a->N == 256 && access("{tmp_path}/go", F_OK)) {{ kill(getppid(), SIGKILL); sleep(20); }} {RIGHT}',
+    )
+    script = f"import sys; sys.path[:0] = {sys.path!r}\nimport pickle\n"
+    import pickle
+    import subprocess
+    import sys
+
+    (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
+    pickled = str(tmp_path / "job.pickle")
+    script += f"from warplog.measure import check_time; check_time.check_family([pickle.load(open({pickled!r}, 'rb'))])"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, timeout=60)
+    assert done.returncode == -9
+    assert not job.record.exists()
+    notes = [
+        json.loads(line)
+        for line in (tmp_path / ".scale.check.work" / "journal.jsonl").read_text().splitlines()
+    ]
+    assert {n["result"]["case"] for n in notes if "result" in n} == {"right:odd", "right:one"}
+    (tmp_path / "go").touch()
+    begun = len([n for n in notes if "begin" in n])
+    record = check_variant(job)
+    assert record["status"] == "ok"
+    assert begun == 3
+
+
+def test_variant_that_failed_its_check_is_not_timed(tmp_path: Path) -> None:
+    job = make_job(tmp_path, RIGHT)
+    check = check_variant(job) | {"status": "wrong", "reason": "case odd: y is all zero"}
+    bad = write_record(tmp_path / "bad.json", check)
+    record = time_variant(job, bad, tmp_path / "timer.so", ("64",))
+    assert record["status"] == "skipped"
+    assert "all zero" in record["reason"]
+    assert "cold" not in record["cases"][0]
+
+
+def test_schema_forbids_a_time_without_a_passed_check(tmp_path: Path) -> None:
+    job = make_job(tmp_path, RIGHT)
+    stale = check_variant(job) | {"library_sha256": "0" * 64}
+    record = time_variant(job, write_record(tmp_path / "stale.json", stale), tmp_path / "timer.so", ("64",))
+    assert record["status"] == "skipped"
+    summary = dict.fromkeys(("median_us", "q1_us", "q3_us", "min_us", "max_us", "mean_us", "rel_spread"), 1.0)
+    summary |= {"samples": 1, "samples_us": [1.0]}
+    case = {"case": "64", "status": "ok", "reason": "", "cold": summary, "hot": summary}
+    write_json(tmp_path / "time.json", record | {"check": "ok", "cases": [case]}, "record")
+    with pytest.raises(WarplogError):
+        write_json(tmp_path / "time.json", record | {"check": "wrong", "cases": [case]}, "record")
+    with pytest.raises(WarplogError):
+        write_json(
+            tmp_path / "time.json", record | {"check": "ok", "cases": [case | {"status": "wrong"}]}, "record"
+        )
+
+
+def family_of_two(folder: Path, second: str, inputs: str = "shared") -> list[Job]:
+    """Returns jobs of `right` and `other`, whose launchers append their names to folder/launched."""
+    log = folder / "launched"
+    note = f'{{ FILE* f = fopen("{log}", "a"); fputs("%s\\n", f); fclose(f); }}'
+    jobs = []
+    for place, body in enumerate((RIGHT, second)):
+        name = ("right", "other")[place]
+        (folder / name).mkdir(exist_ok=True)
+        job = named(make_job(folder / name, note % name + body), "right", "other")[place]
+        record = folder / "check" / "scale.json"
+        scratch = record.with_name(f".{name}.work")
+        jobs.append(replace(job, record=record, scratch=scratch, inputs_sha256=inputs))
+    return jobs
+
+
+def launched(folder: Path) -> set[str]:
+    """Returns the variants launched since the last call."""
+    log = folder / "launched"
+    names = set(log.read_text().split()) if log.is_file() else set()
+    log.unlink(missing_ok=True)
+    return names
+
+
+def statuses(jobs: list[Job]) -> list[list[str]]:
+    return [[c["status"] for c in record_of(job)["cases"]] for job in jobs]
+
+
+def test_a_family_is_measured_together_and_a_crash_only_affects_its_variant(tmp_path: Path) -> None:
+    jobs = family_of_two(tmp_path, "if (a->N == 1) abort();" + RIGHT)
+    check_time.check_family(jobs[::-1])
+    assert launched(tmp_path) == {"right", "other"}
+    assert statuses(jobs) == [["ok"] * 3, ["ok", "crashed", "skipped"]]
+    assert not list((tmp_path / "check").glob(".*"))
+
+
+def test_only_changed_variants_are_measured_again(tmp_path: Path) -> None:
+    jobs = family_of_two(tmp_path, RIGHT)
+    check_time.check_family(jobs)
+    launched(tmp_path)
+    os.utime(jobs[0].record, (0, 0))
+    kept = record_of(jobs[0])
+    changed = family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT)
+    check_time.check_family(changed)
+    assert launched(tmp_path) == {"other"}
+    assert record_of(jobs[0]) == kept
+    assert jobs[0].record.stat().st_mtime > 1  # newer than its inputs, for Snakemake
+    check_time.check_family(family_of_two(tmp_path, "a->y[0] = 0; " + RIGHT, inputs="another policy"))
+    assert launched(tmp_path) == {"right", "other"}
+
+
+def test_with_unknown_inputs_everything_is_measured_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        check_time.check_family(family_of_two(tmp_path, RIGHT, inputs=""))
+        assert launched(tmp_path) == {"right", "other"}
+
+
+def test_checked_variants_run_case_by_case_and_share_the_inputs(tmp_path: Path) -> None:
+    """The inputs of a case are made once for checked kernels; unchecked kernels get their own."""
+    jobs = family_of_two(tmp_path, RIGHT)
+    pairs = [(job, ("64", "1000")) for job in jobs]
+    assert family_task(pairs, "check", {}).cases == ("right:64", "right:1000", "other:64", "other:1000")
+    assert family_task(pairs, "time", {}).cases == ("right:64", "other:64", "right:1000", "other:1000")
+    made = CaseData(np, jobs[0].family)
+    one, other = jobs[0].family.case("64"), jobs[0].family.case("1000")
+    first = made.inputs(one, 3)
+    assert made.inputs(one, 3) is first
+    assert made.answers(one, 3) is made.answers(one, 3)
+    assert made.inputs(one, 4) is not first
+    assert made.inputs(other, 3)["x"].shape != first["x"].shape
+    again = made.inputs(one, 3)
+    assert again is not first
+    assert (again["x"] == first["x"]).all()

@@ -1,0 +1,310 @@
+"""Pages printed by `ncu --csv` give the same values as the .ncu-rep from which they were printed."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from printed_pages import SPEED, damaged, details_page, raw_page, refused
+
+from captures import CAPTURES, needs_captures
+from warplog.core.errors import WarplogError
+from warplog.metrics import METRICS, OPCODE_COUNTER
+from warplog.parsers import units
+from warplog.parsers.ncu import csv
+from warplog.parsers.ncu import labels as ncu_labels
+from warplog.parsers.ncu import report as ncu_rep
+from warplog.parsers.reports import read_any
+
+NOISE = '==PROF== Connected to process 77\nsize,time\n"quoted" words\n'
+BASE_UNITS = {"duration_us": "ns", "sm_mhz_in_ncu": "hz", "dram_gbytes_per_s": "byte/s"}
+SCALED = {"ns": ("usecond", 1e3), "hz": ("cycle/nsecond", 1e9), "byte/s": ("Gbyte/s", 1e9)} | {
+    "byte": ("Mbyte", 1e6)
+}
+
+
+def read(tmp_path, text):
+    path = tmp_path / "page.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_any(path)
+
+
+def found(rows, metric, launch=0):
+    (row,) = (r for r in rows if r["metric"] == metric and r["launch"] == launch)
+    return row["value"]
+
+
+def why(rows, metric):
+    (row,) = (r for r in rows if r["metric"] == metric)
+    assert (row["value"], row["status"]) == (None, "missing")
+    return row["reason"]
+
+
+def is_refused(text):
+    try:
+        return not csv.parse(text)
+    except WarplogError:
+        return True
+
+
+def timed(*durations):
+    return [
+        ("k(int)", [(SPEED, "Duration", "ns", text), (SPEED, "Elapsed Cycles", "cycle", "9")])
+        for text in durations
+    ]
+
+
+def test_a_raw_page_is_evaluated_as_a_report_is(tmp_path):
+    counters = {
+        "gpu__time_duration.sum": "1,234.50",
+        "dram__bytes_read.sum": "2.50",
+        "launch__function_cache_config": "CachePreferNone",
+        "launch__registers_per_thread": "n/a",
+    }
+    unit = {"gpu__time_duration.sum": "usecond", "dram__bytes_read.sum": "Mbyte"}
+    rows = read(tmp_path, NOISE + raw_page([("k(int)", counters), ("j()", {})], unit))
+    assert found(rows, "duration_us") == 1234.5
+    assert found(rows, "dram_bytes_read") == 2.5e6
+    assert {(r["tool"], r["cc"], r["kernel"], r["launch"]) for r in rows} == {
+        ("ncu", "9.0", "k(int)", 0),
+        ("ncu", "9.0", "j()", 1),
+    }
+    assert (found(rows, "grid_blocks"), found(rows, "block_threads")) == (32, 256)
+    missing = {r["metric"]: r["reason"] for r in rows if r["launch"] == 0 and r["status"] == "missing"}
+    assert missing["registers_per_thread"] == "counter launch__registers_per_thread has no value"
+    assert missing["dram_bytes_written"].endswith("is not in the report")
+    assert found(rows, "duration_us", launch=1) is None
+
+
+def test_a_sum_of_opcodes_is_not_taken_for_opcodes_that_never_ran(tmp_path):
+    counters = {OPCODE_COUNTER: "640", "sass__thread_inst_executed_true_per_opcode": "12,800 (1; 2)"}
+    rows = read(tmp_path, raw_page([("k", counters)], {}))
+    assert found(rows, "threads_per_instruction") == 20
+    assert "not its opcodes" in why(rows, "inst_ffma")
+    assert found(rows, "tensor_flops") is None
+
+
+def test_a_raw_page_without_size_columns_takes_the_chip_from_its_counters(tmp_path):
+    counters = {
+        "device__attribute_compute_capability_major": "8",
+        "device__attribute_compute_capability_minor": "6",
+        "device__attribute_display_name": "NVIDIA A10G",
+    }
+    text = raw_page([("k", counters)], {}).replace('"Block Size","Grid Size","Device","CC",', "")
+    text = text.replace('"","","","","","","","","","","",', '"","","","","","","",')
+    rows = read(tmp_path, text.replace('"(256, 1, 1)","(8, 4, 1)","0","9.0",', ""))
+    assert {(r["cc"], r["gpu"]) for r in rows} == {("8.6", "NVIDIA A10G")}
+    assert found(rows, "grid_blocks") is None
+
+
+@pytest.mark.parametrize(
+    ("section", "label", "unit", "value", "metric", "expected"),
+    [
+        (SPEED, "Duration", "usecond", "523.71", "duration_us", 523.71),
+        (SPEED, "Duration", "us", "6.46", "duration_us", 6.46),
+        (SPEED, "Duration", "msecond", "2.86", "duration_us", 2860),
+        (SPEED, "Duration", "second", "1.5", "duration_us", 1.5e6),
+        ("GPU Speed Of Light", "SOL DRAM", "%", "9.08", "dram_throughput_pct", 9.08),
+        ("GPU Speed Of Light", "SM [%]", "%", "41.95", "sm_throughput_pct", 41.95),
+        (SPEED, "SM Frequency", "cycle/usecond", "763.55", "sm_mhz_in_ncu", 763.55),
+        (SPEED, "SM Frequency", "Ghz", "1.99", "sm_mhz_in_ncu", 1990),
+        (SPEED, "SM Frequency", "hz", "584,998,877.44", "sm_mhz_in_ncu", 584.99887744),
+        ("Memory Workload Analysis", "Memory Throughput", "Gbyte/second", "554.92", "dram_gbytes_per_s", 554.92),
+        ("Memory Workload Analysis", "Memory Throughput", "Tbyte/s", "1.25", "dram_gbytes_per_s", 1250),
+        ("Launch Statistics", "Static Shared Memory Per Block", "Kbyte/block", "2.66", "static_shared_bytes", 2660),
+        ("Launch Statistics", "Registers Per Thread", "register/thread", "38", "registers_per_thread", 38),
+        ("Scheduler Statistics", "One or More Eligible", "%", "12.47", "issue_active_pct", 12.47),
+        ("Command line profiler metrics", "dram__bytes_read.sum", "Mbyte", "2.33", "dram_bytes_read", 2.33e6),
+    ],
+)  # fmt: skip
+def test_a_details_page_gives_the_registrys_units(tmp_path, section, label, unit, value, metric, expected):
+    rows = read(tmp_path, details_page([("k", [(section, label, unit, value)])]))
+    assert found(rows, metric) == pytest.approx(expected, rel=1e-12)
+    assert [r["metric"] for r in rows if r["status"] == "ok"] in (
+        [metric, "grid_blocks", "block_threads"],
+        ["grid_blocks", "block_threads", metric],
+    )
+
+
+def test_the_same_label_in_another_section_is_another_thing(tmp_path):
+    rows = read(tmp_path, details_page([("k", [(SPEED, "Memory Throughput", "%", "61.84")])]))
+    assert found(rows, "dram_gbytes_per_s") is None
+
+
+def test_what_cannot_be_converted_is_missing_with_the_reason(tmp_path):
+    values = [(SPEED, "Duration", "fortnight", "2"), (SPEED, "Elapsed Cycles", "cycle", "n/a")]
+    rows = read(tmp_path, details_page([("k", values)]))
+    assert why(rows, "duration_us") == "Duration has the unknown unit 'fortnight'"
+    assert "has no value" in why(rows, "gpu_cycles")
+
+
+def test_a_limit_by_configured_shared_memory_is_freed_of_it_where_the_sizes_are_exact(tmp_path):
+    def page(unit, size):
+        limits = (("Warps", "8"), ("Registers", "6"), ("SM", "32"), ("Shared Mem", "6"))
+        values = [("Occupancy", f"Block Limit {name}", "block", limit) for name, limit in limits]
+        values += [("Launch Statistics", "Static Shared Memory Per Block", unit, size)]
+        values += [("Launch Statistics", "Dynamic Shared Memory Per Block", "byte/block", "0")]
+        return read(tmp_path, details_page([("k", values)], cc="8.0"))
+
+    rows = page("byte/block", "16")
+    assert found(rows, "occupancy_limit_shared_memory_blocks") == 164 * 1024 // 1152
+    assert found(rows, "shared_bytes_per_block") == 1040
+    rows = page("Kbyte/block", "8.19")
+    assert "configured" in why(rows, "occupancy_limit_shared_memory_blocks")
+    assert found(rows, "shared_bytes_per_block") is None
+
+
+def test_lines_of_others_between_the_rows_are_passed_over(tmp_path):
+    lines = details_page(timed("1", "2")).splitlines(keepends=True)
+    lines[2:2] = ["==WARNING== Failed to detect compute capability, assuming 50\n", "\n", "done in 3, or 4\n"]
+    rows = read(tmp_path, NOISE + "".join(lines) + "==PROF== Disconnected\n")
+    assert (found(rows, "duration_us", 0), found(rows, "duration_us", 1)) == (0.001, 0.002)
+
+
+def test_several_pages_in_one_file_are_several_launches(tmp_path):
+    rows = read(tmp_path, details_page(timed("1000")) + details_page(timed("2,000"), rule=False))
+    assert (found(rows, "duration_us", 0), found(rows, "duration_us", 1)) == (1, 2)
+
+
+def test_a_page_that_a_spreadsheet_saved_anew_is_read(tmp_path):
+    text = details_page(timed("1000"), rule=False).replace('"(256, 1, 1)","(8, 4, 1)"', "256,32")
+    rows = read(tmp_path, "\ufeff" + text.replace('"', "").replace("\n", "\r\n"))
+    assert found(rows, "duration_us") == 1
+
+
+def test_a_decimal_comma_is_refused_and_not_guessed(tmp_path):
+    with pytest.raises(WarplogError, match=r"page\.csv: 1\.234,5: has a decimal comma.*LC_ALL=C"):
+        read(tmp_path, details_page(timed("1.234,5")))
+
+
+def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
+    announced = "".join(f'==PROF== Profiling "k" - {i}: 0%....100% - 2 passes\n' for i in range(2))
+    for page in (details_page(timed("1", "2")), raw_page([("k", {"a": "1"}), ("k", {"a": "2"})], {})):
+        text = announced + page
+        start = text.index("Kernel Name")
+        unseen = [n for n in range(start, len(text)) if not is_refused(text[:n])]
+        assert unseen == ([text.rindex('"1","77"')] if "OPT" in text else [])
+        assert all(refused(tmp_path / "cut.csv", text[:n].encode()) for n in range(0, start, 9))
+
+
+def test_a_last_launch_that_stops_short_is_a_cut_page(tmp_path):
+    text = details_page(timed("1", "2"), rule=False)
+    with pytest.raises(WarplogError, match="its last launch has fewer labels than the one before"):
+        read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
+
+
+def test_a_page_of_one_launch_that_stops_inside_a_section_is_cut(tmp_path):
+    text = details_page(timed("1"), rule=False)
+    assert is_refused(text) is False
+    with pytest.raises(
+        WarplogError, match=r"is truncated: it stops inside the section GPU Speed Of Light Throughput"
+    ):
+        read(tmp_path, text[: text.rstrip("\n").rindex("\n") + 1])
+
+
+def test_more_launches_than_fit_are_refused(tmp_path):
+    with pytest.raises(WarplogError, match="more than 5000 launches"):
+        read(tmp_path, raw_page([("k", {})] * 5001, {}))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_page_is_read_or_refused_in_one_line(tmp_path, data):
+    page = details_page(timed("1", "2"))
+    refused(tmp_path / "page.csv", damaged(page, data, b'"\n,.\0\xff9=e '))
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=50, deadline=None)
+def test_any_number_and_unit_is_read_or_none(text):
+    assert units.to_base(text) is None or units.to_base(text) > 0
+    try:
+        assert units.number(text) is None or abs(units.number(text)) < float("inf")
+    except WarplogError:
+        assert "," in text
+
+
+def values_of(rows):
+    """Returns values by (launch, metric), except metrics of single opcodes, which a printed page does not contain."""
+    opcodes = {m.name for m in METRICS.values() if any(f"{OPCODE_COUNTER}:" in c for c in m.counters)}
+    return {
+        (r["launch"], r["metric"]): float("nan") if r["value"] is None else r["value"]
+        for r in rows
+        if r["metric"] not in opcodes | {"arithmetic_intensity_flop_per_byte"}
+    }
+
+
+def unit_of(path):
+    import ncu_report
+
+    action = ncu_report.load_report(str(path)).range_by_idx(0).action_by_idx(0)
+    return {name: action.metric_by_name(name).unit() for name in action.metric_names()}
+
+
+@needs_captures
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_capture_printed_as_a_raw_page_gives_the_same_values(tmp_path, scaled):
+    for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
+        unit = unit_of(path)
+        factors = {name: SCALED[u] for name, u in unit.items() if scaled and u in SCALED}
+        launches = [
+            (
+                launch.kernel,
+                {
+                    name: f"{value / factors.get(name, ('', 1.0))[1]!r}"
+                    for name, value in launch.counters.items()
+                    if value is not None and ":" not in name
+                },
+            )
+            for launch in ncu_rep.read(path).launches
+        ]
+        cc = next(r["cc"] for r in read_any(path))
+        text = raw_page(launches, unit | {name: new for name, (new, _) in factors.items()}, cc)
+        text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
+        expected = values_of(read_any(path))
+        assert values_of(read(tmp_path, text)) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+@needs_captures
+def test_a_capture_printed_as_a_details_page_gives_the_same_values(tmp_path):
+    for path in sorted(CAPTURES.glob("*/*.ncu-rep")):
+        report = ncu_rep.read(path)
+        launches = []
+        for launch in report.launches:
+            values = [
+                (
+                    "Launch Statistics",
+                    "Dynamic Shared Memory Per Block",
+                    "byte/block",
+                    repr(launch.counters["launch__shared_mem_per_block_dynamic"]),
+                )
+            ]
+            for section, labels in ncu_labels._SECTIONS.items():
+                for text, label in labels.items():
+                    value = launch.counters.get(ncu_labels.counter_of(label.metric))
+                    unit = BASE_UNITS.get(label.metric, "")
+                    if value is not None:
+                        values.append((section, text, unit, repr(value / label.factor)))
+            launches.append((launch.kernel, values))
+        expected = read_any(path)
+        text = details_page(launches, next(r["cc"] for r in expected))
+        text = text.replace('"(256, 1, 1)","(8, 4, 1)"', '"",""')
+        printed = {label.metric for labels in ncu_labels._SECTIONS.values() for label in labels.values()}
+        rows = [r for r in read(tmp_path, text) if r["metric"] in printed - {"sm_mhz_in_ncu"}]
+        expected = [r for r in expected if r["metric"] in printed - {"sm_mhz_in_ncu"}]
+        assert values_of(rows) == pytest.approx(values_of(expected), rel=1e-12, nan_ok=True)
+
+
+@needs_captures
+@pytest.mark.parametrize(
+    ("name", "launches", "cc", "values"),
+    [
+        ("copy_blocked.csv", 1, "7.5", {"duration_us": 21058.944, "registers_per_thread": 32, "ipc": 0.03}),
+        ("rtx5090_details.csv", 1, "12.0", {"dram_bytes_read": 2.33e6, "dram_gbytes_per_s": 360.51}),
+        ("h100_details_with_app_output.csv", 9, "9.0", {"achieved_occupancy_pct": 42.7, "grid_blocks": 912}),
+    ],
+)
+def test_pages_that_others_printed(name, launches, cc, values):
+    (path,) = CAPTURES.glob(f"*/{name}")
+    rows = read_any(path)
+    assert len({r["launch"] for r in rows}) == launches == len(csv.parse(path.read_text()))
+    assert {r["cc"] for r in rows} == {cc}
+    assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)

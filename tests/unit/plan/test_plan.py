@@ -1,0 +1,265 @@
+"""The plan: which files a configuration requires; unknown names are refused with a suggestion."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from host_family import make_family
+from warplog.catalog import family as catalog
+from warplog.catalog import winners
+from warplog.cli.checkup import host
+from warplog.core.errors import WarplogError
+from warplog.machine import device, interpreter
+from warplog.plan import plan
+from warplog.plan.selection import choose_figures
+
+LIVE = {"mode": "live", "gpu": "h200"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a copy of this project's kernels and configuration, without GPU and recorded campaigns."""
+    shutil.copytree(project / "kernels", tmp_path / "kernels")
+    shutil.copytree(project / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(device, "detect", lambda: None)
+    return tmp_path
+
+
+def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) -> None:
+    made = plan.make_plan(LIVE)
+    assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
+    assert "results/time/h200/sgemm.json" in made.files("time")
+    assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+
+
+def test_baseline_always_runs(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "variants": "sgemm/naive"})
+    assert made.pairs() == [("sgemm", "naive"), ("sgemm", "cublas")]
+
+
+def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
+    assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]
+    assert made.cases["sgemm"] == ("4096",)
+    assert made.of("sgemm").captured_cases()["naive"] == ["4096"]
+
+
+def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "families": "sgemm,overlap", "variants": "naive,three_streams"})
+    assert made.figures() == ["results/figures/overlap", "results/figures/sgemm"]
+    assert {"ladder", "overlap"} <= set(made.drawn["overlap"])
+    assert "ladder" in made.drawn["sgemm"]
+    assert "overlap" not in made.drawn["sgemm"]
+    alone = plan.make_plan({**LIVE, "families": "sgemm"})
+    assert "overlap" not in alone.drawn["sgemm"], "also if that family is not run"
+
+
+@pytest.mark.parametrize("config", [{}, {"families": "scan"}, {"variants": "naive"}])
+def test_the_sanitizer_includes_the_oracle_unless_families_or_variants_are_chosen(
+    place: Path, config: dict
+) -> None:
+    made = plan.make_plan({**LIVE, **config})
+    records = made.sanitized()
+    probes = {f"results/sanitize/h200/{family}.json" for family in ("oracle", "oracle_sm90")}
+    assert set(records) == set(made.files("sanitize")) | (set() if config else probes)
+    assert len(records) == len(set(records))
+
+
+def test_families_in_kernel_folders_are_found(place: Path) -> None:
+    make_family(place / "mine")
+    made = plan.make_plan({**LIVE, "kernel_folders": ["mine"]})
+    assert ("scale", "right") in made.pairs()
+    assert ("sgemm", "naive") in made.pairs()
+
+
+def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path) -> None:
+    shutil.copytree(project / "results/recorded/h200/campaign", place / "results/recorded/h200/campaign")
+    assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
+    with pytest.raises(
+        WarplogError, match=r"gpu: 'h300': the recorded campaign results/recorded/h200 was measured"
+    ):
+        plan.make_plan({"gpu": "h300"})
+
+
+def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged(
+    place: Path, project: Path
+) -> None:
+    for part in ("campaign", "build/sm_90/sgemm"):
+        shutil.copytree(project / "results/recorded/h200" / part, place / "results/recorded/h200" / part)
+    config = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
+    recorded = {f"results/recorded/h200/build/sm_90/sgemm/{v}/record.json" for v in ("naive", "cublas")}
+    assert recorded <= set(plan.make_plan(config).files("build"))
+    assert all("/recorded/" in path for path in plan.make_plan(config).files("build"))
+    assert not [path for path in plan.make_plan(config).compiled() if "/recorded/" in path]
+
+    def compiled_here() -> set[str]:
+        return {Path(p).parent.name for p in plan.make_plan(config).files("build") if "/recorded/" not in p}
+
+    source = place / "kernels" / "sgemm" / "naive.cu"
+    source.write_text(source.read_text() + "// edited\n")
+    assert compiled_here() == {"naive"}
+    header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
+    header.write_text(header.read_text() + "// edited\n")
+    assert compiled_here() == {"naive", "bank_padded"}
+    shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
+    assert compiled_here() == {"naive", "bank_padded", "autotuned"}
+
+
+@pytest.mark.parametrize("name", ["my project", "a&b", "it's", "$x"])
+def test_an_interpreter_that_snakemake_cannot_start_is_refused_with_the_remedy(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = f"/home/me/{name}/.venv/bin/python"
+    assert "cannot start jobs" in interpreter.unusable(path)
+    assert not interpreter.unusable("/home/Jürgen/a-b_c.d/e+f@2,5/.venv/bin/python3.11")
+    monkeypatch.setattr(interpreter, "unusable", lambda: "no")
+    with pytest.raises(WarplogError, match="UV_PROJECT_ENVIRONMENT"):
+        plan.make_plan(LIVE)
+    assert host.python().status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({**LIVE, "variants": "niave"}, "did you mean 'naive'?"),
+        ({**LIVE, "families": "sgem"}, "did you mean 'sgemm'?"),
+        ({**LIVE, "cases": 100}, "'100' does not exist"),
+        ({"mode": "live", "gpu": "h20"}, "did you mean 'h200'?"),
+        ({**LIVE, "kernel_folders": ["nowhere"]}, "nowhere: no such folder"),
+        ({}, "no recorded campaign results/recorded/h200; recorded: none"),
+        ({"check": 3}, "config: check: expected a mapping of keys to values, got 3"),
+        ({"time": {"max_seconds": "long"}}, "config: time.max_seconds: expected a number, got 'long'"),
+        ({"kernel_folders": "mine"}, "config: kernel_folders: expected a list, got 'mine'"),
+        ({"variants": None}, "config: variants: expected a whole number or text or a list, got no value"),
+    ],
+)
+def test_wrong_names_are_refused(place: Path, config: dict[str, object], words: str) -> None:
+    with pytest.raises(WarplogError, match=r".*") as error:
+        plan.make_plan(config)
+    assert words in str(error.value)
+
+
+def contract(made: plan.Plan, variant: str) -> str:
+    """Returns the hash of what compiling a variant of sgemm depends on."""
+    wildcards = SimpleNamespace(arch=made.arch, family="sgemm", variant=variant)
+    return made.build_job(wildcards)["contract"]
+
+
+def test_contract_changes_with_parameters_and_not_with_another_variant(place: Path) -> None:
+    before = contract(plan.make_plan(LIVE), "warptile")
+    path = place / "kernels" / "sgemm" / "family.yaml"
+    path.write_text(path.read_text().replace("BLOCK: 32", "BLOCK: 64"))
+    assert contract(plan.make_plan(LIVE), "warptile") == before
+    path.write_text(path.read_text().replace("BK: 16", "BK: 32"))
+    assert contract(plan.make_plan(LIVE), "warptile") != before
+
+
+def test_config_yaml_holds_the_defaults(project: Path) -> None:
+    import yaml
+
+    shipped = yaml.safe_load((project / "config" / "config.yaml").read_text())
+    assert shipped == dict(plan.DEFAULTS)
+
+
+def test_drafts_run_only_when_they_are_named(place: Path) -> None:
+    for family, entry in (("sgemm", "  - name: tma_pipelined\n"), ("bf16_gemm", "variants:\n")):
+        path = place / "kernels" / family / "family.yaml"
+        draft = {"sgemm": f"{entry}    draft: true\n", "bf16_gemm": f"draft: true\n{entry}"}[family]
+        assert entry in path.read_text()
+        path.write_text(path.read_text().replace(entry, draft))
+    every = dict(plan.make_plan(LIVE).pairs())
+    assert "bf16_gemm" not in every
+    assert ("sgemm", "tma_pipelined") not in plan.make_plan(LIVE).pairs()
+    named = plan.make_plan({**LIVE, "families": "bf16_gemm"}).pairs()
+    assert ("bf16_gemm", "wgmma_tma") in named
+    assert ("sgemm", "tma_pipelined") in plan.make_plan({**LIVE, "variants": "sgemm/tma_pipelined"}).pairs()
+
+
+def test_tune_covers_all_tunable_variants_unless_some_are_named(place: Path) -> None:
+    made = plan.make_plan(LIVE)
+    every = [
+        f"results/tune/h200/{f}/{v.name}.png"
+        for f in made.chosen
+        for v in made.families[f].variants
+        if v.tune
+    ]
+    assert made.tuned() == every
+    assert {"results/tune/h200/sgemm/autotuned.png", "results/tune/h200/scan/decoupled_lookback.png"} <= {
+        *every
+    }
+    assert plan.make_plan({**LIVE, "variants": "naive"}).tuned() == []
+    assert plan.make_plan({**LIVE, "variants": "autotuned"}).tuned() == [
+        "results/tune/h200/sgemm/autotuned.png"
+    ]
+
+
+def test_the_best_parameters_recorded_for_this_gpu_are_compiled_and_no_others(place: Path) -> None:
+    shutil.rmtree(place / "kernels" / "sgemm" / "tuned")
+    wildcards = SimpleNamespace(arch="sm_90", family="sgemm", variant="autotuned")
+    before = plan.make_plan({**LIVE, "variants": "autotuned"})
+    assert before.build_job(wildcards)["parameters"] == {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+    best = {"BM": 64, "BN": 64, "BK": 16, "TM": 4, "TN": 4}
+    texts = dict.fromkeys(("gpu_name", "driver", "nvcc", "campaign", "commit", "found"), "x")
+    numbers = {
+        "score_us": 1.0,
+        "cases": ["4096"],
+        "default": None,
+        "runner_up": None,
+        "seen": 2,
+        "settings": 2,
+    }
+    family = before.families["sgemm"]
+    winners.write_winner(
+        winners.winner_file(family, "autotuned", "h200"),
+        {"parameters": best, **numbers, "source_sha256": "0" * 64, **texts},
+    )
+    after = plan.make_plan({**LIVE, "variants": "autotuned"})
+    assert after.build_job(wildcards)["parameters"] == best
+    assert contract(after, "autotuned") != contract(before, "autotuned")
+    assert after.chosen["sgemm"][0].parameters == best
+    assert contract(after, "cublas") == contract(before, "cublas")
+    elsewhere = plan.make_plan({**LIVE, "gpu": "a100-sxm4-80gb", "variants": "autotuned"})
+    assert contract(elsewhere, "autotuned") == contract(before, "autotuned")
+
+
+def test_nsys_captures_all_timed_cases_of_a_library_and_ncu_does_not(place: Path) -> None:
+    made = plan.make_plan(LIVE)
+    sgemm = made.of("sgemm")
+    ncu, nsys = sgemm.captured_cases(), sgemm.traced_cases()
+    assert nsys["cublas"] == list(made.cases["sgemm"])
+    assert nsys["naive"] == ncu["naive"] == ncu["cublas"]
+    assert len(ncu["cublas"]) < len(nsys["cublas"])
+
+
+def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path) -> None:
+    everything, one = (
+        plan.make_plan(LIVE).of("sgemm"),
+        plan.make_plan({**LIVE, "variants": "naive"}).of("sgemm"),
+    )
+    assert len(one.variants) < len(everything.variants)
+    assert one.check_contract() == everything.check_contract()
+    assert one.time_contract() == everything.time_contract()
+
+
+def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
+    family = plan.make_plan({**LIVE, "families": "transfer"}).of("transfer")
+    memory = family.job("check")["memory"]
+    assert memory == {v.name: dict(v.memory) for v in family.variants if v.memory} != {}
+
+
+def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    families = catalog.load([Path("kernels")])
+    drawn = {name: set(figures) for name, figures in choose_figures(families, families).items()}
+    counted = {"bank_conflicts", "occupancy", "warp_stalls", "roofline"}
+    assert counted | {"timeline", "claims"} <= drawn["sgemm"]
+    assert not counted & (drawn["transfer"] | drawn["overlap"])
+    assert "timeline" in drawn["transfer"]
+    assert "timeline" not in drawn["overlap"]
+    assert "bank_conflicts" not in drawn["vector_add"] | drawn["global_access"]
+    assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
+    assert "roofline" not in drawn["transpose"]
+    assert "claims" not in drawn["scan"]

@@ -1,0 +1,125 @@
+"""`warplog record` copies a live campaign without its large files, and refuses one made from recorded tables."""
+
+from pathlib import Path
+
+import pytest
+
+from one_variant import write_record
+from warplog.cli.recording import record_campaign
+from warplog.core.errors import WarplogError
+from warplog.core.records import write_json
+
+CAMPAIGN = {
+    "schema": 1,
+    "stage": "campaign",
+    "campaign": "h200-2026-01-01-abcdef0",
+    "gpu": "h200",
+    "gpu_name": "NVIDIA H200",
+    "arch": "sm_90",
+    "origin": "live",
+    "commit": "abcdef0",
+    "content_sha256": "0" * 64,
+    "started": "2026-01-01T00:00:00Z",
+    "driver": "580.0",
+    "cuda": "13.0",
+    "device": {},
+    "tools": {},
+    "clocks": "unlocked",
+}
+
+
+PROFILE = {
+    **{key: CAMPAIGN[key] for key in ("schema", "gpu", "origin")},
+    **{"stage": "profile", "family": "sgemm", "variant": "naive", "status": "ok", "reason": "", "cases": []},
+    **{"source_sha256": "", "library_sha256": "", "tool": "ncu", "tool_version": "", "command": []},
+    "report": "session-1.ncu-rep",
+    "provenance": {
+        **dict.fromkeys(("gpu_name", "gpu_uuid", "compute_capability", "driver", "finished", "clocks"), ""),
+        "content_sha256": "",
+    },
+}
+
+
+def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Path:
+    results = project / "results"
+    write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
+    for name in (
+        "time/h200/sgemm.json",
+        "aa/round1/time/h200/sgemm.json",
+        "aa/floors.csv",
+        "tables/measurements.csv",
+        "build/sm_90/sgemm/naive/record.json",
+    ):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text(f"family,origin,x\nsgemm,{origin},1\n")
+    for name in (
+        "build/sm_90/sgemm/naive/kernel.so",
+        "profile/h200/sgemm/session-1.ncu-rep",
+        "profile/h200/sgemm/session-2.ncu-rep",
+    ):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_bytes(b"x" * 1000)
+    if profiled:
+        write_record(results / "profile" / "h200" / "sgemm.ncu.json", PROFILE)
+    return results
+
+
+def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    folder, size = record_campaign(tmp_path, "h200")
+    kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    assert kept == {
+        "campaign/h200.json",
+        "time/h200/sgemm.json",
+        "aa/round1/time/h200/sgemm.json",
+        "aa/floors.csv",
+        "tables/measurements.csv",
+        "build/sm_90/sgemm/naive/record.json",
+    }
+    assert size == sum((folder / k).stat().st_size for k in kept)
+
+
+def test_a_long_table_is_kept_as_parquet_only(tmp_path: Path) -> None:
+    tables = campaign(tmp_path) / "tables"
+    for name, parquet in (("metrics", True), ("lines", False), ("gpus", True)):
+        (tables / f"{name}.csv").write_text("a\n" * (1 << 20 if name != "gpus" else 1))
+        (tables / f"{name}.parquet").write_text("PAR1") if parquet else None
+    folder, _ = record_campaign(tmp_path, "h200")
+    kept = {path.name for path in (folder / "tables").iterdir()}
+    assert kept == {"measurements.csv", "metrics.parquet", "lines.csv", "gpus.csv", "gpus.parquet"}
+
+
+def test_copies_the_ncu_report_of_a_requested_variant(tmp_path: Path) -> None:
+    campaign(tmp_path, profiled=True)
+    folder, _ = record_campaign(tmp_path, "h200", ["naive"])
+    kept = [path.name for path in (folder / "profile" / "h200" / "sgemm").iterdir()]
+    assert sorted(kept) == ["session-1.ncu-rep"]
+
+
+def test_recording_again_replaces_the_previous_copy(tmp_path: Path) -> None:
+    results = campaign(tmp_path)
+    record_campaign(tmp_path, "h200")
+    (results / "time" / "h200" / "sgemm.json").unlink()
+    folder, _ = record_campaign(tmp_path, "h200")
+    assert not (folder / "time").exists()
+
+
+@pytest.mark.parametrize("name", ["../h200", "H200", "a/b", ""])
+def test_a_name_cannot_leave_its_folder(tmp_path: Path, name: str) -> None:
+    campaign(tmp_path)
+    with pytest.raises(WarplogError, match="consists of lower-case letters"):
+        record_campaign(tmp_path, name)
+
+
+def test_tables_of_a_recorded_campaign_are_not_recorded_again(tmp_path: Path) -> None:
+    campaign(tmp_path, origin="recorded")
+    with pytest.raises(WarplogError, match="are not live"):
+        record_campaign(tmp_path, "h200")
+    assert not (tmp_path / "results" / "recorded").exists()
+
+
+def test_unfinished_campaign_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        WarplogError, match="0 live campaigns, expected one; run `snakemake` on a machine with a GPU"
+    ):
+        record_campaign(tmp_path, "h200")

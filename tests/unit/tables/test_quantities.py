@@ -1,0 +1,124 @@
+"""Numbers looked up by name in the recorded campaign's tables: the right row, the right kernel, or the reason."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog.core import remarks
+from warplog.core.errors import WarplogError
+from warplog.tables.files import read_table
+from warplog.tables.quantities import Found, Quantities
+
+TABLES = Path(__file__).parents[3] / "results" / "recorded" / "h200-first" / "tables"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return Quantities(*(read_table(TABLES, name) for name in ("measurements", "metrics")))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    table = pd.read_csv(TABLES / "metrics.csv", dtype={"case": str}, keep_default_na=False, na_values=[""])
+    return table[(table["variant"] == "cublas") & (table["case"] == "256") & (table["tool"] == "ncu")]
+
+
+def values(rows, metric):
+    return list(rows.loc[rows["metric"] == metric].sort_values("launch")["value"])
+
+
+def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
+    table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
+    row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
+    assert recorded.find("sgemm", "warptile", "4096", "median_us") == Found(row["median_us"], "us")
+
+
+def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):
+    times, instructions = values(rows, "duration_us"), values(rows, "instructions_executed")
+    assert len(set(times)) == 2
+    longest = instructions[times.index(max(times))]
+    found = recorded.find("sgemm", "cublas", "256", "instructions_executed")
+    assert found.value == longest
+    total = recorded.find("sgemm", "cublas", "256", "total_instructions_executed")
+    assert total.value == sum(instructions)
+
+
+def test_what_the_compiler_says_holds_for_all_cases(recorded):
+    found = [
+        recorded.find("sgemm", "warptile", case, "static_shared_bytes").value for case in ("128", "4096")
+    ]
+    assert found[0] == found[1] > 0
+
+
+def test_what_is_not_there_has_a_reason_and_no_value(recorded):
+    for variant, case, name, why in (
+        ("warptile", "31", "median_us", "was not measured at 31"),
+        ("warptile", "8192", "dram_bytes", "was not captured"),
+        ("nobody", "4096", "median_us", "nobody was not measured"),
+    ):
+        found = recorded.find("sgemm", variant, case, name)
+        assert math.isnan(found.value)
+        assert why in found.reason
+
+
+def test_a_failed_variant_and_a_missing_counter_say_why():
+    measured = pd.DataFrame(
+        [
+            {"family": "f", "variant": "good", "case": "1", "status": "ok", "reason": ""},
+            {"family": "f", "variant": "bad", "case": "1", "status": "wrong", "reason": "all zero"},
+        ]
+    )
+    metrics = pd.DataFrame(
+        [
+            {"family": "f", "variant": "good", "case": "1", "metric": "ipc", "launch": 0, "tool": "ncu",
+             "value": math.nan, "unit": "inst/cycle", "status": "denied", "reason": "no permission"},
+        ]
+    )  # fmt: skip
+    table = Quantities(measured, metrics)
+    assert table.find("f", "bad", "1", "ipc").reason == "bad at 1: wrong: all zero"
+    assert table.find("f", "good", "1", "ipc").reason == "ipc: denied: no permission"
+    assert math.isnan(table.find("f", "good", "1", "total_ipc").value)
+
+
+def test_a_text_column_is_refused(recorded):
+    with pytest.raises(WarplogError, match="agreement"):
+        recorded.find("sgemm", "warptile", "4096", "agreement")
+
+
+def test_durations_are_those_of_one_profiler(recorded, rows):
+    assert recorded.find("sgemm", "cublas", "256", "total_duration_us").value == pytest.approx(
+        sum(values(rows, "duration_us"))
+    )
+
+
+def test_what_is_remarked_on_the_timing_is_of_no_concern_to_a_counter():
+    row = {"family": "f", "variant": "v", "case": "1", "status": "ok", "median_us": 2.0}
+    measured = pd.DataFrame(
+        [row | {"reason": "4 samples in the 0.6 s allowed; tuned for an earlier version"}]
+    )
+    metric = {"family": "f", "variant": "v", "case": "1", "metric": "ipc", "launch": 0, "tool": "ncu"}
+    metrics = pd.DataFrame([metric | {"value": 1.5, "unit": "inst/cycle", "status": "ok", "reason": ""}])
+    table = Quantities(measured, metrics)
+    assert table.find("f", "v", "1", "median_us").remark.startswith("4 samples in the 0.6 s allowed; tuned")
+    assert table.find("f", "v", "1", "ipc").remark == "tuned for an earlier version"
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "1 sample in the 0.6 s allowed",
+        "10 samples below 1485 MHz",  # as in the recorded campaigns
+        remarks.of_samples(remarks.LOW_CLOCK, 10, mhz=1485.0, outcome="discarded"),
+        remarks.of_samples(remarks.NOT_BLOCKED, 1),
+        remarks.HOST_TIME,
+    ],
+)
+def test_remarks_about_timing_are_recognised_in_their_present_and_recorded_wording(remark):
+    assert remarks.is_about_timing(remark)
+
+
+@pytest.mark.parametrize("remark", [remarks.EARLIER_SOURCE, "tuned for 10 samples below 1485 MHz", ""])
+def test_other_remarks_do_not_count_as_timing(remark):
+    assert not remarks.is_about_timing(remark)

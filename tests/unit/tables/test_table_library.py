@@ -1,0 +1,112 @@
+"""The table of a library's kernels: from the recorded campaign, and from captures with only nsys or only ncu."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog.core.columns import LIBRARY_KERNELS
+from warplog.core.records import FamilyRecord
+from warplog.metrics.kernels import short_name
+from warplog.tables.files import as_frame
+from warplog.tables.library import library_kernels
+
+RECORDED = (
+    Path(__file__).parents[3] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm.json"
+)
+XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
+
+
+def test_recorded_cublas_splits_k_at_256_and_takes_larger_tiles_behind() -> None:
+    rows = library_kernels(FamilyRecord.read(RECORDED).variants["cublas"])
+    assert [(r["case"], r["order"], r["is_split_k"]) for r in rows] == [
+        ("256", 0, False),
+        ("256", 1, True),
+        ("1024", 0, False),
+        ("4096", 0, False),
+    ]
+    assert [r["short_name"].split()[1] for r in rows] == ["32x32x8", "32x32x8", "128x64x8", "256x128x8"]
+    assert [r["grid_blocks"] for r in rows] == [256, 64, 128, 512]
+    assert [r["registers_per_thread"] for r in rows] == [80, 72, 224, 254]
+    assert sum(r["share_pct"] for r in rows if r["case"] == "256") == pytest.approx(100)
+    assert all(r["nsys_us"] and r["ncu_us"] for r in rows)
+    frame = as_frame(rows, LIBRARY_KERNELS, "library_kernels")
+    assert set(frame["grid"]) == {""}, "nsys' launch configuration was not recorded then"
+
+
+def row(
+    metric: str, case: str, kernel: str, launch: int, value: float, tool: str = "ncu"
+) -> dict[str, object]:
+    return {"metric": metric, "case": case, "kernel": kernel, "launch": launch, "value": value, "tool": tool}
+
+
+def test_nsys_tells_the_launch_and_copies_say_so() -> None:
+    kernel = {
+        "case": "8",
+        "order": 0,
+        "kernel": "void f<int>(int)",
+        "grid": [4, 2, 3],
+        "block": [32, 4, 1],
+        "registers_per_thread": 40,
+        "shared_bytes": 512,
+    }
+    rows = [
+        row("nsys_duration_us", "8", "", 0, 8.0, "nsys"),
+        row("nsys_kernel_duration_us", "8", "void f<int>(int)", 0, 6.0, "nsys"),
+        row("nsys_kernel_duration_us", "8", "Memset", 1, 2.0, "nsys"),
+    ]
+    timeline = [
+        {"case": "8", "name": "Memset", "kind": "memset"},
+        {"case": "8", "name": "f", "kind": "kernel"},
+    ]
+    found = library_kernels({"rows": rows, "timeline": timeline, "kernels": [kernel]})
+    assert [(r["kind"], r["short_name"], r["share_pct"]) for r in found] == [
+        ("kernel", "f", 75.0),
+        ("memset", "Memset", 25.0),
+    ]
+    first = found[0]
+    assert (first["grid"], first["grid_blocks"], first["block"], first["block_threads"]) == (
+        "4x2x3",
+        24,
+        "32x4x1",
+        128,
+    )
+
+
+def test_ncu_serves_where_nsys_saw_nothing_and_matches_names_that_differ_in_types() -> None:
+    ncu = [row("duration_us", "8", "f(int)", i, 1.5) for i in (0, 1)]
+    ncu += [row("grid_blocks", "8", "f(int)", 0, 7.0), row("duration_us", "8", "g()", 2, 4.0)]
+    alone = library_kernels({"rows": ncu, "timeline": []})
+    assert [(r["order"], r["short_name"], r["ncu_us"], r["nsys_us"]) for r in alone] == [
+        (0, "f", 3.0, None),
+        (1, "g", 4.0, None),
+    ]
+    nsys = [
+        row("nsys_kernel_duration_us", "8", "f(unsigned)", 0, 2.0, "nsys"),
+        row("nsys_kernel_duration_us", "8", "h(unsigned)", 1, 2.0, "nsys"),
+    ]
+    both = library_kernels({"rows": [*ncu, *nsys], "timeline": []})
+    assert [(r["short_name"], r.get("ncu_us"), r.get("grid_blocks")) for r in both] == [
+        ("f", 3.0, 7),
+        ("h", None, None),
+    ]
+
+
+def test_no_capture_gives_no_rows() -> None:
+    missing = [{**row("duration_us", "8", "", 0, 0.0), "value": None}]
+    assert library_kernels({"rows": missing, "timeline": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (XMMA + "kernel__5x_cublas", "sm80_xmma_gemm_nn 128x64x8 stage3 warps2x2x1"),
+        (XMMA + "split_k_kernel__5x_cublas", "sm80_xmma_gemm_nn 128x64x8 stage3 warps2x2x1 split_k"),
+        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128>(T1::Params)", "cutlass_80_simt_sgemm_256x128"),
+        ("void cub::detail::DeviceReduceKernel<cub::P<float>::Policy, float*>(T2, T3)", "DeviceReduceKernel"),
+        ("void (anonymous namespace)::foo(int)", "foo"),
+        ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_short_names_keep_what_tells_kernels_apart(name: str, short: str) -> None:
+    assert short_name(name) == short

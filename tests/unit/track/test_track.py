@@ -1,0 +1,195 @@
+"""What is logged to MLflow: runs equal the tables, and notes, tags and files state where the numbers come from."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
+from tracked_project import Project, moved
+
+from script_modules import script
+from warplog.track.points import metric_path
+
+COLUMNS = {
+    "gflops": ("perf/gflops", 1),
+    "gbytes_per_s": ("perf/gbytes_per_s", 1),
+    "ratio_to_baseline": ("perf/pct_of_baseline", 100),
+    "median_us": ("time/median_us", 1),
+    "q1_us": ("time/q1_us", 1),
+    "q3_us": ("time/q3_us", 1),
+    "hot_us": ("time/hot_us", 1),
+    "ncu_us": ("time/ncu_us", 1),
+    "samples": ("time/samples", 1),
+    "power_w": ("device/power_w", 1),
+    "max_error_over_tolerance": ("check/max_error_over_tolerance", 1),
+}
+
+
+@pytest.fixture
+def project(template: Project, tmp_path: Path) -> Project:
+    """A logged project to change."""
+    return moved(template, tmp_path / "moved here")
+
+
+def test_runs_hold_what_the_tables_hold(template):
+    measured = pd.read_parquet(template.tables / "measurements.parquet")
+    for variant in LADDER:
+        points = template.points(variant)
+        rows = measured[(measured["variant"] == variant) & (measured["status"] == "ok")]
+        for column, (name, factor) in COLUMNS.items():
+            series = {step: value for (metric, step), value in points.items() if metric == name}
+            assert series == {row.size_: getattr(row, column) * factor for row in _rows(rows)}, (
+                variant,
+                name,
+            )
+
+
+def _rows(frame: pd.DataFrame) -> list[Any]:
+    return list(frame.rename(columns={"size": "size_"}).itertuples())
+
+
+def test_counters_are_those_of_the_longest_kernel_of_each_profiled_case(template):
+    points = template.points("warptile")
+    counted = pd.read_parquet(template.tables / "metrics.parquet")
+    rows = counted[(counted["variant"] == "warptile") & counted["kernel"].str.contains("warptile")]
+    for name in ("dram_bytes", "achieved_occupancy_pct", "stall_barrier_pct", "registers_per_thread"):
+        of_name = rows[(rows["metric"] == name) & (rows["tool"] == "ncu")]
+        series = {step: v for (metric, step), v in points.items() if metric == metric_path(name, "4096")}
+        assert series == {int(row.case): row.value for row in of_name.itertuples()}, name
+        assert set(series) == set(PROFILED)
+        assert points[f"headline/{name}", 0] == pytest.approx(series[4096], rel=1e-5)
+    assert points["time/nsys_duration_us", 4096] == pytest.approx(points["time/duration_us", 4096] * 1.02)
+
+
+def test_single_numbers_stand_at_step_0_and_series_at_the_size(template):
+    points = template.points("warptile")
+    singles = ("headline", "build", "sass")
+    for name, step in points:
+        assert (step == 0) == name.startswith(singles), name
+        assert step in (0, *SIZES)
+    assert points["build/registers_per_thread", 0] == 168
+    assert points["sass/LDG.E.128", 0] == 64
+    assert points["headline/gflops", 0] == pytest.approx(points["perf/gflops", 4096], rel=1e-5)
+
+
+def test_missing_values_are_not_logged(template):
+    names = {name for name, _ in template.points("naive")}
+    assert not any("tensor_flops" in name or "nsys_us" in name for name in names)
+    bad = {name for name, _ in template.points("broken")}
+    assert bad
+    assert all(name.startswith(("build/", "sass/")) for name in bad)
+
+
+@pytest.mark.parametrize(
+    ("variant", "status", "outcome"),
+    [
+        ("warptile", "ok", "FINISHED"),
+        ("broken", "wrong", "FAILED"),
+        ("tma_pipelined", "unsupported", "KILLED"),
+    ],
+)
+def test_a_variant_without_a_result_has_a_run_that_says_so(template, variant, status, outcome):
+    run = template.run(variant)
+    assert (run.data.tags["status"], run.info.status) == (status, outcome)
+    assert LADDER[variant].bad[1] in run.data.tags.get("reason", "")
+    assert LADDER[variant].bad[1] in run.data.tags["mlflow.note.content"].replace("\\", "")
+
+
+def test_provenance_is_in_the_tags_and_knobs_are_plain_numbers(template):
+    run = template.run("warptile")
+    for key in ("campaign", "gpu", "gpu_name", "driver", "cuda", "commit", "content_sha256", "origin"):
+        assert run.data.tags[key] == CAMPAIGN[key]
+    assert run.data.tags["mlflow.source.git.commit"] == CAMPAIGN["commit"]
+    assert run.data.tags["dominant_stall"] == "long_scoreboard"
+    assert run.data.tags["occupancy_limiter"] == "registers"
+    assert run.data.params | {"BM": "128", "BK": "16", "TN": "4"} == run.data.params
+    assert run.data.params["registers_per_thread"] == "168"
+    assert "mlflow.parentRunId" not in run.data.tags
+    assert run.info.start_time == pd.Timestamp("2026-11-20T03:10:00Z").timestamp() * 1000
+
+
+def test_files_have_names_that_the_ui_previews(project):
+    assert project.files("warptile") == [
+        "build/kernel.sass.txt",
+        "records/build.json",
+        "records/profile_ncu.json",
+        "reports/warptile.ncu-rep",
+        "source/kernel.cu.txt",
+        "tables/measurements.csv",
+        "tables/metrics.csv",
+    ]
+    assert "figures/ladder.svg" in project.files("cublas")
+
+
+def test_a_recorded_campaign_says_so_everywhere(project):
+    write_tables(project.tables, origin="recorded", campaign="h200-before")
+    project.log({**CAMPAIGN, "campaign": "h200-before"})
+    (run,) = (r for r in project.stored() if r.data.tags["warplog.key"] == "h200-before/h200/sgemm/naive")
+    assert run.data.tags["origin"] == "recorded"
+    assert "**Recorded**, not measured on this machine" in run.data.tags["mlflow.note.content"]
+    note = project.experiment().tags["mlflow.note.content"]
+    assert "recorded)" in note.splitlines()[0]
+    assert note.count("| recorded |") == len(LADDER)
+
+
+def test_the_experiments_note_leads_with_the_message(template):
+    lines = template.experiment().tags["mlflow.note.content"].splitlines()
+    assert lines[0].startswith(
+        "### FP32 matrix multiplication: warptile reaches 36.3 TFLOP/s, 71 % of cublas"
+    )
+    assert sum(line.startswith("| ") for line in lines) == len(LADDER) + 1
+    assert any("float4 \\| A transposed" in line for line in lines)
+
+
+def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
+    texts = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
+    verdicts = {"B1": "confirmed", "B2": "refuted", "B3": "confirmed"}
+    pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
+        project.tables / "claims.parquet"
+    )
+    assert project.changes(project.log()) == {"cublas": "replaced"}
+    tags = project.run("cublas").data.tags
+    counted = {tags[f"claims_{v}"] for v in ("confirmed", "refuted", "not_measurable")}
+    assert (tags["claim.B2"], counted) == ("refuted", {"2", "1", "0"})
+    assert "tables/claims.csv" in project.files("cublas")
+    assert "claim.B2" not in project.run("naive").data.tags
+    note = project.experiment().tags["mlflow.note.content"]
+    assert "Tiles \\| help." in note
+    assert note.index("| B2&nbsp;") < note.index("| B1&nbsp;"), "what is refuted comes first"
+    assert project.changes(project.log()) == {}
+
+
+def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
+    texts = {"claim": "long " * 40, "verdict": "confirmed", "measured": 1.0, "unit": "x", "condition": "> 0"}
+    mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"], "reason": ""}
+    pd.DataFrame([{"id": f"X{i}", **texts, **mark} for i in range(200)]).to_parquet(
+        project.tables / "claims.parquet"
+    )
+    project.log()
+    note = project.experiment().tags["mlflow.note.content"]
+    assert len(note) < 20_000
+    assert "More claims: `tables/claims.csv`" in note
+
+
+def test_cases_of_equal_size_become_series_of_their_own(template):
+    points = template.points("global_atomics", "histogram")
+    assert points["time/median_us", 1 << 24] * 3 == pytest.approx(points["time/median_us_skewed", 1 << 24])
+    assert points["memory/dram_bytes", 1 << 24] == 4 << 24
+
+
+@pytest.mark.parametrize(
+    ("variant", "report", "kept"),
+    [
+        ("cublas", "session-1.ncu-rep", ["session-1.ncu-rep"]),
+        ("naive", "session-1.ncu-rep", []),
+        ("naive", "naive.ncu-rep", ["naive.ncu-rep"]),
+        ("cublas", "", []),
+    ],
+)
+def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, report, kept):
+    logging = script("publish/log_mlflow")
+    found = logging.kept_report({"profile_ncu.json": {"report": report}}, variant, "cublas")
+    assert found == (kept[0] if kept else "")
+    assert logging.kept_report({}, variant, "cublas") == ""

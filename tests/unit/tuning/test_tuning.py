@@ -1,0 +1,304 @@
+"""Parameter search on host functions: results, failing settings, interruptions and output files."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import host_tuning
+import pandas as pd
+import pytest
+import yaml
+
+from script_modules import script
+from warplog.catalog import family, winners
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json, write_json
+from warplog.machine.device import Peaks
+from warplog.machine.toolchain import Tool
+from warplog.measure import supervise
+from warplog.measure.tuning import record as tuning_record
+from warplog.measure.tuning import search as tuning
+from warplog.measure.tuning.search import Search
+from warplog.tables import rows as table_rows
+from warplog.tables.records import Source
+
+SETTINGS = 11
+
+
+def finished(place: Path, **how: object) -> Search:
+    search = host_tuning.search(place, **how)
+    search.run()
+    tuning_record.write(search)
+    search.discard()
+    return search
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Search]:
+    """Returns the folder of a complete search, and the search."""
+    place = tmp_path_factory.mktemp("whole")
+    host_tuning.make_place(place)
+    return place, finished(place)
+
+
+def table(place: Path) -> pd.DataFrame:
+    return pd.read_parquet(place / "results" / "tune" / "host" / "scale" / "right.parquet")
+
+
+def winner(place: Path) -> dict[str, object]:
+    return yaml.safe_load((place / "kernels" / "scale" / "tuned" / "host" / "right.yaml").read_text())
+
+
+def test_the_fastest_correct_setting_wins(whole: tuple[Path, Search]) -> None:
+    place, search = whole
+    assert search.complete
+    assert [tuning.name_of(f.setting) for f in search.ranking()[:3]] == ["A1_B2", "A1_B4", "A2_B1"]
+    found = winner(place)
+    assert found["parameters"] == {"A": 1, "B": 2}
+    assert found["score_us"] == pytest.approx(120)
+    assert found["default"] == {"parameters": {"A": 2, "B": 2}, "score_us": pytest.approx(220)}
+    assert found["runner_up"] == {"parameters": {"A": 1, "B": 4}, "score_us": pytest.approx(140)}
+    assert (found["seen"], found["settings"]) == (SETTINGS, SETTINGS)
+    assert (found["campaign"], found["driver"], found["nvcc"]) == ("c", "d", "1")
+
+
+def test_every_setting_is_a_row_with_its_status(whole: tuple[Path, Search]) -> None:
+    rows = table(whole[0])
+    assert len(rows) == 2 * SETTINGS
+    status = {(r.A, r.B): (r.status, r.reason) for r in rows.itertuples()}
+    assert status[3, 2][0] == "compile_error"
+    assert "three and two do not go together" in status[3, 2][1]
+    assert status[2, 4][0] == "crashed"
+    assert "SIGSEGV" in status[2, 4][1]
+    assert status[4, 4][0] == "wrong"
+    assert "all zero" in status[4, 4][1]
+    assert Counter(s for s, _ in status.values()) == {"ok": 8, "compile_error": 1, "crashed": 1, "wrong": 1}
+    bad = rows[rows.status != "ok"]
+    assert bad[["score_us", "median_us", "final_us", "gflops", "rank"]].isna().all(axis=None)
+
+
+def test_rows_hold_times_resources_and_speed(whole: tuple[Path, Search]) -> None:
+    row = table(whole[0]).query("A == 1 and B == 4 and case == '1000'").iloc[0]
+    assert row.median_us == pytest.approx(140)
+    assert row.gflops == pytest.approx(1000 / 140 / 1e3)
+    assert (row.registers_per_thread, row.block_threads, row.shared_bytes, row["rank"]) == (40, 32, 4096, 2)
+    assert 0 < row.theoretical_occupancy_pct <= 100
+    csv = pd.read_csv(whole[0] / "results" / "tune" / "host" / "scale" / "right.csv")
+    assert list(csv.columns) == list(table(whole[0]).columns)
+
+
+def test_final_has_the_best_the_default_and_the_listed_settings(whole: tuple[Path, Search]) -> None:
+    rows = table(whole[0])
+    final = {(r.A, r.B) for r in rows[rows.final_us.notna()].itertuples()}
+    assert final == {(1, 2), (2, 2), (4, 1)}
+
+
+def test_large_files_and_working_files_are_removed(whole: tuple[Path, Search]) -> None:
+    assert not list((whole[0] / "results").rglob("*.so"))
+    assert not (whole[0] / "results" / "tune" / "host" / "scale" / ".right.work").exists()
+
+
+def test_schema_forbids_a_time_for_a_setting_that_is_not_ok(whole: tuple[Path, Search]) -> None:
+    record = read_json(whole[1].job.record, "record")
+    bad = next(s for s in record["settings"] if s["status"] == "wrong")
+    good = next(s for s in record["settings"] if s["status"] == "ok")
+    for key in ("cases", "score_us"):
+        changed = [{**s, key: good[key]} if s is bad else s for s in record["settings"]]
+        with pytest.raises(WarplogError):
+            write_json(whole[0] / "changed.json", {**record, "settings": changed}, "record")
+
+
+def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Path, Search]) -> None:
+    families = family.load([whole[0] / "kernels"])
+    here = winners.with_winners(families, "host")["scale"].variant("right")
+    assert dict(here.parameters) == {"A": 1, "B": 2, "FIXED": 7}
+    assert here.remark == ""
+    elsewhere = winners.with_winners(families, "h200")["scale"].variant("right")
+    assert dict(elsewhere.parameters) == {"A": 2, "B": 2, "FIXED": 7}
+    assert elsewhere.remark == "default parameters: not tuned on h200"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "parameters", "words"),
+    [
+        ("source_sha256", "0" * 64, {"A": 1, "B": 2}, "for an earlier version of this source"),
+        ("seen", 5, {"A": 1, "B": 2}, "with 5 of 11 settings seen"),
+        (
+            "parameters",
+            {"A": 1, "B": 1},
+            {"A": 2, "B": 2},
+            "violates 'not (A == 1 and B == 1)', run `snakemake tune` again",
+        ),
+        ("parameters", {"A": 9, "B": 1}, {"A": 2, "B": 2}, "not one of [1, 2, 3, 4]"),
+    ],
+)
+def test_winner_that_is_outdated_partial_or_invalid_gets_a_remark(
+    whole: tuple[Path, Search], key: str, value: object, parameters: dict[str, int], words: str
+) -> None:
+    path = whole[0] / "kernels" / "scale" / "tuned" / "other" / "right.yaml"
+    winners.write_winner(path, {**winner(whole[0]), key: value})
+    variant = winners.with_winners(family.load([whole[0] / "kernels"]), "other")["scale"].variant("right")
+    assert words in variant.remark
+    assert dict(variant.parameters) == {**parameters, "FIXED": 7}
+
+
+def test_killed_search_resumes_and_repeats_nothing(tmp_path: Path) -> None:
+    host_tuning.make_place(tmp_path)
+    (tmp_path / "trap").touch()
+    child = [sys.executable, host_tuning.__file__, str(tmp_path)]
+    assert subprocess.run(child, check=False, capture_output=True, timeout=100).returncode == -9
+    journal = tmp_path / "results" / "tune" / "host" / "scale" / ".right.work" / "look" / "journal.jsonl"
+    before = [json.loads(line) for line in journal.read_text().splitlines()]
+    done = [n["result"]["case"] for n in before if "result" in n]
+    assert done
+    assert "A1_B2" not in done
+    compiled = (tmp_path / "compiled").read_text().splitlines()
+    (tmp_path / "trap").unlink()
+    search = host_tuning.search(tmp_path)
+    search.run()
+    after = [json.loads(line) for line in journal.read_text().splitlines()]
+    begun = Counter(n["begin"] for n in after if "begin" in n)
+    assert begun.pop("A1_B2") == 2
+    assert set(begun.values()) == {1}
+    assert search.ranking()[0].setting == {"A": 1, "B": 2}
+    again = set((tmp_path / "compiled").read_text().splitlines()[len(compiled) :]) & set(compiled)
+    finals = {str(search.builds.library(f.setting)) for f in search.findings.values() if f.final}
+    assert again <= finals
+
+
+def test_at_the_time_limit_the_best_so_far_wins_and_a_later_search_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host_tuning.make_place(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning, "_BATCH", (4, 4))
+        patch.setattr(
+            tuning.Task, "is_over", lambda task: (tmp_path / "compiled").exists() and _measured(task)
+        )
+        finished(tmp_path)
+    record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
+    assert record["seen"] == 4
+    assert record["reason"] == "4 of 11 settings seen in 10 minutes"
+    assert Counter(table(tmp_path)["status"])["skipped"] == 2 * 7
+    assert winner(tmp_path)["seen"] == 4
+    first = len((tmp_path / "compiled").read_text().splitlines())
+    assert first <= 4 + 4, "only timed settings are compiled, and those of the final once more"
+    search = finished(tmp_path)
+    assert search.complete
+    assert winner(tmp_path)["parameters"] == {"A": 1, "B": 2}
+    assert (
+        len((tmp_path / "compiled").read_text().splitlines()) - first == 7 + 3
+    )  # the remaining settings, and those of the final
+
+
+def _measured(task: supervise.Task) -> bool:
+    journal = task.folder / "journal.jsonl"
+    return task.folder.name == "look" and '"result"' in journal.read_text()
+
+
+def test_another_campaign_does_not_resume_an_unfinished_search(tmp_path: Path) -> None:
+    host_tuning.make_place(tmp_path)
+    first, second = host_tuning.search(tmp_path), host_tuning.search(tmp_path, campaign="d")
+    assert first.task.fingerprint() != second.task.fingerprint()
+
+
+def test_no_case_starts_after_the_deadline(whole: tuple[Path, Search], tmp_path: Path) -> None:
+    task = whole[1].task
+    late = replace(task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
+    assert supervise.run_cases(late, 5, print) == ([], {"start_seconds": 0.0})
+
+
+def test_without_a_correct_setting_there_is_no_winner_and_the_record_has_the_reason(tmp_path: Path) -> None:
+    host_tuning.make_place(tmp_path)
+    source = tmp_path / "kernels" / "scale" / "right.cu"
+    source.write_text(
+        source.read_text().replace("factor * x[i]", "1.5f * factor * x[i]").replace("raise", "(void)")
+    )
+    finished(tmp_path)
+    record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
+    assert record["status"] == "wrong"
+    assert record["reason"].startswith("no setting has a time; the first: case odd: y: 127 of 127 elements")
+    assert not (tmp_path / "kernels" / "scale" / "tuned").exists()
+
+
+def test_worker_ends_before_the_next_setting_after_the_deadline(
+    whole: tuple[Path, Search], tmp_path: Path
+) -> None:
+    task = replace(whole[1].task, cases=("A1_B2",), folder=tmp_path, deadline=0.0)
+    content = supervise._task_json(task, supervise._open(task), ["A1_B2"])
+    write_json(tmp_path / "task.json", content)
+    command = [sys.executable, "-m", "warplog.measure.worker.main", str(tmp_path / "task.json")]
+    subprocess.run(command, check=True, env=supervise._environment(task), timeout=60)
+    notes = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert [list(note) for note in notes] == [
+        ["fingerprint"],
+        ["pid"],
+        ["waiting"],
+        ["waiting", "at"],
+        ["session"],
+    ]
+
+
+def test_script_of_the_rule_searches_and_writes_its_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host_tuning.make_place(tmp_path)
+    built = host_tuning.search(tmp_path)
+    campaign = tmp_path / "campaign.json"
+    texts = dict.fromkeys(("gpu_name", "commit", "driver", "cuda", "clocks", "started"), "x")
+    write_json(
+        campaign,
+        {
+            "schema": 1,
+            "stage": "campaign",
+            "campaign": "from-the-record",
+            "gpu": "host",
+            "arch": "sm_90",
+            "origin": "live",
+            "content_sha256": "",
+            "device": {},
+            "tools": {},
+            **texts,
+        },
+        "record",
+    )
+    tune = script("tune/tune_variant")
+    monkeypatch.setattr(tune.jobs, "this_gpu", lambda slug: built.job.gpu)
+    made = tune.jobs.make_jobs
+    monkeypatch.setattr(
+        tune.jobs, "make_jobs", lambda **v: [replace(job, backend="numpy") for job in made(**v)]
+    )
+    monkeypatch.setattr(tune.toolchain, "ensure", lambda extra: None)
+    monkeypatch.setattr(tune.toolchain, "find", lambda name: Tool(name, tmp_path / name, "1", ""))
+    record = built.job.record
+    values = {
+        "family_file": tmp_path / "kernels" / "scale" / "family.yaml",
+        "variants": ["right"],
+        "gpu": "host",
+        "builds": [record.with_name(".scale.right.work") / "settings" / "record.json"],
+        "campaign": campaign,
+        "settings": {"minutes": 10, "timeout_s": 20},
+        "record": record,
+    }
+    tune.main(values, "sm_90", tmp_path / "timer.so", host_tuning.POLICY, 2)
+    assert {p.suffix for p in record.parent.iterdir()} == {".json", ".csv", ".parquet"}
+    assert winner(tmp_path)["campaign"] == "from-the-record"
+
+
+def test_row_of_a_variant_has_a_remark_if_it_was_not_tuned_on_this_gpu(whole: tuple[Path, Search]) -> None:
+    families = family.load([whole[0] / "kernels"])
+    reasons = {}
+    for gpu in ("h200", "host"):
+        known = winners.with_winners(families, gpu)
+        chosen = {"scale": (known["scale"].variant("right"),)}
+        source = Source(whole[0] / "missing", gpu, "sm_90", "live", {"campaign": "c", "gpu_name": "g"})
+        device = whole[1].job.gpu
+        peaks = Peaks("sm_90", 1, None, None, None, None, "")
+        rows = table_rows.make_rows(source, known, {"scale": ("64",)}, chosen, device, peaks)
+        reasons[gpu] = rows["variants"][0]["reason"]
+        assert json.loads(rows["variants"][0]["parameters"])["A"] == (2 if gpu == "h200" else 1)
+    assert reasons["h200"].endswith("default parameters: not tuned on h200")
+    assert "tuned" not in reasons["host"]

@@ -1,0 +1,23 @@
+"""The tables and the page of the first recorded campaign, created once per process."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """Returns the sgemm tables of the first recorded campaign, as figures and pages read them."""
+    from worklog_pages import RECORDED
+
+    from warplog.tables import view
+
+    return view.load(RECORDED / "tables", "sgemm")
+
+
+@pytest.fixture(scope="session")
+def page(recorded):
+    """Returns the worklog of the first recorded campaign."""
+    from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, PICTURES
+
+    from warplog import worklog
+
+    return worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)

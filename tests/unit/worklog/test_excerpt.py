@@ -1,0 +1,101 @@
+"""The excerpt of a source: marked lines, otherwise the kernel that shows its idea, otherwise the launcher."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog.core.errors import WarplogError
+from warplog.worklog.excerpt import PAGE_LINES, excerpt
+
+KERNELS = sorted((Path(__file__).parents[3] / "kernels").glob("*/*.cu"))
+SMALL = """\
+// a brace in a comment {
+static const char* text = "}{";
+__global__ void small(float* x) {
+    x[0] = 1.0f;  // }
+}
+
+__global__ void large(float* x) {
+    for (int i = 0; i < 8; ++i) {
+        x[i] = '{';
+    }
+}
+
+extern "C" int launch(float* x, cudaStream_t stream) {
+    large<<<1, 1, 0, stream>>>(x);
+    return 0;
+}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "some.cu"
+    path.write_text(text)
+    return path
+
+
+def test_the_longest_kernel_is_shown_from_its_first_line_to_its_last_brace(tmp_path):
+    found = excerpt(written(tmp_path, SMALL))
+    assert (found.file, found.first) == ("some.cu", 7)
+    assert found.code.splitlines()[0] == "__global__ void large(float* x) {"
+    assert found.code.splitlines()[-1] == "}"
+    assert "launch" not in found.code
+
+
+def test_marked_lines_go_before_and_lose_their_common_indentation(tmp_path):
+    marked = SMALL.replace("    for (", "    // [excerpt]\n    for (").replace(
+        "\n}\n\nextern", "\n    // [/excerpt]\n}\n\nextern"
+    )
+    found = excerpt(written(tmp_path, marked))
+    assert found.first == 9
+    assert found.code == "for (int i = 0; i < 8; ++i) {\n    x[i] = '{';\n}"
+
+
+def test_of_a_kernel_longer_than_a_page_the_longest_loop_is_shown(tmp_path):
+    body = "".join(f"    x[{i}] = 0.0f;\n" for i in range(PAGE_LINES))
+    found = excerpt(written(tmp_path, SMALL.replace("    for (int", f"{body}#pragma unroll\n    for (int")))
+    assert found.code == "for (int i = 0; i < 8; ++i) {\n    x[i] = '{';\n}"
+
+
+def test_a_source_without_a_kernel_shows_its_launcher(tmp_path):
+    found = excerpt(written(tmp_path, SMALL[SMALL.index("extern") :]))
+    assert found.code.startswith('extern "C" int launch')
+
+
+def test_a_declared_kernel_is_not_its_body(tmp_path):
+    found = excerpt(written(tmp_path, "__global__ void declared(float* x);\n" + SMALL))
+    assert "large" in found.code
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("int a;\n// [excerpt]\nint b;\n", 2, "without // [/excerpt]"),
+        ("// [/excerpt]\nint b;\n// [excerpt]\n", 1, "found // [/excerpt], expected // [excerpt]"),
+        ("// [excerpt]\nint b;\n// [excerpt]\n", 3, "found // [excerpt], expected // [/excerpt]"),
+        ("// [excerpt]\nint b;\n// [/excerpt]\n// [excerpt]\n", 4, "one excerpt"),
+        ("// [excerpt]\n\n// [/excerpt]\n", 3, "is empty"),
+        ("\n", 2, "is empty"),
+    ],
+)
+def test_marks_that_are_no_pair_are_an_error_with_file_and_line(tmp_path, text, line, words):
+    path = written(tmp_path, text)
+    with pytest.raises(WarplogError) as error:
+        excerpt(path)
+    assert str(error.value).startswith(f"{path}:{line}: ")
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_source_is_an_error_of_one_line(tmp_path):
+    with pytest.raises(WarplogError, match=r"none\.cu: cannot be read"):
+        excerpt(tmp_path / "none.cu")
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_every_source_has_an_excerpt_that_fits_a_page_and_is_whole(path):
+    found = excerpt(path)
+    lines = found.code.splitlines()
+    assert 2 <= len(lines) <= PAGE_LINES + 8
+    assert found.code.count("{") == found.code.count("}")
+    assert path.read_text().splitlines()[found.first - 1].strip() == lines[0].strip()

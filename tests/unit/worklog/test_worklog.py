@@ -1,0 +1,293 @@
+"""The worklog page: rungs in order, numbers as in the tables, missing data reported, HTML self-contained."""
+
+import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from worklog_pages import CAMPAIGN, CAPTIONS, CLAIM, FAMILY, PICTURES, RECORDED, Page, hot_line, rung, told
+
+from warplog import worklog
+from warplog.core.errors import WarplogError
+from warplog.tables import view
+from warplog.worklog import asides
+from warplog.worklog.html import html
+
+
+def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, recorded, tmp_path):
+    order = list(recorded.variants.sort_values("order")["variant"])
+    assert [one.name for one in page.rungs] == order
+    seen = Page(html(page)).text
+    heads = [seen.index(f"{place} {name} ", seen.index("How to read")) for place, name in enumerate(order, 1)]
+    assert heads == sorted(heads)
+    lines = worklog.markdown(page, tmp_path).splitlines()
+    assert [line.split()[2] for line in lines if re.match(r"## \d+\. ", line)] == order
+    for name in order:
+        assert name.replace("_", r"\_") in worklog.latex(page)
+
+
+def test_numbers_are_those_of_the_tables(page, recorded):
+    rows = recorded.ladder(recorded.case).set_index("variant")
+    for one in page.rungs:
+        assert one.figures[0] == (f"{rows.loc[one.name, 'gflops'] / 1e3:#.3g} TFLOP/s", "at 4096")
+        assert one.percent == pytest.approx(100 * rows.loc[one.name, "ratio_to_baseline"])
+        assert f"{int(rows.loc[one.name, 'samples'])} launches" in one.noise
+    step = rows.loc["vectorized", "median_us"] / rows.loc["warptile", "median_us"]
+    assert rung(page, "warptile").figures[2] == (f"{step:.3g}x", "over vectorized")
+    assert f"SM at {rows['sm_mhz'].min():.0f}" in dict(page.facts)["Clocks"]
+    assert "recorded" not in dict(page.facts)["Campaign"]  # these tables were made by the live campaign
+    assert "warptile with 44.5 TFLOP/s, 86.7 % of cublas" in page.lead[0]
+
+
+def test_what_others_printed_stands_beside_ours_with_its_source(page):
+    rows = rung(page, "warptile").printed.rows
+    assert rows[0][:4] == ("this campaign", "NVIDIA H200", "4096", "44507")
+    assert (
+        "S. Boehm, How to optimize a CUDA matmul kernel",
+        "RTX A6000",
+        "not stated",
+        "21779",
+        "93.7",
+    ) in rows
+
+
+def test_published_figures_of_sizes_that_were_not_timed_are_shown_too(recorded):
+    tables = replace(recorded, measurements=recorded.measurements[recorded.measurements["case"] == "4096"])
+    cases = [row[2] for row in rung(told(tables), "cublas").printed.rows]
+    assert cases == ["4096", "not stated", "4096", "1024", "2048", "8192"]
+
+
+def test_limits_name_the_counters_behind_them(page):
+    text = " ".join(rung(page, "vectorized").limits)
+    assert "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts." in text
+    assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
+    assert "The launch allows 16 warps per SM; 80 registers would allow 24." in text
+    assert "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %." in " ".join(
+        rung(page, "naive").limits
+    )
+
+
+def test_the_html_needs_nothing_else(page):
+    source = html(page)
+    seen = Page(source)
+    assert {"script", "link", "iframe", "object", "base"}.isdisjoint(seen.tags)
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
+    assert not re.search(r"@import|url\(|https?:", source)
+    assert len(source) < 2 << 20  # the longest address that a browser opens, see --report
+    assert seen.tags.count("img") == len(PICTURES) == 7
+    assert seen.tags.count("pre") == len(page.rungs)
+    for tag in ("table", "section", "figure", "ul"):
+        assert source.count(f"<{tag}") == source.count(f"</{tag}>")
+
+
+def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
+    again = worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
+    assert again == page
+    assert html(again) == html(page)
+    assert worklog.markdown(again, tmp_path) == worklog.markdown(page, tmp_path)
+    assert worklog.latex(again) == worklog.latex(page)
+
+
+def test_the_figure_of_claims_is_left_to_the_tables(recorded):
+    pictures = [*PICTURES, Path("claims.png"), Path("new.png")]
+    page = worklog.gather(FAMILY, recorded, CAMPAIGN, pictures, CAPTIONS)
+    assert [one.name for one in page.pictures][-2:] == ["timeline", "new"]
+    assert page.ladder.name == "ladder"
+
+
+def test_markdown_links_the_figures_from_where_it_lies(page):
+    links = re.findall(r"!\[[^]]*\]\(<([^>]+)>\)", worklog.markdown(page, RECORDED / "worklog"))
+    assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [
+        (RECORDED / "figures" / "sgemm" / "ladder.png").resolve()
+    ]
+    assert len(links) == len(PICTURES)
+
+
+def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):
+    rows = recorded.measurements.copy()
+    hit = rows["variant"] == "vectorized"
+    rows.loc[hit, ["status", "reason"]] = "wrong", "max error 3.1e+02 times the tolerance"
+    rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
+    page = told(replace(recorded, measurements=rows))
+    failed = rung(page, "vectorized")
+    assert (failed.badge, failed.gap) == ("wrong", "wrong: max error 3.1e+02 times the tolerance")
+    assert (failed.figures, failed.story, failed.limits, failed.noise) == ((), (), (), "")
+    assert failed.percent is None
+    assert failed.excerpt is not None
+    assert rung(page, "warptile").story == (
+        "Not compared with vectorized because vectorized has no time (wrong).",
+    )
+    assert "Variants without a time: vectorized." in page.lead
+    assert "max error 3.1e+02 times the tolerance" in Page(html(page)).text
+    speeds = page.summaries[0].table
+    assert [row[-2] for row in speeds.rows if row[0] == "vectorized"] == ["wrong"]
+
+
+def test_missing_counters_are_said(recorded):
+    rows = recorded.metrics.copy()
+    hit = (rows["variant"] == "vectorized") & (rows["tool"] == "ncu")
+    rows.loc[hit, "value"], rows.loc[hit, "status"], rows.loc[hit, "reason"] = math.nan, "denied", "no rights"
+    page = told(replace(recorded, metrics=rows))
+    for name in ("vectorized", "warptile"):
+        one = rung(page, name)
+        assert "Not explained because vectorized lacks counters: n/a (denied)." in one.story
+        assert (one.factors, one.states) == (None, None)
+    assert rung(page, "vectorized").limits == ("What bounds it is unknown: n/a (denied).",)
+    resources = {row[0]: row for row in page.summaries[2].table.rows}
+    assert set(resources["vectorized"][1:4]) == {"n/a"}
+    html(page)
+
+
+def test_a_named_draft_is_called_one_and_the_others_wait(recorded):
+    assert [row[0] for row in told(recorded).waiting.rows] == [v.name for v in FAMILY.variants if v.draft]
+    printed = {row[0]: row[3] for row in told(recorded).waiting.rows}["double_buffered"]
+    assert printed.startswith("20271 GFLOP/s, H200, at 4096 (Public kernels of S. Boehm")
+    drafts = tuple(replace(v, draft=v.name == "warptile") for v in FAMILY.variants)
+    page = told(recorded, replace(FAMILY, variants=drafts))
+    assert rung(page, "warptile").badge == "draft"
+    assert rung(page, "cublas").badge == "baseline"
+    assert page.waiting is None
+    assert rung(told(recorded, replace(FAMILY, draft=True)), "cublas").badge == "baseline, draft"
+
+
+def test_code_that_was_shown_is_named_and_not_repeated(recorded):
+    twin = FAMILY.variant("blocktile_2d").file
+    rungs = tuple(replace(v, file=twin) if v.name == "vectorized" else v for v in FAMILY.variants)
+    page = told(recorded, replace(FAMILY, variants=rungs))
+    assert rung(page, "blocktile_2d").excerpt.file == "blocktile_2d.cu"
+    assert rung(page, "vectorized").excerpt is None
+    assert "same source as blocktile_2d" in rung(page, "vectorized").origins
+    assert Page(html(page)).tags.count("pre") == len(page.rungs) - 1
+
+
+def test_remarks_of_the_tables_are_passed_on(recorded):
+    rows = recorded.measurements.copy()
+    hit = rows["variant"] == "warptile"
+    rows.loc[hit, "reason"] = "recorded for an earlier source"
+    rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
+    variants = recorded.variants.copy()
+    variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
+    page = told(replace(recorded, measurements=rows, variants=variants))
+    assert rung(page, "warptile").remarks == (
+        "recorded for an earlier source",
+        "the GPU throttled during timing: sw_power_cap",
+        "40 bytes of register spills",
+    )
+    assert rung(page, "naive").remarks == ()
+
+
+def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
+    page = told(recorded, claims=[CLAIM], lines=[hot_line(recorded, 8, 0.02), hot_line(recorded, 9, 0.4)])
+    cells = ("C1: coalescing brings 6x", "confirmed", "11.8", "6x", "someone")
+    assert rung(page, "gmem_coalesced").claims.rows == (cells,)
+    assert [one.name for one in page.rungs if one.claims] == ["gmem_coalesced"]
+    assert rung(page, "warptile").lines.titles == ("line", "code", "samples", "main warp state")
+    assert rung(page, "warptile").lines.rows == (
+        ("warptile.cu:9", "sum += a;", "40 %", "wait"),
+        ("warptile.cu:8", "sum += a;", "2.0 %", "wait"),
+    )
+    assert rung(page, "naive").lines is None
+
+
+def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_conflicts(recorded):
+    cold = {"sample_share": math.nan, "stall": ""}
+    lines = [
+        hot_line(recorded, 5, 0) | cold | {"instruction_share": 0.9},
+        hot_line(recorded, 6, 0) | cold | {"instruction_share": 0.03, "shared_wavefronts_excess": 268e6},
+        *(hot_line(recorded, n, 0) | cold | {"instruction_share": 0.01} for n in range(7, 14)),
+        hot_line(recorded, 99, 0.9) | {"kernel": "another, shorter kernel"},
+    ]
+    found = rung(told(recorded, lines=lines), "warptile").lines
+    assert found.titles == ("line", "code", "instructions", "excess wavefronts")
+    assert found.rows[:2] == (
+        ("warptile.cu:6", "sum += a;", "3.0 %", "268 M"),
+        ("warptile.cu:5", "sum += a;", "90 %", ""),
+    )
+    assert len(found.rows) == 5
+    nothing = [hot_line(recorded, 5, 0) | cold]
+    assert rung(told(recorded, lines=nothing), "warptile").lines is None
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "told"),
+    [
+        (32.0, "register", "32 registers"),
+        (1.0, "block", "1 block"),
+        (2.5, "sector/request", "2.50 sectors/request"),
+        (11.79, "x", "11.8 x"),
+        (4.86, "us", "4.86 us"),
+        (math.nan, "x", ""),
+    ],
+)
+def test_what_a_claim_measured_is_told_as_it_is_read(value, unit, told):
+    row = asides.claims_table([CLAIM | {"measured": value, "unit": unit}]).rows[0]
+    assert row[2] == told
+
+
+def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
+    formulas = {
+        "last": "ipc(smem_tiled) / ipc(naive)",
+        "first": "ratio_to_baseline(naive), of cublas",
+        "baseline": "kernels(cublas)",
+        "ladder": "ipc(naive) > ipc(smem_tiled) > ipc(blocktile_1d) > ipc(warptile)",
+        "absent": "median_us(untransposed_vectorized)",
+    }
+    page = told(recorded, claims=[CLAIM | {"id": name, "measure": f} for name, f in formulas.items()])
+    placed = {one.name: [row[0].split(":")[0] for row in one.claims.rows] for one in page.rungs if one.claims}
+    assert placed == {"smem_tiled": ["last"], "naive": ["first"], "cublas": ["baseline"]}
+    assert page.summaries[-1].heading == "Claims about the whole ladder"
+    assert [row[0].split(":")[0] for row in page.summaries[-1].table.rows] == ["ladder", "absent"]
+
+
+def test_a_table_that_a_campaign_lacks_is_no_error_and_a_broken_one_is(tmp_path):
+    tables = shutil.copytree(RECORDED / "tables", tmp_path / "tables")
+    assert not list(tables.glob("claims.*"))
+    assert view.load(tables, "sgemm").claims.empty
+    claims = pd.DataFrame([{**CLAIM, "family": name, "gpu": "h200"} for name in ("sgemm", "scan")])
+    claims.to_parquet(tables / "claims.parquet")
+    assert list(view.load(tables, "sgemm").claims["family"]) == ["sgemm"]
+    (tables / "claims.parquet").write_text("no table")
+    with pytest.raises(WarplogError, match=r"claims\.parquet: not a readable table"):
+        view.load(tables, "sgemm")
+
+
+def test_a_figure_that_is_gone_is_named(page, tmp_path):
+    lost = replace(page, ladder=replace(page.ladder, path=tmp_path / "none.png"))
+    with pytest.raises(WarplogError, match=r"none\.png: not a readable PNG"):
+        html(lost)
+
+
+def test_a_remark_on_every_variant_is_said_once(recorded):
+    rows = recorded.measurements.assign(reason="recorded for an earlier source")
+    rows.loc[rows["variant"] == "warptile", "reason"] += "; not tuned"
+    page = told(replace(recorded, measurements=rows))
+    assert ("All variants", "recorded for an earlier source") in page.facts
+    assert rung(page, "naive").remarks == ()
+    assert rung(page, "warptile").remarks == ("not tuned",)
+    assert html(page).count("recorded for an earlier source") == 1
+
+
+def test_sizes_stand_below_each_other_where_the_table_would_be_wider_than_a_page(recorded):
+    few = recorded.measurements
+    more = [few.assign(case=few["case"] + f"-long-name-{n}", size=few["size"] + n) for n in (1, 2)]
+    narrow, wide = (
+        told(replace(recorded, measurements=rows)).summaries[0].table
+        for rows in (few, pd.concat([few, *more]))
+    )
+    assert narrow.titles[:2] == ("variant", "128")
+    assert wide.titles[:2] == ("case", "naive")
+    assert len(wide.rows) == 3 * len(narrow.titles[1:])
+    assert wide.rows[0] == ("128", *(row[1] for row in narrow.rows))
+
+
+def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
+    copies = replace(FAMILY, measuring=replace(FAMILY.measuring, profilers=("nsys",)))
+    page = worklog.gather(copies, recorded, CAMPAIGN, PICTURES, CAPTIONS)
+    assert not any("Nsight Compute" in text for text in page.method)
+    assert page.notes == ()
+    assert rung(page, "gmem_coalesced").story == ()
+    assert not any("bounds" in text for text in rung(page, "naive").limits)
+    assert not any(summary.heading.startswith("Resources") for summary in page.summaries)

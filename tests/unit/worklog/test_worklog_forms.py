@@ -1,0 +1,133 @@
+"""The worklog as HTML, Markdown and LaTeX: each escapes hostile text, and LaTeX accepts the tables."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+from worklog_pages import (
+    CLAIM,
+    FAMILY,
+    HOSTILE,
+    SAFE,
+    Page,
+    hot_line,
+    told,
+)
+
+from warplog import worklog
+from warplog.core.text import Table
+from warplog.worklog.html import html
+from warplog.worklog.latex import escape
+from warplog.worklog.page import Summary
+
+
+@pytest.fixture(scope="module")
+def hostile(recorded):
+    """A page on which every text from a user, a tool or a publication is hostile."""
+    variants = recorded.variants.assign(idea=HOSTILE, credit=HOSTILE)
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "naive", ["status", "reason"]] = "crashed", HOSTILE
+    rows.loc[rows["variant"] == "warptile", "reason"] = HOSTILE
+    rows.loc[rows["variant"] == "warptile", "agreement"] = HOSTILE
+    figures = tuple(replace(p, source=HOSTILE, gpu=HOSTILE) for p in FAMILY.variants[1].published)
+    rungs = tuple(replace(v, published=figures if v.published else ()) for v in FAMILY.variants)
+    family = replace(FAMILY, title=HOSTILE, summary=HOSTILE, variants=rungs)
+    tables = replace(recorded, variants=variants, measurements=rows)
+    claim = {**CLAIM, **dict.fromkeys(("claim", "source", "published", "verdict", "reason"), HOSTILE)}
+    line = hot_line(recorded, 3, 0.5) | {"text": HOSTILE, "stall": HOSTILE}
+    return told(tables, family, claims=[claim], lines=[line])
+
+
+def test_hostile_text_is_text_in_html(hostile):
+    seen = Page(html(hostile))
+    assert "script" not in seen.tags
+    assert seen.text.count("alert(1)") >= 20
+    assert SAFE in seen.text
+
+
+def test_hostile_sentences_are_text_too(page):
+    rungs = tuple(replace(one, story=("a", HOSTILE), limits=(HOSTILE,)) for one in page.rungs)
+    picture = replace(page.pictures[0], title=HOSTILE, caption=HOSTILE)
+    seen = Page(html(replace(page, rungs=rungs, notes=(HOSTILE,), pictures=(picture,))))
+    assert "script" not in seen.tags
+    assert seen.text.count("alert(1)") == 2 * len(rungs) + 3
+
+
+def test_hostile_text_is_text_in_markdown(hostile, tmp_path):
+    source = worklog.markdown(hostile, tmp_path)
+    assert "<script" not in source
+    assert r"\| \~ \[u\](v) \*w\* \`q\`" in source
+    for line in source.splitlines():
+        if line.startswith("| ") and "alert" in line:
+            assert len(re.findall(r"(?<!\\)\|", line)) in (5, 6)
+
+
+def test_hostile_text_is_text_in_latex(hostile):
+    source = worklog.latex(hostile)
+    assert r"\textbackslash{}input\{x\} a\_b \& 50 \% \$y\textasciicircum{}2\$ \#1 \{z\} \textbar{}" in source
+    assert r"\input" not in source
+    assert escape("[1ex] *") == "{[}1ex{]} {*}"  # behind the \\\\ of the row above
+    assert "\nnew" not in source
+    for line in source.splitlines():
+        if line.endswith(r" \\"):
+            assert not line.startswith(("[", "*"))
+            bare = re.sub(r"\\[\\{}$&#%_]", "", line.removesuffix(r"\\"))
+            assert not re.search(r"(?<!\\)[#%_^~]", bare), line
+    plain = re.sub(r"\\[{}]", "", source)
+    assert plain.count("{") == plain.count("}")
+
+
+def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
+    for source in map(worklog.latex, (page, hostile)):
+        opened, cells = [], 0
+        for line in source.splitlines():
+            if found := re.match(r"\\begin\{(table|tabularx?)\}(.*)", line):
+                opened.append(found[1])
+                # A column is one letter; what stands in braces describes it.
+                columns = re.sub(r"\{\\linewidth\}|@\{\}|>\{.*?\\hspace\{0pt\}\}|[{}]", "", found[2])
+                cells = len(columns) if found[1] != "table" else cells
+                assert found[1] == "table" or set(columns) <= set("lrX")
+            elif found := re.match(r"\\end\{(\w+)\}", line):
+                assert opened.pop() == found[1]
+            elif line.endswith(r" \\"):
+                assert len(re.findall(r"(?<!\\)&", line)) == cells - 1, line
+        assert not opened
+        labels = re.findall(r"\\label\{(.*)\}", source)
+        assert len(labels) == len(set(labels)) == source.count(r"\begin{table}")
+
+
+def test_a_long_text_of_a_table_keeps_a_readable_width(page):
+    long = [table for rung in page.rungs for table in (rung.claims, rung.printed) if table]
+    cells = sum(len(cell) > 40 for table in long for row in table.rows for cell in row)
+    assert html(page).count(' long"') >= cells > 0
+
+
+def test_latex_says_first_which_packages_it_needs(page):
+    head = "".join(line for line in worklog.latex(page).splitlines()[:3] if line.startswith("%"))
+    assert r"\usepackage{booktabs,tabularx,textcomp}" in head
+
+
+def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_page(page):
+    many = tuple((f"variant_{n}", "word " * 60, str(n)) for n in range(40))
+    wide = Summary("Wide", Table(("variant", "text", "n"), many, frozenset({2}), notes=("A note.",)))
+    narrow = Summary("Narrow", Table(("variant", "n"), (("a", "1"), ("b", "2")), frozenset({1})))
+    source = worklog.latex(replace(page, summaries=(wide, narrow), rungs=()))
+    parts = re.findall(r"\\caption\{Wide \((\d+) of (\d+)\)\}", source)
+    assert len(parts) > 3
+    assert parts == [(str(n), str(len(parts))) for n in range(1, len(parts) + 1)]
+    assert all(source.count(rf"variant\_\allowbreak{{}}{n} &") == 1 for n in range(40))
+    assert source.count("A note.") == 1
+    assert r"\begin{tabular}{@{}lr@{}}" in source.partition(r"\caption{Narrow}")[2]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+def test_latex_sets_the_tables(page, hostile, tmp_path):
+    for name, one in (("page", page), ("hostile", hostile)):
+        text = "\\documentclass{article}\n\\usepackage{booktabs,tabularx,textcomp}\n\\begin{document}\n"
+        (tmp_path / f"{name}.tex").write_text(f"{text}{worklog.latex(one)}\\end{{document}}\n")
+        command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", f"{name}.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert name == "hostile" or not re.findall("Overfull|too large", done.stdout)

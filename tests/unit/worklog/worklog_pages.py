@@ -1,0 +1,74 @@
+"""Worklog pages of the first recorded campaign, whose numbers are fixed, and a parser for their visible text."""
+
+import math
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+
+from warplog import worklog
+from warplog.catalog.family import load_family
+from warplog.core.records import FamilyRecord, read_json
+
+PROJECT = Path(__file__).parents[3]
+RECORDED = PROJECT / "results" / "recorded" / "h200-first"
+_TODAY = load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+_THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
+FAMILY = replace(  # variants that were added after that campaign are drafts
+    _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)
+)
+CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
+PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
+CAPTIONS = PROJECT / "workflow" / "report"
+HOSTILE = (
+    "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"
+)
+SAFE = " ".join(HOSTILE.split())
+CLAIM = {
+    "id": "C1", "claim": "coalescing brings 6x", "source": "someone", "published": "6x", "measured": 11.79,
+    "unit": "", "condition": ">= 5", "measure": "median_us[naive] / median_us[gmem_coalesced]",
+    "verdict": "confirmed", "reason": math.nan,
+}  # fmt: skip
+
+
+class Page(HTMLParser):
+    """The tags, addresses and visible text of an HTML page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data")]
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).replace("\u00a0", " ").split())
+
+
+def told(tables, family=FAMILY, claims=(), lines=()):
+    tables = replace(tables, claims=pd.DataFrame(claims), lines=pd.DataFrame(lines))
+    return worklog.gather(family, tables, CAMPAIGN, [], CAPTIONS)
+
+
+def hot_line(tables, number, share):
+    """A row of the table `lines` for warptile's kernel."""
+    kernels = tables.counters([]).set_index("variant")["kernel"]
+    return {
+        "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "file": "k/warptile.cu",
+        "line": number, "text": "  sum += a;", "sample_share": share, "instruction_share": math.nan,
+        "shared_wavefronts_excess": 0.0, "stall": "wait",
+    }  # fmt: skip
+
+
+def rung(page, name):
+    return next(one for one in page.rungs if one.name == name)
