@@ -25,7 +25,7 @@ VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "
 
 def snakemake(place: Path, *arguments: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
-    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests'}"
+    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
     environment["LD_LIBRARY_PATH"] = str(place / "site")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments]

@@ -2,6 +2,9 @@
 
 import json
 import os
+import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,10 +88,6 @@ def test_interrupted_run_resumes_where_it_stopped(tmp_path: Path) -> None:
         f'if (a->N == 256 && access("{tmp_path}/go", F_OK)) {{ kill(getppid(), SIGKILL); sleep(20); }} {RIGHT}',
     )
     script = f"import sys; sys.path[:0] = {sys.path!r}\nimport pickle\n"
-    import pickle
-    import subprocess
-    import sys
-
     (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
     pickled = str(tmp_path / "job.pickle")
     script += f"from warplog.measure import check_time; check_time.check_family([pickle.load(open({pickled!r}, 'rb'))])"

@@ -1,6 +1,7 @@
 """Parameter search on host functions: results, failing settings, interruptions and output files."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -149,7 +150,8 @@ def test_killed_search_resumes_and_repeats_nothing(tmp_path: Path) -> None:
     host_tuning.make_place(tmp_path)
     (tmp_path / "trap").touch()
     child = [sys.executable, host_tuning.__file__, str(tmp_path)]
-    assert subprocess.run(child, check=False, capture_output=True, timeout=100).returncode == -9
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(child, check=False, capture_output=True, timeout=100, env=paths).returncode == -9
     journal = tmp_path / "results" / "tune" / "host" / "scale" / ".right.work" / "look" / "journal.jsonl"
     before = [json.loads(line) for line in journal.read_text().splitlines()]
     done = [n["result"]["case"] for n in before if "result" in n]

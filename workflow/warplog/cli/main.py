@@ -302,10 +302,11 @@ def _recorded_verdicts(folder: Path, family: str, gpu: str) -> list[dict[str, An
     Raises:
         WarplogError: the table is missing or not readable, or has no row of that family or GPU.
     """
+    from warplog.core.columns import CLAIMS
     from warplog.core.schema import suggest
     from warplog.tables.files import read_table
 
-    table = read_table(folder, "claims")
+    table = read_table(folder, "claims").reindex(columns=list(CLAIMS), fill_value="")
     for column, name in (("family", family), ("gpu", gpu)):
         known = sorted(set(table[column]))
         if name and name not in known:

@@ -84,19 +84,7 @@ NEEDED = {
     "gpus": ["gpu", "fp32_tflops_peak", "dram_gbytes_per_s_peak", "source"],
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
-    "claims": [
-        "family",
-        "id",
-        "claim",
-        "published",
-        "verdict",
-        "measured",
-        "unit",
-        "condition",
-        "evidence",
-        "reason",
-        "gpu",
-    ],
+    "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
 }
 
 
