@@ -5,6 +5,14 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[1]
+LONGEST = [
+    "test_end_to_end",
+    "test_sgemm_sass",
+    "test_bf16_sass",
+    "test_figures",
+    "test_judging",
+    "test_jobs",
+]
 
 
 @pytest.fixture
@@ -13,10 +21,10 @@ def project() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips GPU tests if there is no GPU, stating why; moves the longest file to the front, so that no worker waits."""
+    """Skips GPU tests if there is no GPU, stating why; starts the longest files first, so that no worker waits."""
     from warplog.machine import device
 
-    items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     reason = device.why_not()
     if reason:
         for item in items:

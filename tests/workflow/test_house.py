@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 import warplog
-from warplog.plan import staleness
 
 MOST_MODULES = 16  # in one folder; with more, it covers several subjects
 WORKFLOW = ["Snakefile", "workflow"]
@@ -128,26 +127,3 @@ def test_scripts_are_named_after_their_rules(project: Path) -> None:
                 assert folder == path.stem
                 assert stem == name or name in ("compare", "oracle"), "these two report verdicts"
     assert found == {path.relative_to(scripts).with_suffix("").as_posix() for path in scripts.rglob("*.py")}
-
-
-def code(stage: str) -> set[str]:
-    return {path.partition("warplog/")[2] for path in staleness.code(stage)}
-
-
-def test_the_modules_that_measure_are_inputs_of_their_stages() -> None:
-    """Editing a module that makes inputs, measures or checks results makes the records stale."""
-    worker = "measure/worker/"
-    assert {f"{worker}{name}.py" for name in ("check_case", "problem", "case_data", "backend")} <= code(
-        "check"
-    )
-    timing = {f"{worker}{name}.py" for name in ("time_case", "timer", "problem", "case_data", "backend")}
-    assert timing | {"machine/clocks.py", "core/statistics.py"} <= code("time")
-    assert {"extract/hot_lines.py", "extract/timeline.py", "metrics/registry.py"} <= code("extract")
-    assert {"machine/device.py", "tables/published.py", "core/columns.py"} <= code("tables")
-
-
-def test_modules_that_only_carry_data_make_no_stage_stale() -> None:
-    for stage in staleness.ROOTS:
-        assert not {"core/records.py", "core/errors.py", "core/process.py"} & code(stage), stage
-    for stage in ("build", "check", "time", "profile"):
-        assert not [path for path in code(stage) if path.startswith("catalog/")], "its values are hashed"

@@ -13,6 +13,8 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes
 
 FOLDER = Path(__file__).with_name("schemas")
+# The safe loader in C, ten times as fast: planning reads all families.
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MOST_YAML_BYTES = 1 << 20
 _TYPES = {
     "object": "a mapping of keys to values",
@@ -27,7 +29,7 @@ _TYPES = {
 
 @cache
 def _read(name: str) -> Any:
-    return yaml.safe_load((FOLDER / f"{name}.schema.yaml").read_text())
+    return yaml.load((FOLDER / f"{name}.schema.yaml").read_text(), _Loader)  # noqa: S506
 
 
 @cache
@@ -45,7 +47,8 @@ def read_yaml(path: Path, schema: str) -> Any:
             the text names the key.
     """
     try:
-        data = yaml.safe_load(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode())
+        text = read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode()
+        data = yaml.load(text, _Loader)  # noqa: S506
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
     check(data, schema, str(path))
