@@ -36,7 +36,7 @@ rule write_worklog:
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
         claims=rules.judge_claims.output.parquet,
         figures="results/figures/{family}",
-        sources=plan.told_by,
+        sources=plan.page_sources,
         campaign=plan.campaign(),
         code=plan.code("worklog"),
     output:

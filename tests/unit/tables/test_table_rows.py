@@ -107,7 +107,7 @@ def test_where_the_time_goes_is_a_table(rows_of) -> None:
     rows = rows_of(Measuring())["stages"]
     told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
     assert told == [("build", None, 3.0, None), ("check", 0, 0, None), ("time", 2, 2.75, 0.5)]
-    assert stages.told(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
+    assert stages.summary(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
 
 
 def test_a_trace_is_a_table_and_its_energy_stands_beside_the_times(rows_of) -> None:

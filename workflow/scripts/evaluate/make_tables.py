@@ -8,7 +8,7 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.tables.files import write_tables
 from warplog.tables.rows import make_rows
-from warplog.tables.stages import told
+from warplog.tables.stages import summary
 
 
 def main(plan: Plan, folder: Path) -> None:
@@ -17,7 +17,7 @@ def main(plan: Plan, folder: Path) -> None:
     rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
     write_tables(rows, folder)
     if plan.live:
-        print(f"  tables  {source.campaign['campaign']}: {told(rows['stages'])}", file=sys.stderr, flush=True)
+        print(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}", file=sys.stderr, flush=True)
 
 
 if "snakemake" in globals():

@@ -278,7 +278,7 @@ class Plan:
         """Returns the sources and headers of the family's variants."""
         return self.of(wildcards.family).sources()
 
-    def told_by(self, wildcards: Any) -> list[str]:
+    def page_sources(self, wildcards: Any) -> list[str]:
         """Returns the files that a page about the family quotes: family.yaml and the sources of its variants."""
         files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
         return [self._family_file(wildcards), *files]

@@ -30,7 +30,7 @@ def _cost(record: Record) -> dict[str, Any]:
     return {"status": record["status"], "cases": len(ran), "seconds": sum(ran), "start_seconds": start}
 
 
-def told(rows: list[dict[str, Any]]) -> str:
+def summary(rows: list[dict[str, Any]]) -> str:
     """Summarises a campaign's time in one line: seconds per GPU stage, including session starts, and of compiling."""
     totals: dict[str, float] = defaultdict(float)
     for row in rows:
