@@ -43,19 +43,27 @@ def tables(before: Path, after: Path) -> list[str]:
 
 
 def figures(before: Path, after: Path) -> list[str]:
-    """Returns figures that exist in one folder only, or whose pixels differ."""
-    names = {p.relative_to(folder).as_posix() for folder in (before, after) for p in folder.glob("*/*.png")}
+    """Differences between the numbers behind the figures; pixels that differ with equal numbers are wording."""
+    names = {
+        p.relative_to(folder).with_suffix("").as_posix()
+        for folder in (before, after)
+        for p in folder.glob("*/*.png")
+    }
     found = []
     for name in sorted(names):
-        if not ((before / name).is_file() and (after / name).is_file()):
-            found.append(f"DIFFERS: {name}: only in one folder")
+        files = [folder / f"{name}.png" for folder in (before, after)]
+        if not all(file.is_file() for file in files):
+            found.append(f"DIFFERS: {name}.png: only in one folder")
             continue
-        one, two = (np.asarray(Image.open(folder / name).convert("RGB")) for folder in (before, after))
-        if one.shape != two.shape:
-            found.append(f"wording: {name}: {one.shape} -> {two.shape}")
-        elif not np.array_equal(one, two):
-            share = 100 * (one != two).any(axis=2).mean()
-            found.append(f"wording: {name}: {share:.2f} % of the pixels")
+        one, two = (pd.read_csv(file.with_suffix(".csv")) for file in files)
+        numbers = [column for column in one.select_dtypes("number") if column in two]
+        if len(one) != len(two) or not one[numbers].equals(two[numbers]):
+            found.append(f"DIFFERS: {name}.csv: {one.shape} -> {two.shape}")
+        elif set(one) != set(two):
+            found.append(f"wording: {name}.csv: columns {sorted(set(one) ^ set(two))}")
+        pixels = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+        if pixels[0].shape != pixels[1].shape or not np.array_equal(*pixels):
+            found.append(f"wording: {name}.png: other pixels, same numbers")
     return found
 
 

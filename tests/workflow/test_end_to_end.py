@@ -22,7 +22,7 @@ RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 ALL = load([PROJECT / "kernels"])
 FAMILIES = {name: family for name, family in ALL.items() if not (family.draft or family.probes)}
 # What the main command shows here: a ladder with claims, and the families that have figures or clocks of their own.
-SHOWN = {name: FAMILIES[name] for name in ("overlap", "power", "quantization", "sgemm", "transfer")}
+SHOWN = {name: FAMILIES[name] for name in ("overlap", "power", "quantization", "reduction", "transfer")}
 # Columns of `measurements` that may differ from the recorded table: the origin always does, `reason` mentions sources
 # that were edited since, and the wording of `agreement` after "disagree:" may have changed.
 TEXTS = ["origin", "reason", "agreement"]
@@ -157,11 +157,11 @@ def test_every_figure_has_its_three_files(place: Path, monkeypatch: pytest.Monke
         assert "recorded" in text, path
 
 
-def test_every_family_has_its_worklog_and_published_results(place: Path) -> None:
+def test_every_family_has_its_worklog_and_published_results(place: Path, everything: Path) -> None:
     folder = place / "results" / "worklog"
     assert {p.name for p in folder.iterdir()} == {f"{f}.{s}" for f in SHOWN for s in ("html", "md", "tex")}
     assert all("recorded" in path.read_text() for path in folder.glob("*.md"))
-    table = pd.read_parquet(place / "results" / "tables" / "published.parquet")
+    table = pd.read_parquet(everything / "results" / "tables" / "published.parquet")
     printed = table[table["published"].notna()]
     assert {"naive", "warptile", "cublas"} <= set(printed["variant"])
     assert set(printed["published_source"]) > {"S. Boehm, How to optimize a CUDA matmul kernel"}
@@ -173,10 +173,10 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     client = MlflowClient(f"sqlite:///{place}/results/mlflow.db")
     experiments = {e.name: e for e in client.search_experiments() if e.name.startswith("warplog/")}
     assert set(experiments) == {f"warplog/{family}" for family in SHOWN}
-    experiment = experiments["warplog/sgemm"]
+    experiment = experiments["warplog/reduction"]
     runs = client.search_runs([experiment.experiment_id])
     table = measurements(place)
-    table = table[table["family"] == "sgemm"]
+    table = table[table["family"] == "reduction"]
     assert len(runs) == table["variant"].nunique()
     for run in runs:
         assert run.data.tags["origin"] == "recorded"

@@ -17,7 +17,9 @@ def main(plan: Plan, folder: Path) -> None:
     rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
     write_tables(rows, folder)
     if plan.live:
-        print(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}", file=sys.stderr, flush=True)
+        print(
+            f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}", file=sys.stderr, flush=True
+        )
 
 
 if "snakemake" in globals():
