@@ -1,8 +1,13 @@
 """Shared by all tests: the project's folder, the order of tests, and skipping of GPU tests."""
 
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
