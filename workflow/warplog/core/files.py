@@ -49,3 +49,8 @@ def read_bytes(path: Path, most: int, remedy: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def state_of(path: Path) -> tuple[int, int]:
+    """Returns time of last change and size of a file, as a key for caches of its content; (0, 0) if it is missing."""
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)

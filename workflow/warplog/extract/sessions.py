@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from warplog.core.files import state_of
 from warplog.extract.timeline import CASE
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.ncu.report import NcuLaunch, NcuReport
@@ -25,7 +26,7 @@ def ncu(path: Path, variant: str) -> NcuReport:
     Raises:
         WarplogError: if the report is missing, truncated or damaged.
     """
-    report = _ncu(path, _state(path))
+    report = _ncu(path, state_of(path))
     return replace(report, launches=tuple(_of_variant(report.launches, variant)))
 
 
@@ -37,7 +38,7 @@ def nsys(path: Path, variant: str) -> NsysReport:
     Raises:
         WarplogError: if the report is missing, truncated or damaged.
     """
-    report = _nsys(path, _state(path))
+    report = _nsys(path, state_of(path))
     return replace(
         report,
         kernels=tuple(_of_variant(report.kernels, variant)),
@@ -56,10 +57,6 @@ def _of_variant(events: Iterable[_Ranged], variant: str) -> Iterator[_Ranged]:
         elif owner == variant:
             ranges = tuple(f"{CASE}{name}" if r == case else r for r in event.ranges)
             yield replace(event, ranges=ranges)
-
-
-def _state(path: Path) -> tuple[int, int]:
-    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
 
 
 # One report is enough: the variants of a session are extracted one after the other.

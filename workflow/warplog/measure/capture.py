@@ -11,7 +11,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import FamilyRecord, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
-from warplog.measure.job import Job, family_task, keep, own_results, refuse_unproven
+from warplog.measure.job import Job, family_task, keep, own_results, proofs, refuse_unproven
 from warplog.measure.supervise import discard, run_cases
 from warplog.metrics import counters_to_collect
 from warplog.parsers.ncu.source import SAMPLING
@@ -153,13 +153,11 @@ def _capture_family(
     cases: Mapping[str, Sequence[str]],
 ) -> None:
     """Captures every variant whose inputs changed, then deletes reports that no record refers to."""
-    checks = FamilyRecord.read(check).variants
     folder = paths.captures(jobs[0].record)
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Record] = []
     stale = []
-    for job in jobs:
-        proof = checks.get(job.variant.name, {"status": "missing", "reason": f"not in {check}"})
+    for job, proof in zip(jobs, proofs(check, jobs), strict=True):
         one = _Capture(job, profiler, proof, cases[job.variant.name])
         if one.is_fresh(folder):
             continue

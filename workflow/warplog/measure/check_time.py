@@ -7,8 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.core.records import FamilyRecord, Record, sha256_of, worst
-from warplog.measure.job import Job, Refusal, family_task, keep, own_results, refuse_build, refuse_unproven
+from warplog.core.records import Record, sha256_of, worst
+from warplog.measure.job import (
+    Job,
+    Refusal,
+    family_task,
+    keep,
+    own_results,
+    proofs,
+    refuse_build,
+    refuse_unproven,
+)
 from warplog.measure.supervise import discard, run_cases
 
 
@@ -90,18 +99,15 @@ def time_round(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[st
     Raises:
         WarplogError: As for `time_family`.
     """
-    for job in jobs:
-        _measure(_timing([job], check, cases), _time_settings(job), timer=timer)
+    for one in _timing(jobs, check, cases):
+        _measure([one], _time_settings(one.job), timer=timer)
 
 
 def _timing(jobs: Sequence[Job], check: Path, cases: Sequence[str]) -> list[Measurement]:
-    checks = FamilyRecord.read(check).variants
-    found = []
-    for job in jobs:
-        proof = checks.get(job.variant.name, {"status": "missing", "reason": f"not in {check}"})
-        refusal = refuse_unproven(proof, job.build)
-        found.append(Measurement(job, "time", cases, refusal, check=proof["status"]))
-    return found
+    return [
+        Measurement(job, "time", cases, refuse_unproven(proof, job.build), check=proof["status"])
+        for job, proof in zip(jobs, proofs(check, jobs), strict=True)
+    ]
 
 
 def _time_settings(job: Job) -> dict[str, Any]:

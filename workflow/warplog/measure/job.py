@@ -10,6 +10,7 @@ from typing import Any
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.files import state_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
 from warplog.machine import device
@@ -38,6 +39,17 @@ def refuse_unproven(check: Record, build: Record) -> Refusal | None:
     if check["library_sha256"] != build.get("library_sha256"):
         return "skipped", "its check belongs to another build; run the check again"
     return refuse_build(build)
+
+
+def proofs(check: Path, jobs: Sequence["Job"]) -> list[Record]:
+    """Returns the check record of each job's variant, from the family's check record; status 'missing' if it has none.
+
+    Raises:
+        WarplogError: The file is missing or damaged.
+    """
+    checked = FamilyRecord.read(check).variants
+    missing: Record = {"status": "missing", "reason": f"not in {check}"}
+    return [checked.get(job.variant.name, missing) for job in jobs]
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,7 @@ class Job:
     @property
     def former(self) -> Record:
         """The variant's existing record; {} if there is none."""
-        return _records(self.record, _state(self.record)).get(self.variant.name, {})
+        return _records(self.record, state_of(self.record)).get(self.variant.name, {})
 
     def is_fresh(self, inputs_sha256: str) -> bool:
         """Returns whether the existing record has these inputs; False if the job's inputs are unknown."""
@@ -265,10 +277,6 @@ def keep(job: Job, made: Iterable[Record]) -> None:
     for one in made:
         together.put(one)
     together.write()
-
-
-def _state(path: Path) -> tuple[int, int]:
-    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
 
 
 @lru_cache(maxsize=2)

@@ -106,14 +106,13 @@ class Plan:
         families = catalog.load(folders)
         if gone := set(data["chosen"]) - set(families):
             raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
+        for name, decided in data["chosen"].items():
+            ladder = tuple(replace(v, **decided.get(v.name, {})) for v in families[name].variants)
+            families[name] = replace(families[name], variants=ladder)
         chosen = {
-            name: tuple(replace(families[name].variant(v), **decided) for v, decided in variants.items())
+            name: tuple(families[name].variant(v) for v in variants)
             for name, variants in data["chosen"].items()
         }
-        for name, variants in chosen.items():
-            decided = {v.name: v for v in variants}
-            ladder = tuple(decided.get(v.name, v) for v in families[name].variants)
-            families[name] = replace(families[name], variants=ladder)
         return cls(
             data.get("settings", {}),
             folders,
