@@ -108,7 +108,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
 TIMER = """
 #include <time.h>
 typedef int (*Launcher)(const void*, void*);
-struct Sample { float event_us; float sm_mhz; int blocked; };
+struct Sample { float event_us; float sm_mhz; float set_mhz; int blocked; };
 static float once(Launcher launch, const void* arguments) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
@@ -125,14 +125,24 @@ int warplog_timer_warm_up(void* h, Launcher launch, const void* arguments, int l
     *count = 1;
     return 0;
 }
-int warplog_timer_cold(void* h, Launcher launch, const void* arguments, int count, struct Sample* out) {
-    for (int i = 0; i < count; ++i) out[i] = (struct Sample){once(launch, arguments), 1000.0f, 1};
+int warplog_timer_probe(void* h, float* mhz) { *mhz = 1000.0f; return 0; }
+int warplog_timer_cold(void* h, Launcher launch, const void* arguments, int count, struct Sample* out, int block,
+                       float pause_us) {
+    for (int i = 0; i < count; ++i) out[i] = (struct Sample){once(launch, arguments), 1000.0f, 1000.0f, 1};
     return 0;
 }
-int warplog_timer_hot(void* h, Launcher launch, const void* arguments, int launches, int replays, float* out) {
-    for (int i = 0; i < replays; ++i) out[i] = once(launch, arguments);
+static Launcher prepared;
+static const void* with;
+int warplog_timer_prepare(void* h, Launcher launch, const void* arguments, int launches, int capture) {
+    prepared = launch;
+    with = arguments;
     return 0;
 }
+int warplog_timer_run(void* h, int batches, float pause_us, float* out, float* mhz) {
+    for (int i = 0; i < batches; ++i) out[i] = once(prepared, with);
+    return warplog_timer_probe(h, mhz);
+}
+int warplog_timer_release(void* h) { return 0; }
 """
 
 

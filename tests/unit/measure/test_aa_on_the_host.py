@@ -41,7 +41,7 @@ def place(tmp_path_factory):
         timing = [
             replace(j, record=record, scratch=record.with_name(".scale.work"), settings=policy) for j in jobs
         ]
-        check_time.time_round(timing, job.record, timer, ("64", "1000"))
+        check_time.time_family(timing, job.record, timer, ("64", "1000"))
     return place
 
 

@@ -54,38 +54,46 @@ exec g++ -O0 -shared -fPIC $defines -x c++ "$source" -o "$library"
 TIMER = """
 #include <errno.h>
 typedef int (*Launcher)(const void*, void*);
-struct Sample { float event_us, sm_mhz; int blocked; };
+struct Sample { float event_us, sm_mhz, set_mhz; int blocked; };
 int warplog_timer_create(void** t) { *t = 0; return 0; }
 int warplog_timer_destroy(void* t) { return 0; }
 const char* warplog_timer_error(int code) { return "an error of the host"; }
 int warplog_timer_warm_up(void* t, Launcher f, const void* a, int least, float ms, int* n, float* first, float* best) {
     *n = 1; *first = *best = 1; return f(a, 0);
 }
-int warplog_timer_cold(void* t, Launcher f, const void* a, int count, struct Sample* out) {
+int warplog_timer_probe(void* t, float* mhz) { *mhz = 0; return 0; }
+int warplog_timer_cold(void* t, Launcher f, const void* a, int count, struct Sample* out, int block, float pause) {
     for (int i = 0; i < count; ++i) {
         errno = 0;
         int code = f ? f(a, 0) : 0;
         if (code) return code;
-        out[i].event_us = 1 + errno; out[i].sm_mhz = 0; out[i].blocked = 1;
+        out[i].event_us = 1 + errno; out[i].sm_mhz = out[i].set_mhz = 0; out[i].blocked = 1;
     }
     return 0;
 }
-int warplog_timer_hot(void* t, Launcher f, const void* a, int launches, int replays, float* out) {
-    int code = f(a, 0);
-    for (int i = 0; i < replays; ++i) out[i] = errno;
+static Launcher prepared;
+static const void* with;
+int warplog_timer_prepare(void* t, Launcher f, const void* a, int launches, int capture) {
+    prepared = f; with = a;
+    return 0;
+}
+int warplog_timer_run(void* t, int batches, float pause, float* out, float* mhz) {
+    int code = prepared(with, 0);
+    for (int i = 0; i < batches; ++i) out[i] = errno;
+    *mhz = 0;
     return code;
 }
+int warplog_timer_release(void* t) { return 0; }
 """
 POLICY = {
     "min_samples": 3,
     "max_samples": 5,
     "max_seconds": 1.0,
-    "rel_spread": 0.005,
+    "rel_error": 0.002,
     "warmup_launches": 1,
     "warmup_ms": 1,
     "hot_seconds": 0.01,
     "hot_cases": "captured",
-    "settle_ms": 1,
     "timeout_s": 20,
 }
 

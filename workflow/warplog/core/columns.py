@@ -42,47 +42,88 @@ MEASUREMENTS: Mapping[str, Column] = {
     "median_us": Column(
         "float",
         "us",
-        "median cold time per launch: L2 holds unrelated, unmodified lines; empty interval subtracted",
+        "time per launch at rest, the median of the process medians: cold launches (L2 holds unrelated, unmodified"
+        " lines) with pauses, so that no power or thermal limit acts; empty interval subtracted",
     ),
-    "q1_us": Column("float", "us", "first quartile of the cold time"),
-    "q3_us": Column("float", "us", "third quartile of the cold time"),
-    "min_us": Column("float", "us", "minimum cold time"),
-    "max_us": Column("float", "us", "maximum cold time"),
-    "mean_us": Column("float", "us", "mean cold time"),
-    "samples": Column("int", "", "number of cold samples"),
-    "rel_spread": Column("float", "", "robust relative spread of the cold time: (q3 - q1) / (1.349 median)"),
+    "q1_us": Column("float", "us", "first quartile of the time at rest, over the samples of all processes"),
+    "q3_us": Column("float", "us", "third quartile of the time at rest, over the samples of all processes"),
+    "min_us": Column("float", "us", "minimum time at rest"),
+    "max_us": Column("float", "us", "maximum time at rest"),
+    "mean_us": Column("float", "us", "mean time at rest"),
+    "samples": Column("int", "", "number of samples at rest, over all processes"),
+    "rel_spread": Column(
+        "float", "", "robust relative spread of the time at rest: (q3 - q1) / (1.349 median)"
+    ),
+    "processes": Column("int", "", "number of processes that measured the case"),
+    "process_spread": Column(
+        "float",
+        "",
+        "largest over smallest process median at rest, minus 1; a further process contributes a median for each"
+        " placement of the arrays; empty for one process",
+    ),
+    "process_min_us": Column("float", "us", "smallest process median at rest"),
+    "process_max_us": Column("float", "us", "largest process median at rest"),
+    "discarded": Column(
+        "int", "", "launches discarded since a limit held the SM clock below 99 % of its maximum"
+    ),
     "hot_us": Column(
         "float",
         "us",
-        "median hot time: time per launch in a CUDA graph of back-to-back launches; empty for cases that"
-        " time.hot_cases excludes",
+        "median hot time at rest: time per launch in a CUDA graph of back-to-back launches, short enough that no"
+        " limit acts; empty for cases that time.hot_cases excludes",
     ),
     "hot_rel_spread": Column("float", "", "robust relative spread of the hot time"),
     "first_launch_us": Column("float", "us", "host time from the case's first launch until it has completed"),
     "empty_us": Column("float", "us", "duration of an empty interval, subtracted from every cold sample"),
-    "sm_mhz": Column("float", "MHz", "median SM clock during the cold samples"),
-    "power_w": Column("float", "W", "median board power while the case was timed"),
-    "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed"),
+    "sm_mhz": Column(
+        "float",
+        "MHz",
+        "median over the samples at rest of the mean SM clock during the kernel; under load it is below the clock that"
+        " is set, since the clock generator skips cycles while the voltage drops",
+    ),
+    "set_mhz": Column("float", "MHz", "median of the SM clock that was set just before each launch at rest"),
+    "power_w": Column("float", "W", "median board power while the case was timed at rest"),
+    "temperature_c": Column("float", "degC", "highest GPU temperature while the case was timed at rest"),
     "throttle_reasons": Column(
-        "str", "", "throttle reasons that the driver reported while the case was timed"
+        "str", "", "throttle reasons that the driver reported while the case was timed at rest"
     ),
-    "hot_power_w": Column(
-        "float", "W", "mean board power over a long hot run, from the energy counter if there is one"
+    "sustained_us": Column(
+        "float",
+        "us",
+        "mean time per launch, back to back, once the board's mean power stands at its limit, as the median over"
+        " processes; the hot time if no limit lowers the clock",
     ),
-    "hot_sm_mhz": Column("float", "MHz", "mean SM clock over a long hot run"),
-    "energy_j": Column("float", "J", "board energy per launch in a long hot run"),
+    "sustained_process_spread": Column(
+        "float", "", "largest over smallest sustained time of the processes, minus 1; empty for one process"
+    ),
+    "sustained_sm_mhz": Column("float", "MHz", "mean of the SM clock that was set while sustained"),
+    "sustained_power_w": Column(
+        "float", "W", "mean board power while sustained, from the energy counter if there is one"
+    ),
+    "limited_by": Column(
+        "str",
+        "",
+        "what lowers the clock of back-to-back launches: power, temperature or other; empty for nothing",
+    ),
+    "sustained_gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by sustained_us"),
+    "energy_j": Column("float", "J", "board energy per launch while sustained"),
     "gflop_per_j": Column("float", "GFLOP/J", "the algorithm's FLOPs divided by energy_j"),
     "pj_per_flop": Column("float", "pJ/FLOP", "energy_j divided by the algorithm's FLOPs"),
-    "tflops_per_ghz": Column(
-        "float", "TFLOP/s/GHz", "FLOP rate of a long hot run divided by its mean SM clock"
-    ),
-    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the median cold time"),
-    "gbytes_per_s": Column("float", "GB/s", "compulsory traffic divided by the median cold time"),
+    "tflops_per_ghz": Column("float", "TFLOP/s/GHz", "sustained_gflops divided by sustained_sm_mhz"),
+    "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the time at rest"),
+    "gbytes_per_s": Column("float", "GB/s", "compulsory traffic divided by the time at rest"),
     "ratio_to_baseline": Column(
-        "float", "", "baseline's median cold time divided by this one: above 1 is faster"
+        "float", "", "baseline's time at rest divided by this one: above 1 is faster"
     ),
-    "ratio_q1": Column("float", "", "baseline's median divided by this third quartile (slower end)"),
-    "ratio_q3": Column("float", "", "baseline's median divided by this first quartile (faster end)"),
+    "ratio_q1": Column(
+        "float", "", "baseline's time at rest divided by the largest process median (slower end)"
+    ),
+    "ratio_q3": Column(
+        "float", "", "baseline's time at rest divided by the smallest process median (faster end)"
+    ),
+    "sustained_ratio_to_baseline": Column(
+        "float", "", "baseline's sustained time divided by this one: above 1 is faster"
+    ),
     "baseline": Column("str", "", "variant that the ratios refer to"),
     "max_error_over_tolerance": Column("float", "", "largest error in the check divided by the tolerance"),
     "ncu_us": Column(
@@ -94,8 +135,9 @@ MEASUREMENTS: Mapping[str, Column] = {
     "agreement": Column(
         "str",
         "",
-        "ok if the cold time matches ncu and the hot time matches nsys within 3 % + 1 us, else the times that"
-        " differ; empty if there is nothing to compare: no capture, or times that include host work",
+        "ok if the time at rest matches ncu and the hot time matches nsys within 3 % + 1 us per kernel, else the times"
+        " that differ; in parentheses what is not compared, and why; empty if there is nothing to compare: no capture,"
+        " or times that include host work",
     ),
     **ORIGIN,
     "measured_at": Column("str", "", "end of the timing job, ISO 8601 UTC"),

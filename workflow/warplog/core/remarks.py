@@ -7,13 +7,18 @@ contain the remarks as text: if the wording of a template changes, add its old w
 import re
 
 EARLIER_SOURCE = "recorded for an earlier source"
-FEW_SAMPLES = "{samples} in the {seconds:g} s allowed"
-LOW_CLOCK = "{samples} below {mhz:.0f} MHz, {outcome}"  # outcome: discarded or kept
+FEW_SAMPLES = "{samples} in {processes} processes"
+DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
+HELD_CLOCK = "clock held at {mhz:.0f} of {full:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
 HOST_TIME = "with the host's part of each launch"
 
-_TIMING = (FEW_SAMPLES, LOW_CLOCK, NOT_BLOCKED, HOST_TIME)
-_RECORDED_TIMING = ("{samples} below {mhz:.0f} MHz",)
+_TIMING = (FEW_SAMPLES, DISCARDED, HELD_CLOCK, NOT_BLOCKED, HOST_TIME)
+_RECORDED_TIMING = (
+    "{samples} in the {seconds:g} s allowed",
+    "{samples} below {mhz:.0f} MHz",
+    "{samples} below {mhz:.0f} MHz, {outcome}",
+)
 
 
 def of_samples(template: str, count: int, **values: object) -> str:

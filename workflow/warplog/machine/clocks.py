@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ THROTTLE_REASONS = {
 BRAKES = ("hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _LIMITS = {"sw_power_cap", *BRAKES}
 _MILLI = 1e-3
+_LEAST_STEPS = 3  # of the energy counter, for a slope
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class ClockState:
     throttle_reasons: tuple[str, ...]
     idle: bool
     energy_j: float | None = None
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The active reasons that hold the clock down: power or heat."""
+        return tuple(reason for reason in self.throttle_reasons if reason in _LIMITS)
 
 
 def clock_state(uuid: str | None = None) -> ClockState | None:
@@ -131,10 +138,36 @@ class Sampler:
     def _take(self, card: Card) -> None:
         self._states.append((time.monotonic(), read(card)))
 
-    def saw_limit(self) -> bool:
-        """Whether a power or thermal limit was reported; also True without readings, when it is unknown."""
-        states = list(self._states)
-        return not states or any(_LIMITS.intersection(state.throttle_reasons) for _, state in states)
+    def mean_power(self, begin_s: float, end_s: float) -> float | None:
+        """Returns the mean power between two times of the monotonic clock, in W; None if it is not known (yet).
+
+        It is the slope of the energy counter between its first and last step in the interval (the counter is updated
+        every 0.1 s), or the mean of the power readings if the GPU has no such counter.
+        """
+        states = [(t, state) for t, state in list(self._states) if begin_s <= t <= end_s]
+        readings = [(t, state.energy_j) for t, state in states if state.energy_j is not None]
+        if not readings:
+            powers = _known(state.power_w for _, state in states)
+            return statistics.fmean(powers) if powers else None
+        steps = [after for before, after in pairwise(readings) if after[1] != before[1]]
+        if len(steps) < _LEAST_STEPS:
+            return None
+        (first_s, first_j), (last_s, last_j) = steps[0], steps[-1]
+        return (last_j - first_j) / (last_s - first_s)
+
+    def between(self, begin_s: float, end_s: float) -> dict[str, Any]:
+        """Returns means between two times of the monotonic clock, for a record; None if the GPU does not report them.
+
+        sm_mhz: the SM clock that is set; power_w; limits: throttle reasons that hold the clock down.
+        """
+        states = [state for t, state in list(self._states) if begin_s <= t <= end_s]
+        clocks = _known(state.sm_mhz for state in states)
+        reasons = {reason for state in states for reason in state.throttle_reasons}
+        return {
+            "sm_mhz": statistics.fmean(clocks) if clocks else None,
+            "power_w": self.mean_power(begin_s, end_s),
+            "limits": sorted(reasons & _LIMITS),
+        }
 
     def trace(self, begin_s: float, end_s: float) -> dict[str, list[Any]]:
         """Returns the readings between two times of the monotonic clock, for a record; time_s starts at `begin_s`."""

@@ -3,8 +3,10 @@
 Variants that must not be measured get a record with the reason. Records with unchanged inputs are kept.
 """
 
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from warplog.core.records import Record, sha256_of, worst
@@ -17,8 +19,13 @@ from warplog.measure.job import (
     proofs,
     refuse_build,
     refuse_unproven,
+    task_of,
 )
+from warplog.measure.pooling import is_wide, pooled
 from warplog.measure.supervise import discard, run_cases
+from warplog.measure.worker.main import parts_of
+
+Pair = tuple[str, str]  # variant and case
 
 
 class Measurement:
@@ -73,11 +80,27 @@ def check_family(jobs: Sequence[Job]) -> None:
     stages = [
         Measurement(job, "check", tuple(job.family.check_cases), refuse_build(job.build)) for job in jobs
     ]
-    _measure(stages, {"rounds": jobs[0].settings["rounds"]}, stop_at=("crashed", "timeout"))
+    running, made = _stale(stages)
+    if not running:
+        keep(jobs[0], made)
+        return
+    first = next(iter(running.values())).job
+    parts = [(one.job, one.runnable) for one in running.values()]
+    task = family_task(parts, "check", {"rounds": first.settings["rounds"]})
+    show = first.progress("check", len(task.cases))
+    results, session = run_cases(task, first.settings["timeout_s"], show, ("crashed", "timeout"))
+    made += [one.record(own_results(name, results), session) for name, one in running.items()]
+    keep(first, made)
+    discard(task.folder)
 
 
 def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
     """Times the variants whose checks passed; the records of the others state the reason.
+
+    Each case is measured at rest in `processes` fresh processes, and in further ones while the process medians differ
+    by more than `process_spread`; then, if a power or thermal limit lowers the clock of back-to-back launches,
+    sustained in as many. In each process, the variants run in a random order for each case. The seed of the order and
+    of the addresses follows from campaign and file, so that an interrupted job goes on with the same one.
 
     Args:
         jobs: the variants of one family.
@@ -88,54 +111,94 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     Raises:
         WarplogError: A check or build record is missing, or the worker failed for a reason other than a kernel.
     """
-    _measure(_timing(jobs, check, cases), _time_settings(jobs[0]), timer=timer)
-
-
-def time_round(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
-    """Times the variants one after the other, each in a separate process: one A/A round.
-
-    Conditions that all cases of a process share, such as memory addresses, thus become part of the noise.
-
-    Raises:
-        WarplogError: As for `time_family`.
-    """
-    for one in _timing(jobs, check, cases):
-        _measure([one], _time_settings(one.job), timer=timer)
-
-
-def _timing(jobs: Sequence[Job], check: Path, cases: Sequence[str]) -> list[Measurement]:
-    return [
+    stages = [
         Measurement(job, "time", cases, refuse_unproven(proof, job.build), check=proof["status"])
         for job, proof in zip(jobs, proofs(check, jobs), strict=True)
     ]
+    running, made = _stale(stages)
+    if running:
+        processes = _Processes(running, timer)
+        results, session = processes.measure()
+        made += [one.record(results[name], session) for name, one in running.items()]
+        keep(jobs[0], made)
+        processes.discard()
+    else:
+        keep(jobs[0], made)
 
 
-def _time_settings(job: Job) -> dict[str, Any]:
-    policy = {key: value for key, value in job.settings.items() if key != "timeout_s"}
-    return policy | {"default_mhz": job.gpu.max_sm_mhz}
+class _Processes:
+    """The processes that measure the variants of a family, in both regimes."""
+
+    def __init__(self, running: Mapping[str, Measurement], timer: Path) -> None:
+        self._running, self._timer = running, timer
+        self._job = next(iter(running.values())).job
+        self._folders: set[Path] = set()
+        self._rest: dict[Pair, list[Record]] = {
+            (n, c): [] for n, one in running.items() for c in one.runnable
+        }
+        self._sustained: dict[Pair, list[Record]] = {pair: [] for pair in self._rest}
+        self._session: Record = {}
+
+    def measure(self) -> tuple[dict[str, dict[str, Record]], Record]:
+        """Returns the record of each case by variant and case, and facts about the session."""
+        settings = self._job.settings
+        processes = [str(number + 1) for number in range(settings["processes"])]
+        self._run("time", processes, list(self._rest), self._rest)
+        wide = [pair for pair, found in self._rest.items() if is_wide(found, settings["process_spread"])]
+        last = len(processes) + 1
+        self._run("time", [f"{last}.{n + 1}" for n in range(settings["placements"])], wide, self._rest)
+        always = bool(self._job.family.measuring.hot_seconds)
+        limited = [pair for pair, found in self._rest.items() if found[0].get("limited", False) or always]
+        limited = [pair for pair in limited if all(one["status"] == "ok" for one in self._rest[pair])]
+        self._run("sustain", processes, limited, self._sustained)
+        results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
+        for (name, case), found in self._rest.items():
+            combined = pooled(found, self._sustained[name, case], dict(settings))
+            results[name][case] = {"case": case, **combined}
+        return results, self._session
+
+    def discard(self) -> None:
+        """Removes the files of the finished work."""
+        for folder in self._folders:
+            discard(folder)
+
+    def _run(
+        self, mode: str, runs: Sequence[str], pairs: Sequence[Pair], into: dict[Pair, list[Record]]
+    ) -> None:
+        if not pairs:
+            return
+        job, names = self._job, []
+        seed = zlib.crc32(f"{job.campaign}/{job.record}".encode())
+        for run in runs:
+            shuffled = self._shuffled(pairs, f"{seed}/{mode}/{run}")
+            names += [f"{run}/{name}:{case}" for name, case in shuffled]
+        jobs = [one.job for one in self._running.values()]
+        more = {"default_mhz": job.gpu.max_sm_mhz, "power_limit_w": job.gpu.power_limit_w, "seed": seed}
+        task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
+        self._folders.add(task.folder)
+        show = job.progress(mode, len(names))
+        results, session = run_cases(task, job.settings["timeout_s"], show, ("crashed", "timeout"))
+        for result in results:
+            into[parts_of(result["case"])].append(result)
+        start_s = self._session.get("start_seconds", 0.0) + session["start_seconds"]
+        self._session |= session | {"start_seconds": start_s, "seed": seed}
+
+    def _shuffled(self, pairs: Sequence[Pair], seed: str) -> list[Pair]:
+        """Returns the pairs by case, so that variants share its inputs, in random order within a case."""
+        order = list(self._job.family.cases)
+        mixed = Random(seed).sample(list(pairs), len(pairs))  # noqa: S311 - no secret
+        return sorted(mixed, key=lambda pair: order.index(pair[1]))
 
 
-def _measure(
-    stages: Sequence[Measurement],
-    settings: Mapping[str, Any],
-    stop_at: tuple[str, ...] = (),
-    timer: Path | None = None,
-) -> None:
-    """Measures variants with changed inputs and writes their records; resumes an interrupted run."""
+def _policy(job: Job) -> dict[str, Any]:
+    return {key: value for key, value in job.settings.items() if key != "timeout_s"}
+
+
+def _stale(stages: Sequence[Measurement]) -> tuple[dict[str, Measurement], list[Record]]:
+    """Returns the stages to run, by variant, and the records of changed ones that must not run."""
     stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256)]
     running = {one.job.variant.name: one for one in stale if one.runnable}
-    made = [one.record({}, {}) for one in stale if not one.runnable]
-    if not running:
-        keep(stages[0].job, made)
-        return
-    first = next(iter(running.values())).job
-    stage = stages[0].stage
-    task = family_task([(one.job, one.runnable) for one in running.values()], stage, settings, timer=timer)
-    show = first.progress(stage, len(task.cases))
-    results, session = run_cases(task, first.settings["timeout_s"], show, stop_at)
-    made += [one.record(own_results(name, results), session) for name, one in running.items()]
-    keep(first, made)
-    discard(task.folder)
+    return running, [one.record({}, {}) for one in stale if not one.runnable]
 
 
 def _over_cases(entries: list[Record]) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from warplog.machine.device import Gpu
 from warplog.measure import provenance
 from warplog.measure.supervise import Task, group_of
 from warplog.measure.worker.case_data import SHARED_DATA
+from warplog.measure.worker.main import parts_of
 
 Refusal = tuple[str, str]  # status and reason
 
@@ -63,6 +64,7 @@ class Job:
         settings: the stage's settings: check, time, profile, sanitize or tune of the configuration.
         tools: versions by tool, for the provenance.
         commit: commit of the checkout, for the provenance.
+        campaign: name of the campaign.
         content_sha256: hash of code, kernels and configuration, for the provenance.
         backend: array library of the worker, see worker.backend.
         inputs_sha256: hash of the inputs besides the build; "" if unknown: then the variant is always measured.
@@ -80,6 +82,7 @@ class Job:
     content_sha256: str
     backend: str = "cupy"
     inputs_sha256: str = ""
+    campaign: str = ""
 
     @cached_property
     def build(self) -> Record:
@@ -155,7 +158,7 @@ class Job:
             nonlocal done
             done += 1
             outcome = result["reason"] if result["status"] != "ok" else self._headline(mode, result)
-            variant, _, case = result["case"].rpartition(":")
+            variant, case = parts_of(result["case"])
             label = f"{self.family.name}/{variant or self.variant.name}"
             line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
             print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
@@ -163,46 +166,60 @@ class Job:
         return show
 
     def _headline(self, mode: str, result: Record) -> str:
-        if mode == "time":
-            cold = result["cold"]["median_us"]
-            hot = f", {result['hot']['median_us']:.4g} us hot" if "hot" in result else ""
-            case = self.family.cases[result["case"].rpartition(":")[2]]
-            flops = self.family.value(self.family.flops, case)
-            work, unit = (
-                (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
-            )
-            rate = work / max(cold, 1e-3) / 1e3
-            unit, factor = rate_unit(unit, [rate])
-            return f"{cold:.4g} us cold{hot}, {rate * factor:.4g} {unit}"
         if mode == "check":
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
-        return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
+        if mode == "sustain":
+            return f"{result['sustained']['mean_us']:.4g} us sustained"
+        if mode != "time":
+            return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
+        rest_us = result["cold"]["median_us"]
+        hot = f", {result['hot']['median_us']:.4g} us hot" if "hot" in result else ""
+        case = self.family.cases[parts_of(result["case"])[1]]
+        flops = self.family.value(self.family.flops, case)
+        work, unit = (
+            (flops, "GFLOP/s") if flops else (self.family.value(self.family.bytes_moved, case), "GB/s")
+        )
+        rate = work / max(rest_us, 1e-3) / 1e3
+        unit, factor = rate_unit(unit, [rate])
+        return f"{rest_us:.4g} us at rest{hot}, {rate * factor:.4g} {unit}"
 
 
 def family_task(
     parts: Sequence[tuple[Job, tuple[str, ...]]], mode: str, settings: Mapping[str, Any], **more: Any
 ) -> Task:
-    """Returns one task for several variants of a family; its cases are named `<variant>:<case>`.
+    """Returns one task for the given cases of several variants of a family.
 
-    Variants that passed their checks (modes time and capture) run case by case, so that they share the inputs of
-    a case and are compared under the same conditions. In other modes, a variant's cases run one after the other.
+    Variants that passed their checks (mode capture) run case by case, so that they share the inputs of a case. In
+    other modes, a variant's cases run one after the other.
+    """
+    family = parts[0][0].family
+    pairs = [(job.variant.name, case) for job, cases in parts for case in cases]
+    if mode in SHARED_DATA:
+        order = [*family.cases, *family.check_cases]
+        pairs.sort(key=lambda pair: order.index(pair[1]))
+    names = [f"{variant}:{case}" for variant, case in pairs]
+    return task_of([job for job, _ in parts], names, mode, settings, **more)
+
+
+def task_of(
+    jobs: Sequence[Job], names: Sequence[str], mode: str, settings: Mapping[str, Any], **more: Any
+) -> Task:
+    """Returns one task for several variants of a family.
 
     Args:
-        parts: each variant's job with the cases to run.
-        mode: what the worker does: check, time, capture or sanitize.
+        jobs: the variants' jobs.
+        names: the cases to run, in order: `[<process>/]<variant>:<case>`, see worker/main.py.
+        mode: what the worker does: check, time, sustain, capture or sanitize.
         settings: settings of the worker.
         more: further fields of Task.
     """
-    first = parts[0][0]
-    pairs = [(job, case) for job, cases in parts for case in cases]
-    if mode in SHARED_DATA:
-        order = [*first.family.cases, *first.family.check_cases]
-        pairs.sort(key=lambda pair: order.index(pair[1]))
-    libraries = {f"{job.variant.name}:{case}": job.build_folder / "kernel.so" for job, case in pairs}
-    hashes = {job.variant.name: job.build["library_sha256"] for job, _ in parts}
-    more |= {"memory": {job.variant.name: job.variant.memory for job, _ in parts}, "libraries": libraries}
+    first = jobs[0]
+    folders = {job.variant.name: job.build_folder for job in jobs}
+    libraries = {name: folders[parts_of(name)[0]] / "kernel.so" for name in names}
+    hashes = {job.variant.name: job.build["library_sha256"] for job in jobs}
+    more |= {"memory": {job.variant.name: job.variant.memory for job in jobs}, "libraries": libraries}
     scratch = first.scratch.with_name(f".{first.family.name}.{mode}.work")
-    task = first.task(mode, tuple(libraries), settings, folder=scratch, **more)
+    task = first.task(mode, tuple(names), settings, folder=scratch, **more)
     return replace(task, library_sha256=sha256_of(hashes))
 
 
@@ -258,6 +275,7 @@ def make_jobs(
             tools=named["tools"],
             commit=commit,
             content_sha256=content,
+            campaign=named["campaign"],
             inputs_sha256=inputs_sha256 and sha256_of(inputs_sha256, dict(family.variant(variant).memory)),
         )
         for variant, build in zip(variants, builds, strict=True)

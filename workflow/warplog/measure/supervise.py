@@ -14,7 +14,7 @@ from warplog.core.paths import PACKAGE
 from warplog.core.process import Completed, end_process, explain_exit, minimal_env, run
 from warplog.core.records import Record, sha256_file, sha256_of, write_json
 from warplog.measure.journal import Journal, note
-from warplog.measure.worker.main import BROKEN
+from warplog.measure.worker.main import BROKEN, parts_of, process_of
 
 _START_S = 120.0  # a worker's start: imports, or CUDA context and module load
 _WAIT_S = PATIENCE_S + 60.0  # the worker itself gives up earlier
@@ -26,12 +26,12 @@ class Task:
     """The work of one worker process; most fields are passed to it as TASK.json (see worker/main.py).
 
     Attributes:
-        mode: check, time, capture, sanitize or tune.
+        mode: check, time, sustain, capture, sanitize or tune.
         backend: array library of the worker, see worker.backend.
         library: the compiled launcher of all cases that are not in `libraries`.
         library_sha256: hash of all libraries of the task.
-        cases: names of the family's cases. If the task is for several variants, `<variant>:<case>`, where the
-            variant is called the group of the case; in mode tune, names of settings.
+        cases: names of the family's cases. If the task is for several variants, `[<process>/]<variant>:<case>`; in
+            mode tune, names of settings. See `group_of` for the groups of cases.
         folder: holds the task, its journal and its log; the journal lets the next run resume.
         settings: settings of the mode, passed to the worker.
         timer: the compiled timing core; None if nothing is timed.
@@ -95,9 +95,9 @@ def run_cases(
     journal = _open(task)
     while left := _left(task, journal, show, stop_at, stop_all):
         _one_worker(task, journal, left, timeout_s, show)
-    groups = {group_of(case) for case in task.cases}
+    variants = {parts_of(case)[0] for case in task.cases}
     results = [journal.results[c] for c in task.cases if c in journal.results]
-    return results, journal.session | {"start_seconds": round(max(journal.start_s, 0.0) / len(groups), 3)}
+    return results, journal.session | {"start_seconds": round(max(journal.start_s, 0.0) / len(variants), 3)}
 
 
 def _open(task: Task) -> Journal:
@@ -113,17 +113,15 @@ def _left(
     bad = {"" if stop_all else group_of(r["case"]): r for r in reversed(done) if r["status"] in stop_at}
     for case in task.cases:
         if case not in journal.results and (ended := bad.get("" if stop_all else group_of(case))):
-            reason = (
-                f"not run, since case {ended['case'].rpartition(':')[2]} ended with status {ended['status']}"
-            )
+            reason = f"not run, since case {parts_of(ended['case'])[1]} ended with status {ended['status']}"
             journal.results[case] = {"case": case, "status": "skipped", "reason": reason}
             show(journal.results[case])
     return [] if task.is_over() else [c for c in task.cases if c not in journal.results]
 
 
-def group_of(case: str) -> str:
-    """Returns the group of `<group>:<case>`; '' if the name has no group."""
-    return case.rpartition(":")[0]
+def group_of(name: str) -> str:
+    """Returns what a failure ends: the other cases of the variant, or the same case in other processes."""
+    return name.partition("/")[2] if process_of(name) else parts_of(name)[0]
 
 
 def finished(task: Task) -> dict[str, Record]:

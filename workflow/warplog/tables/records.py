@@ -52,6 +52,7 @@ class VariantRecords:
     check: Record
     time: Record
     extract: Record
+    nsys: Record
 
     def verdict(self) -> tuple[str, str]:
         """Returns status and reason of the variant's rows: those of the first stage that failed, else of timing."""
@@ -111,7 +112,7 @@ class FamilyRecords:
         """
         origin = {"origin": self._source.origin} if self._source.root in build.parents else {}
         made: Record = read_json(build, "record") if build.is_file() else self._missing()
-        stages = {stage: self._record(stage, variant) for stage in ("check", "time", "extract")}
+        stages = {stage: self._record(stage, variant) for stage in ("check", "time", "extract", "nsys")}
         return VariantRecords(build=made | origin, **stages)
 
     def captures(self, variant: str) -> dict[str, Record]:

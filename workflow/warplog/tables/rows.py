@@ -13,12 +13,12 @@ from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published
+from warplog.tables.agreement import agreement
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
 from warplog.tables.stages import stage_rows
 
 Row = dict[str, Any]
-AGREE_RELATIVE, AGREE_US = 0.03, 1.0
 
 
 def make_rows(
@@ -72,35 +72,23 @@ def make_rows(
 
 
 def add_ratios(rows: list[Row], baseline: str) -> None:
-    """Adds the speed-up over the baseline at the same case (ratio of medians) to rows with a time for both."""
-    medians = {r["case"]: r.get("median_us") for r in rows if r["variant"] == baseline}
+    """Adds the speed-up over the baseline at the same case, in both regimes, to rows with a time for both.
+
+    The ends of the ratio at rest, `ratio_q1` and `ratio_q3`, are those of the spread between the processes; a row
+    from a single process has the quartiles of its samples instead.
+    """
+    baselines = {r["case"]: r for r in rows if r["variant"] == baseline}
     for row in rows:
         row["baseline"] = baseline
-        of_baseline = medians.get(row["case"])
-        if of_baseline and row.get("median_us"):
-            row["ratio_to_baseline"] = of_baseline / row["median_us"]
-            row["ratio_q1"] = of_baseline / row["q3_us"]
-            row["ratio_q3"] = of_baseline / row["q1_us"]
-
-
-def agreement(
-    cold_us: float, hot_us: float | None, ncu_us: float | None, nsys_us: float | None, kernels: int = 1
-) -> str:
-    """Compares timings with the profilers: 'ok', or the times that differ by more than 3 % + 1 us.
-
-    The cold time is compared with ncu's duration, which follows a cache flush, and the hot time with nsys'
-    back-to-back launches; '' if neither pair exists. The comparison is inexact for a launch of several
-    `kernels`, which the text then mentions: ncu flushes the caches before each kernel and omits the gaps between them.
-    """
-    pairs = [("cold", cold_us, "ncu", ncu_us), ("hot", hot_us, "nsys", nsys_us)]
-    known = [(a, x, b, y) for a, x, b, y in pairs if x is not None and y is not None]
-    apart = [
-        f"{a} {x:.4g} us, {b} {y:.4g} us"
-        for a, x, b, y in known
-        if abs(x - y) > AGREE_RELATIVE * y + AGREE_US
-    ]
-    why = f" ({kernels} kernels per launch, each cold in ncu)" if kernels > 1 else ""
-    return f"disagree: {'; '.join(apart)}{why}" if apart else "ok" if known else ""
+        base = baselines.get(row["case"], {})
+        if base.get("median_us") and row.get("median_us"):
+            several = row["processes"] > 1
+            slow, fast = ("process_max_us", "process_min_us") if several else ("q3_us", "q1_us")
+            row["ratio_to_baseline"] = base["median_us"] / row["median_us"]
+            row["ratio_q1"] = base["median_us"] / row[slow]
+            row["ratio_q3"] = base["median_us"] / row[fast]
+        if base.get("sustained_us") and row.get("sustained_us"):
+            row["sustained_ratio_to_baseline"] = base["sustained_us"] / row["sustained_us"]
 
 
 def _measurement(family: Family, variant: Variant, case: str, records: VariantRecords, source: Source) -> Row:
@@ -155,10 +143,13 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
     ]
     return {
         **{k: cold[k] for k in kept},
+        **processes_columns(found),
+        "set_mhz": cold.get("set_mhz"),
+        "discarded": cold.get("discarded"),
         "first_launch_us": found.get("first_launch_us"),
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
-        **energy_of_run(found, family.value(family.flops, problem)),
+        **sustained_columns(found, family.value(family.flops, problem)),
         "power_w": found.get("power_w"),
         "temperature_c": found.get("temperature_c"),
         "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
@@ -167,10 +158,26 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "max_error_over_tolerance": max(errors, default=None),
         "ncu_us": ncu_us,
         "nsys_us": nsys_us,
-        "agreement": agreement(median, hot.get("median_us"), ncu_us, nsys_us, max(kernels, parts))
-        if family.measuring.timing == "stream"
-        else "",
+        "agreement": _agreement(family, case, found, records, (ncu_us, nsys_us), max(kernels, parts)),
     }
+
+
+def _agreement(
+    family: Family,
+    case: str,
+    found: Record,
+    records: VariantRecords,
+    profilers_us: tuple[float | None, float | None],
+    kernels: int,
+) -> str:
+    if family.measuring.timing != "stream":
+        return ""
+    runs = found.get("processes", ())
+    rest = [one["median_us"] for one in runs] or [found["cold"]["median_us"]]
+    hot = [one["hot_us"] for one in runs if "hot_us" in one]
+    hot = hot or [found[key]["median_us"] for key in ("hot",) if key in found]
+    captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
+    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"))
 
 
 def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
@@ -269,36 +276,87 @@ def _variant_row(
     }
 
 
-def energy_of_run(found: Record, flops: float) -> dict[str, float | None]:
-    """Returns columns of `measurements` for a timed case with a trace; {} without one.
-
-    hot_power_w is the slope of a line fitted to the GPU's energy counter over the hot run, which is least affected by
-    the counter's coarse steps, or the mean of the power readings if there is no counter. The other columns
-    follow from it, the mean clock of the run and the median time per launch.
-    """
-    trace = found.get("trace")
-    if not trace:
-        return {}
-    hot_us = found["hot"]["median_us"]
-    power_w, mhz = _power_w(trace), _mean(trace["sm_mhz"])
-    energy_j = power_w * hot_us * 1e-6 if power_w else None
+def processes_columns(found: Record) -> Row:
+    """Returns the columns on the processes that measured a case; a record without `processes` is from one."""
+    runs = found.get("processes") or [{"process": 1, "median_us": found["cold"]["median_us"]}]
+    medians = [one["median_us"] for one in runs]
+    least, most = min(medians), max(medians)
+    spread = most / least - 1 if len(medians) > 1 and least > 0 else None
     return {
-        "hot_power_w": power_w,
-        "hot_sm_mhz": mhz,
+        "processes": len({one["process"] for one in runs}),
+        "process_spread": spread,
+        "process_min_us": least,
+        "process_max_us": most,
+    }
+
+
+def sustained_columns(found: Record, flops: float) -> Row:
+    """Returns the columns on back-to-back launches.
+
+    If no limit lowers the clock, the sustained time is the hot time; power and energy are then unknown, since the hot
+    run is too short for the board's readings. A case of an earlier campaign has a sustained time only if it has a
+    trace of a long hot run.
+    """
+    run = found.get("sustained") or _of_trace(found)
+    if run is None:
+        new = "processes" in found and "hot" in found
+        hot = {"sustained_us": found["hot"]["median_us"], "sustained_sm_mhz": found["cold"].get("set_mhz")}
+        return (
+            ({**hot, "limited_by": ""} | _rates(found["hot"]["median_us"], None, None, flops)) if new else {}
+        )
+    means = [one["sustained"]["mean_us"] for one in found.get("processes", ()) if "sustained" in one]
+    return {
+        "sustained_us": run["mean_us"],
+        "sustained_sm_mhz": run["sm_mhz"],
+        "sustained_power_w": run["power_w"],
+        "sustained_process_spread": max(means) / min(means) - 1 if len(means) > 1 else None,
+        "limited_by": _limit(run["limits"]),
+        **_rates(run["mean_us"], run["sm_mhz"], run["power_w"], flops),
+    }
+
+
+def _rates(us: float, mhz: float | None, power_w: float | None, flops: float) -> Row:
+    energy_j = power_w * us * 1e-6 if power_w else None
+    return {
+        "sustained_gflops": flops / us * 1e-3 if flops else None,
         "energy_j": energy_j,
         "gflop_per_j": flops * 1e-9 / energy_j if energy_j and flops else None,
         "pj_per_flop": energy_j * 1e12 / flops if energy_j and flops else None,
-        "tflops_per_ghz": flops / hot_us * 1e-3 / mhz if mhz and flops else None,
+        "tflops_per_ghz": flops / us * 1e-3 / mhz if mhz and power_w and flops else None,
+    }
+
+
+def _limit(reasons: list[str]) -> str:
+    """Returns the kind of limit that lowered the clock: power, temperature, other, or "" for none."""
+    if not reasons:
+        return ""
+    if "sw_power_cap" in reasons or "hw_power_brake_slowdown" in reasons:
+        return "power"
+    return "temperature" if any("thermal" in reason for reason in reasons) else "other"
+
+
+def _of_trace(found: Record) -> Record | None:
+    """Returns the long hot run of an earlier campaign as a sustained run; None without one."""
+    trace = found.get("trace")
+    if not trace:
+        return None
+    reasons = {name for reasons in trace["throttle_reasons"] for name in reasons.split(",") if name}
+    return {
+        "mean_us": found["hot"]["median_us"],
+        "sm_mhz": _mean(trace["sm_mhz"]),
+        "power_w": _power_w(trace),
+        "limits": sorted(reasons),
     }
 
 
 def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
     """Yields rows of the table `power_trace`: the GPU's readings over time, with the rate of the launches then."""
-    trace, hot = found.get("trace"), found.get("hot")
-    if not trace or not hot:
+    run = found.get("sustained") or found.get("hot")
+    trace = run.get("trace", found.get("trace")) if run else None
+    if not run or not trace:
         return
-    samples_us = np.asarray(hot["samples_us"])
-    launches = hot["launches"] / samples_us.size  # per sample
+    samples_us = np.asarray(run["samples_us"])
+    launches = run["launches"] / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     for i, time_s in enumerate(trace["time_s"]):
         here = min(int(np.searchsorted(ends_s, time_s)), samples_us.size - 1)

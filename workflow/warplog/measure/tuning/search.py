@@ -64,12 +64,11 @@ LOOK_TIME: Mapping[str, Any] = {
     "min_samples": 7,
     "max_samples": 15,
     "max_seconds": 0.25,
-    "rel_spread": 0.01,
+    "rel_error": 0.004,
     "warmup_launches": 2,
     "warmup_ms": 10,
     "hot_seconds": 0.02,
     "hot_cases": "all",
-    "settle_ms": 100,
 }
 CHECK_ROUNDS = 1
 FINAL_ROUNDS = 2

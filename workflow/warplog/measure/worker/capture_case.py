@@ -1,7 +1,9 @@
 """Launches one case for a profiler; only the launches to be profiled lie inside the captured range."""
 
+import time
 from typing import Any
 
+from warplog.machine.clocks import clock_state
 from warplog.measure.worker.backend import CupyBackend, Launcher
 from warplog.measure.worker.problem import Problem
 
@@ -9,6 +11,7 @@ _SEED = 30_000
 _MOST_SECONDS = 1.0
 _WARM_SECONDS = 0.025  # as before timing, so that the clock has risen
 _MOST_WARM = 200
+_RECOVERY_S, _POLL_S = 1.0, 0.01
 
 
 def capture_case(
@@ -17,7 +20,8 @@ def capture_case(
     """Warms up, then launches inside cudaProfilerStart/Stop and the NVTX range `case:<name>`.
 
     For ncu there is one launch; for nsys, `launches` back-to-back ones, or fewer if they would last longer than
-    about a second. Each is in a range `launch:<i>`.
+    about a second. Each is in a range `launch:<i>`. The result for nsys contains `traced_us`, the time per launch
+    by CUDA events under nsys: tracing slows some kernels down.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.
@@ -37,13 +41,24 @@ def capture_case(
         for _ in range(min(_MOST_WARM, int(_WARM_SECONDS / max(seconds, 1e-6)))):
             launcher.enqueue(problem.arguments)
         backend.synchronise()
+    _recover()
     cuda.profiler.start()
     cuda.nvtx.RangePush(f"case:{name}")
+    begin.record()
     for i in range(count):
         cuda.nvtx.RangePush(f"launch:{i}")
         launcher.enqueue(problem.arguments)
         cuda.nvtx.RangePop()
+    end.record()
     backend.synchronise()
     cuda.nvtx.RangePop()
     cuda.profiler.stop()
-    return {"status": "ok", "reason": "", "launches": count}
+    traced = {"traced_us": cuda.get_elapsed_time(begin, end) * 1e3 / count} if tool == "nsys" else {}
+    return {"status": "ok", "reason": "", "launches": count, **traced}
+
+
+def _recover() -> None:
+    """Idles until no limit holds the clock down, as before a time at rest; at most a second."""
+    deadline = time.monotonic() + _RECOVERY_S
+    while (state := clock_state()) is not None and state.limits and time.monotonic() < deadline:
+        time.sleep(_POLL_S)

@@ -6,7 +6,11 @@ from typing import Any
 from warplog.catalog.contract import Case
 from warplog.catalog.family import Family
 
-SHARED_DATA = ("time", "capture")  # modes in which variants share it, since their kernels passed the check
+SHARED_DATA = (
+    "time",
+    "sustain",
+    "capture",
+)  # modes in which variants share it, since their kernels passed the check
 
 
 class CaseData:

@@ -4,6 +4,10 @@
 
 A case that destroys the CUDA context or kills the process ends the worker; the supervisor starts a new one for
 the remaining cases. Standard output and error go to the supervisor's log.
+
+Cases whose names begin with the number of a process (`2/naive:4096`) run in one child process for each number. The
+worker imports the array library before it forks, so that a fresh process costs a CUDA context and no imports. The name
+of a case that a process repeats with its arrays at other addresses also has the number of the placement (`4.3/…`).
 """
 
 import contextlib
@@ -13,8 +17,11 @@ import signal
 import sys
 import time
 import traceback
+import zlib
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from warplog.catalog.contract import Case
@@ -37,6 +44,7 @@ from warplog.measure.worker.case_data import SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
+_SPACERS, _LARGEST_SPACER_MIB = 3, 128
 BROKEN = 71  # exit status if warplog, a reference.py or the installation failed, not the kernel
 
 
@@ -49,10 +57,12 @@ def main(task_file: Path) -> int:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
-    # Timing watches the clock of every case; the other modes do not use NVML.
-    watching = kept_loaded() if task["timer"] else contextlib.nullcontext()
-    with _alone(task["gpu_lock"], Path(task["journal"])), watching:
-        return _work(task, family)
+    with _alone(task["gpu_lock"], Path(task["journal"])):
+        for number, cases in groupby(task["cases"], key=process_of):
+            status = _in_child(task, family, list(cases)) if number else _work(task, family, task["cases"])
+            if status:
+                return status
+    return 0
 
 
 @contextlib.contextmanager
@@ -67,12 +77,39 @@ def _alone(uuid: str, journal: Path) -> Iterator[None]:
         yield
 
 
-def _work(task: dict[str, Any], family: Family) -> int:
+def _in_child(task: dict[str, Any], family: Family, cases: list[str]) -> int:
+    """Runs the cases in a child process; returns its exit status, or ends this process by the same signal."""
+    pid = os.fork()
+    if pid == 0:
+        status = BROKEN
+        try:
+            note(Path(task["journal"]), {"pid": os.getpid()})
+            die_with_parent(signal.SIGKILL)
+            status = _work(task, family, cases)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)  # the clean-up of the interpreter belongs to the parent
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _work(task: dict[str, Any], family: Family, cases: list[str]) -> int:
+    # Timing and captures look at the clock in every case; the other modes do not use NVML.
+    with kept_loaded() if task["timer"] or task["mode"] == "capture" else contextlib.nullcontext():
+        return _run_cases(task, family, cases)
+
+
+def _run_cases(task: dict[str, Any], family: Family, cases: list[str]) -> int:
     backend = make_backend(task["backend"])
     journal = Path(task["journal"])
     runner = _Runner(task, family, backend)
     note(journal, {"session": {**backend.facts(), **runner.facts()}})
-    for name in task["cases"]:
+    for name in cases:
         if task["deadline"] is not None and time.monotonic() >= task["deadline"]:
             break
         note(journal, {"begin": name})
@@ -96,13 +133,16 @@ class _Runner:
         if task["timer"]:
             from warplog.measure.worker.timer import Timer
 
-            self._timer = Timer(Path(task["timer"]), family.measuring.timing == "stream")
+            blocking = family.measuring.timing == "stream"
+            self._timer = Timer(Path(task["timer"]), blocking, task["settings"]["default_mhz"])
         if task["mode"] == "tune":
             from warplog.measure.worker.tune_setting import Tuner
 
             self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
         self._launchers: dict[str, Launcher] = {}
         self._shapes: list[tuple[int, ...]] = []
+        self._kept: tuple[Any, Problem] | None = None  # the problem of the last sustained case
+        self._sustained_until = 0.0
         self._shared = CaseData(backend.xp, family) if task["mode"] in SHARED_DATA else None
 
     def facts(self) -> dict[str, Any]:
@@ -148,19 +188,19 @@ class _Runner:
         return Problem(self._backend.xp, self._family, case, memory, self._shared)
 
     def _run(self, name: str) -> dict[str, Any]:
-        settings, backend = self._task["settings"], self._backend
+        settings, backend, mode = self._task["settings"], self._backend, self._task["mode"]
         launcher = self._launcher(name)
-        variant, _, case = name.rpartition(":")
+        variant, case = parts_of(name)
         memory = self._task["memory"][variant]
+        if mode == "sustain":
+            return self._sustain(launcher, case, memory, process_of(name))
+        if mode == "time":
+            return self._time(launcher, case, memory, name)
         problem = self._problem(self._family.case(case), memory)
-        if self._task["mode"] == "check":
+        if mode == "check":
             from warplog.measure.worker.check_case import check_case
 
             return check_case(backend, launcher, problem, settings["rounds"])
-        if self._task["mode"] == "time":
-            from warplog.measure.worker.time_case import time_case
-
-            return time_case(backend, launcher, self._timer, problem, settings, settings["default_mhz"])
         if self._task["mode"] == "sanitize":
             from warplog.measure.worker.sanitize_case import sanitize_case
 
@@ -170,6 +210,68 @@ class _Runner:
 
         assert isinstance(backend, CupyBackend)
         return capture_case(backend, launcher, problem, settings["tool"], settings["launches"], name)
+
+    def _time(self, launcher: Launcher, case: str, memory: Mapping[str, str], name: str) -> dict[str, Any]:
+        from warplog.measure.worker.time_case import time_case
+
+        process, settings = process_of(name), self._task["settings"]
+        with self._scattered(name) as seed:
+            problem = self._problem(self._family.case(case), memory)
+            found = time_case(self._backend, launcher, self._timer, problem, settings, process)
+            addresses = [array.pointer() for array in problem.arrays.values()]
+        return {**found, "process": process, "seed": seed, "addresses": addresses}
+
+    def _sustain(
+        self, launcher: Launcher, case: str, memory: Mapping[str, str], process: int
+    ) -> dict[str, Any]:
+        """Measures a case back to back, right after the last one: then the GPU need not settle again."""
+        from warplog.measure.worker import sampling, time_case
+
+        key = case, tuple(memory.items())
+        if self._kept is None or self._kept[0] != key:
+            self._kept = None
+            problem = self._problem(self._family.case(case), memory)
+            time_case.fill(self._backend, problem)
+            self._kept = key, problem
+        from_rest = time.monotonic() > self._sustained_until
+        settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
+        settings, problem = self._task["settings"], self._kept[1]
+        found = time_case.sustain_case(launcher, self._timer, problem, settings, settle_s, process)
+        self._sustained_until = time.monotonic() + sampling.SETTLE_S
+        return {**found, "process": process}
+
+    @contextlib.contextmanager
+    def _scattered(self, name: str) -> Iterator[int]:
+        """Holds memory of random sizes meanwhile, so that arrays have other addresses in each process; yields the seed.
+
+        The time of some kernels depends on where their arrays lie, by up to 5 %: the addresses decide which slices of
+        L2 and which channels of memory are used at the same time.
+        """
+        seed = zlib.crc32(f"{self._task['settings']['seed']}/{name}".encode())
+        random = Random(seed)  # noqa: S311 - no secret
+        held: list[Any] = []
+        if isinstance(self._backend, CupyBackend):
+            memory = self._backend.xp.cuda.runtime
+            sizes = [random.randrange(1, _LARGEST_SPACER_MIB) << 20 for _ in range(_SPACERS)]
+            if sum(sizes) < memory.memGetInfo()[0] // 4:
+                held = [memory.malloc(size) for size in sizes]
+        try:
+            yield seed
+        finally:
+            for address in held:
+                memory.free(address)
+
+
+def process_of(name: str) -> int:
+    """Returns the number of the process in `<process>[.<placement>]/<variant>:<case>`; 0 if the name has none."""
+    number, slash, _ = name.partition("/")
+    return int(number.partition(".")[0]) if slash else 0
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Returns variant and case of `[<process>[.<placement>]/]<variant>:<case>`; variant "" if there is only a case."""
+    variant, _, case = name.rpartition("/")[2].rpartition(":")
+    return variant, case
 
 
 if __name__ == "__main__":

@@ -1,27 +1,18 @@
-"""Times one case: warm-up, cold samples, hot graph, and a check of the results afterwards."""
+"""Times one case in one process: at rest (cold and hot), or sustained; with a check of the results afterwards."""
 
-import time
+from collections.abc import Sequence
 from typing import Any
 
-from warplog.core import remarks, text
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
+from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.timer import (
-    THROTTLED_BELOW,
-    ColdSample,
-    StopRule,
-    Timer,
-    cold_batch,
-    hot_plan,
-    is_held_back,
-    sample_throughout,
-    sample_until,
-    unthrottled,
-)
+from warplog.measure.worker.sampling import ColdRun, StopRule
+from warplog.measure.worker.timer import Timer
 
 _SEED = 20_000
+_FIRST, _SHARE_OF_OTHERS = 1, 0.2  # only the first process runs hot for long enough to reach a limit
 
 
 def time_case(
@@ -30,78 +21,104 @@ def time_case(
     timer: Timer,
     problem: Problem,
     settings: dict[str, Any],
-    default_mhz: float,
+    process: int = _FIRST,
 ) -> dict[str, Any]:
-    """Returns the times of one case in microseconds; status 'wrong' without times if its results are wrong.
+    """Returns the times of one case at rest, in microseconds; status 'wrong' without times if its results are wrong.
+
+    The problem is filled with the inputs of a fixed seed.
 
     Args:
         backend: for synchronising.
         launcher: the variant's launcher.
         timer: the timing core.
-        problem: the case; filled with the inputs of a fixed seed.
+        problem: the case.
         settings: the section `time` of the configuration.
-        default_mhz: the GPU's maximum SM clock, which thresholds refer to.
+        process: number of this process, from 1; the first one checks the results and runs hot for longer.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.
     """
-    rule, traced_s = _stop_rule(problem, settings), problem.family.measuring.hot_seconds
-    problem.fill(_SEED)
-    backend.synchronise()
+    fill(backend, problem)
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
+    rule = _stop_rule(problem, settings)
     with Sampler() as sampler:
-        batch = cold_batch(warm.fastest_us)
-        samples = _samples(launcher, timer, problem, rule, batch, settings, default_mhz, sampler)
-        estimate_us = min(s.event_us for s in samples) - timer.empty_us
-        launches, replays = hot_plan(estimate_us, traced_s or settings["hot_seconds"])
-        hot = (
-            timer.hot(launcher, problem.arguments, launches, replays) if wants_hot(problem, settings) else []
-        )
-        ended_s = time.monotonic()
-    if wrong := _recheck(backend, launcher, problem):
+        run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
+        hot = None
+        if wants_hot(problem, settings):
+            estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
+            seconds = settings["hot_seconds"] * (1 if process == _FIRST else _SHARE_OF_OTHERS)
+            hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
+    if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
-    began_s = ended_s - sum(hot) * launches * 1e-6
+    hot_record = (
+        {"hot": {**_summary(hot.samples_us), "launches": hot.launches}, "limited": hot.limited} if hot else {}
+    )
     return {
         "status": "ok",
-        "reason": _remark(samples, rule, default_mhz, timer.blocking),
+        "reason": "",
         "warmup_launches": warm.launches,
         "first_launch_us": warm.first_us,
-        "cold": _cold(samples, timer.empty_us, default_mhz),
-        **({"hot": {**summarise(hot).as_record(hot), "launches": launches * replays}} if hot else {}),
+        "cold": _cold(run, timer),
+        **hot_record,
         **sampler.result(),
-        **({"trace": sampler.trace(began_s, ended_s)} if traced_s else {}),
     }
+
+
+def sustain_case(
+    launcher: Launcher,
+    timer: Timer,
+    problem: Problem,
+    settings: dict[str, Any],
+    settle_s: float,
+    process: int = _FIRST,
+) -> dict[str, Any]:
+    """Returns the sustained time of one case whose results were checked at rest; errors as for `time_case`.
+
+    Args:
+        launcher: the variant's launcher.
+        timer: the timing core.
+        problem: the case, filled with inputs.
+        settings: contain the power limit, `power_limit_w` (None if unknown).
+        settle_s: seconds to run back to back before the measurement.
+        process: number of this process, from 1; the first one measures a family with `hot_seconds` for that long.
+    """
+    long_s = problem.family.measuring.hot_seconds if process == _FIRST else None
+    warm = timer.warm_up(launcher, problem.arguments, 1, 0)
+    with Sampler() as sampler:
+        run = sampling.run_sustained(
+            timer,
+            launcher,
+            problem.arguments,
+            sampler,
+            estimate_us=warm.fastest_us,
+            settle_s=settle_s,
+            least_s=long_s or sampling.SUSTAINED_LEAST_S,
+            power_limit_w=settings["power_limit_w"],
+        )
+    traced = {"samples_us": run.samples_us, "trace": sampler.trace(run.begin_s, run.end_s)} if long_s else {}
+    return {
+        "status": "ok",
+        "reason": "",
+        "sustained": {
+            "mean_us": sum(run.samples_us) / len(run.samples_us),
+            "launches": run.launches * len(run.samples_us),
+            "seconds": run.end_s - run.begin_s,
+            **sampler.between(run.begin_s, run.end_s),
+        },
+        **traced,
+    }
+
+
+def fill(backend: Backend, problem: Problem) -> None:
+    """Stores the inputs of a fixed seed."""
+    problem.fill(_SEED)
+    backend.synchronise()
 
 
 def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
     """Returns the configured stop rule; `measuring.max_seconds` of the family replaces the time limit."""
     seconds = problem.family.measuring.max_seconds or settings["max_seconds"]
-    return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_spread"])
-
-
-def _samples(
-    launcher: Launcher,
-    timer: Timer,
-    problem: Problem,
-    rule: StopRule,
-    batch: int,
-    settings: dict[str, Any],
-    default_mhz: float,
-    sampler: Sampler,
-) -> list[ColdSample]:
-    """Takes the cold samples. A low clock gets time to settle; if a limit moves it, all the time is used."""
-
-    def collect(count: int) -> list[ColdSample]:
-        return timer.cold(launcher, problem.arguments, count)
-
-    unused = [collect(min(batch, rule.max_samples))]
-    if is_held_back(unused[0], default_mhz):
-        if settings["settle_ms"]:
-            timer.warm_up(launcher, problem.arguments, 1, settings["settle_ms"])
-        if sampler.saw_limit():
-            return sample_throughout(collect, rule, batch)
-        unused.clear()
-    return sample_until(lambda count: unused.pop() if unused else collect(count), rule, batch)
+    return StopRule(settings["min_samples"], settings["max_samples"], seconds, settings["rel_error"])
 
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
@@ -118,31 +135,22 @@ def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
     return problem.verdict().reason
 
 
-def _cold(samples: list[ColdSample], empty_us: float, default_mhz: float) -> dict[str, Any]:
-    kept, discarded = unthrottled(samples, default_mhz)
-    corrected = [s.event_us - empty_us for s in kept]
-    clocks = [s.sm_mhz for s in kept if s.sm_mhz]
+def _summary(samples_us: Sequence[float]) -> dict[str, Any]:
+    return summarise(samples_us).as_record(samples_us)
+
+
+def _cold(run: ColdRun, timer: Timer) -> dict[str, Any]:
+    clocks = [s.sm_mhz for s in run.kept if s.sm_mhz]
+    set_clocks = [s.set_mhz for s in run.kept if s.set_mhz]
     return {
-        **summarise(corrected).as_record(corrected),
-        "empty_us": empty_us,
-        "discarded": discarded,
-        "not_blocked": sum(not s.blocked for s in kept),
+        **_summary([s.event_us - timer.empty_us for s in run.kept]),
+        "empty_us": timer.empty_us,
+        "pause_us": run.pause_us,
+        "discarded": run.discarded,
+        "held": run.held,
+        "not_blocked": sum(not s.blocked for s in run.kept),
         "sm_mhz_samples": clocks,
         "sm_mhz": summarise(clocks).median_us if clocks else None,
+        "set_mhz": summarise(set_clocks).median_us if set_clocks else None,
+        "full_mhz": timer.full_mhz or None,
     }
-
-
-def _remark(samples: list[ColdSample], rule: StopRule, default_mhz: float, blocking: bool) -> str:
-    found = []
-    if len(samples) < rule.min_samples:
-        found.append(remarks.of_samples(remarks.FEW_SAMPLES, len(samples), seconds=rule.max_seconds))
-    kept, slow = unthrottled(samples, default_mhz)
-    if slow:
-        outcome = "kept" if len(kept) == len(samples) else "discarded"
-        mhz = THROTTLED_BELOW * default_mhz
-        found.append(remarks.of_samples(remarks.LOW_CLOCK, slow, mhz=mhz, outcome=outcome))
-    if not blocking:
-        found.append(remarks.HOST_TIME)
-    elif waiting := sum(not s.blocked for s in samples):
-        found.append(remarks.of_samples(remarks.NOT_BLOCKED, waiting))
-    return text.join_notes(*found)

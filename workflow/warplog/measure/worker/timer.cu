@@ -4,10 +4,16 @@
 // reads clocks; timer.py decides how many samples to take. Every function returns a cudaError_t (0 = success).
 //
 // A cold sample, in stream order:
+//   pause                                the GPU idles, so that its mean power stays below the limit
 //   write 2x L2, read another 2x L2      L2 then holds unrelated, unmodified lines: no hits, and no write-backs to pay
+//   probe                                one thread reads both clocks for 20 us: the SM clock that the driver has set
 //   block                                a spin on a host flag, so that everything below is queued before it starts
-//   stamp, event, kernel, event, stamp   the stamps give the SM clock during the sample
+//   stamp, event, kernel, event, stamp   the stamps give the mean SM clock during the sample
 // The host then sets the flag. The same sequence without the kernel gives the empty interval, which timer.py subtracts.
+//
+// The two kinds of SM clock differ. Under load the supply voltage drops, and the clock generator skips cycles for as
+// long as it does: a tensor-core kernel at a set clock of 1980 MHz may run at 1750 MHz on average. That belongs to the
+// kernel. A power or thermal limit lowers the clock that is set, which a probe sees, since a single thread is no load.
 //
 // A launcher that synchronises its stream would wait for the flag forever. Such launchers are timed without block and
 // graph: the stream is idle when the first event is recorded, and the host's part of the launch counts too.
@@ -18,6 +24,7 @@
 #include <chrono>
 #include <cstdint>
 #include <new>
+#include <thread>
 #include <vector>
 
 using Launcher = int (*)(const void* arguments, cudaStream_t stream);
@@ -34,9 +41,14 @@ struct Timer {
     size_t lines = 0;
     unsigned* sink = nullptr;
     Stamp *stamps_before = nullptr, *stamps_after = nullptr;  // indexed by SM id
+    Stamp* probed = nullptr;  // elapsed in the last probe
     std::vector<Stamp> before, after;
     volatile int* flags = nullptr;  // in host memory: [0] open, [1] timed out
     int* device_flags = nullptr;
+    Launcher launch = nullptr;  // of the prepared batch
+    const void* arguments = nullptr;
+    int launches = 0;
+    cudaGraphExec_t batch = nullptr;  // null if the launcher cannot be captured
     int sms = 0;
     int blocks = 0;
     unsigned rounds = 0;
@@ -45,7 +57,8 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr float kWarmUpEnoughUs = 1e6f;  // a kernel that takes a second is warm after one launch
+constexpr float kWarmUpEnoughUs = 3e4f;  // a kernel that takes 30 ms is warm after one launch
+constexpr unsigned long long kProbeNs = 20'000;
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
 
 __device__ unsigned long long global_ns() {
@@ -89,6 +102,17 @@ __global__ void stamp_clocks(Stamp* stamps) {
     stamps[sm] = {now, static_cast<unsigned long long>(clock64())};
 }
 
+// Elapsed time and cycles of one thread over about 20 us, from tick to tick of the global timer.
+__global__ void probe_clock(Stamp* elapsed) {
+    const unsigned long long before = global_ns();
+    unsigned long long begin = before, end;
+    while (begin == before) begin = global_ns();
+    const unsigned long long cycles = clock64();
+    do end = global_ns();
+    while (end - begin < kProbeNs);
+    *elapsed = {end - begin, static_cast<unsigned long long>(clock64()) - cycles};
+}
+
 #define TRY(call) \
     do { \
         const cudaError_t try_status = (call); \
@@ -119,11 +143,18 @@ float mean_sm_mhz(Timer& t) {
     return ns > 0 ? float(1e3 * cycles / ns) : 0.0f;
 }
 
+void sleep_us(float us) {
+    if (us > 0) std::this_thread::sleep_for(std::chrono::duration<float, std::micro>(us));
+}
+
+float mhz_of(const Stamp& elapsed) { return elapsed.ns > 0 ? float(1e3 * elapsed.cycles / elapsed.ns) : 0.0f; }
+
 }  // namespace
 
 struct ColdSample {
     float event_us;  // between the two events, including the empty interval
     float sm_mhz;    // mean SM clock between the stamps; 0 = unknown
+    float set_mhz;   // SM clock that was set just before the launch
     int blocked;     // 0 = not blocked, or the block gave up waiting: host time may be inside event_us
 };
 
@@ -134,6 +165,7 @@ extern "C" int warplog_timer_destroy(Timer* t) {
     cudaFree(t->sink);
     cudaFree(t->stamps_before);
     cudaFree(t->stamps_after);
+    cudaFree(t->probed);
     if (t->flags != nullptr) cudaFreeHost(const_cast<int*>(t->flags));
     if (t->begin != nullptr) cudaEventDestroy(t->begin);
     if (t->end != nullptr) cudaEventDestroy(t->end);
@@ -162,6 +194,7 @@ extern "C" int warplog_timer_create(Timer** out) {
     TRY(cudaMalloc(&t->sink, sizeof(unsigned)));
     TRY(cudaMalloc(&t->stamps_before, kSmIdLimit * sizeof(Stamp)));
     TRY(cudaMalloc(&t->stamps_after, kSmIdLimit * sizeof(Stamp)));
+    TRY(cudaMalloc(&t->probed, sizeof(Stamp)));
     int* flags = nullptr;
     TRY(cudaHostAlloc(&flags, 2 * sizeof(int), cudaHostAllocMapped));
     t->flags = flags;
@@ -192,14 +225,28 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
     return cudaSuccess;
 }
 
-// If `launch` is null, the empty interval is measured. Without `block`, the launch starts on an idle stream.
+// The SM clock that is set while the GPU is otherwise idle, in MHz.
+extern "C" int warplog_timer_probe(Timer* t, float* set_mhz) {
+    probe_clock<<<1, 1, 0, t->stream>>>(t->probed);
+    TRY(cudaGetLastError());
+    TRY(cudaStreamSynchronize(t->stream));
+    Stamp elapsed;
+    TRY(cudaMemcpy(&elapsed, t->probed, sizeof(elapsed), cudaMemcpyDeviceToHost));
+    *set_mhz = mhz_of(elapsed);
+    return cudaSuccess;
+}
+
+// If `launch` is null, the empty interval is measured. Without `block`, the launch starts on an idle stream. The GPU
+// idles for `pause_us` before each sample.
 extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* arguments, int samples, ColdSample* out,
-                                  int block) {
+                                  int block, float pause_us) {
     const size_t stamp_bytes = kSmIdLimit * sizeof(Stamp);
     for (int i = 0; i < samples; ++i) {
+        sleep_us(pause_us);
         TRY(cudaMemsetAsync(t->stamps_before, 0, stamp_bytes, t->stream));
         TRY(cudaMemsetAsync(t->stamps_after, 0, stamp_bytes, t->stream));
         TRY(flush_l2_clean(*t));
+        probe_clock<<<1, 1, 0, t->stream>>>(t->probed);
         t->flags[0] = 0;
         t->flags[1] = 0;
         if (block) block_stream<<<1, 1, 0, t->stream>>>(t->device_flags, t->device_flags + 1);
@@ -219,49 +266,57 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
         TRY(cudaMemcpy(t->before.data(), t->stamps_before, stamp_bytes, cudaMemcpyDeviceToHost));
         TRY(cudaMemcpy(t->after.data(), t->stamps_after, stamp_bytes, cudaMemcpyDeviceToHost));
-        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), block && t->flags[1] == 0};
+        Stamp probed;
+        TRY(cudaMemcpy(&probed, t->probed, sizeof(probed), cudaMemcpyDeviceToHost));
+        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), mhz_of(probed), block && t->flags[1] == 0};
     }
     return cudaSuccess;
 }
 
-// A graph of `launches` back-to-back launches, replayed `replays` times; out_us[i] is microseconds per launch.
-extern "C" int warplog_timer_hot(Timer* t, Launcher launch, const void* arguments, int launches, int replays, float* out_us) {
+// Prepares batches of `launches` back-to-back launches: as a graph, or with `capture` 0 for launchers that cannot be
+// captured. Every prepare requires a release.
+extern "C" int warplog_timer_prepare(Timer* t, Launcher launch, const void* arguments, int launches, int capture) {
+    t->launch = launch;
+    t->arguments = arguments;
+    t->launches = launches;
+    if (!capture) return cudaSuccess;
     cudaGraph_t graph = nullptr;
-    cudaGraphExec_t executable = nullptr;
     TRY(cudaStreamBeginCapture(t->stream, cudaStreamCaptureModeThreadLocal));
     int failed = 0;
     for (int i = 0; i < launches && failed == 0; ++i) failed = launch(arguments, t->stream);
     const cudaError_t captured = cudaStreamEndCapture(t->stream, &graph);
     TRY(static_cast<cudaError_t>(failed));
     TRY(captured);
-    TRY(cudaGraphInstantiate(&executable, graph, 0));
-    TRY(cudaGraphUpload(executable, t->stream));
-    for (int i = 0; i < replays; ++i) {
-        TRY(cudaEventRecord(t->begin, t->stream));
-        TRY(cudaGraphLaunch(executable, t->stream));
-        TRY(cudaEventRecord(t->end, t->stream));
-        TRY(cudaStreamSynchronize(t->stream));
-        float milliseconds = 0;
-        TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
-        out_us[i] = 1e3f * milliseconds / float(launches);
-    }
-    TRY(cudaGraphExecDestroy(executable));
-    return cudaGraphDestroy(graph);
+    const cudaError_t made = cudaGraphInstantiate(&t->batch, graph, 0);
+    TRY(cudaGraphDestroy(graph));
+    TRY(made);
+    return cudaGraphUpload(t->batch, t->stream);
 }
 
-// The same without a graph, for launchers that cannot be captured: `batches` batches of `launches` launches.
-extern "C" int warplog_timer_batches(Timer* t, Launcher launch, const void* arguments, int launches, int batches,
-                                     float* out_us) {
+// Runs the prepared batch `batches` times; out_us[i] is microseconds per launch. The GPU idles for `pause_us` before
+// each batch. *set_mhz is the SM clock that is set after the last batch.
+extern "C" int warplog_timer_run(Timer* t, int batches, float pause_us, float* out_us, float* set_mhz) {
     for (int i = 0; i < batches; ++i) {
+        sleep_us(pause_us);
         TRY(cudaEventRecord(t->begin, t->stream));
-        for (int j = 0; j < launches; ++j) TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
+        if (t->batch != nullptr) {
+            TRY(cudaGraphLaunch(t->batch, t->stream));
+        } else {
+            for (int j = 0; j < t->launches; ++j) TRY(static_cast<cudaError_t>(t->launch(t->arguments, t->stream)));
+        }
         TRY(cudaEventRecord(t->end, t->stream));
         TRY(cudaStreamSynchronize(t->stream));
         float milliseconds = 0;
         TRY(cudaEventElapsedTime(&milliseconds, t->begin, t->end));
-        out_us[i] = 1e3f * milliseconds / float(launches);
+        out_us[i] = 1e3f * milliseconds / float(t->launches);
     }
-    return cudaSuccess;
+    return warplog_timer_probe(t, set_mhz);
+}
+
+extern "C" int warplog_timer_release(Timer* t) {
+    const cudaGraphExec_t batch = t->batch;
+    t->batch = nullptr;
+    return batch != nullptr ? cudaGraphExecDestroy(batch) : cudaSuccess;
 }
 
 extern "C" const char* warplog_timer_error(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }

@@ -1,8 +1,9 @@
-"""Python interface of the timing core (timer.cu), and the rules for when to stop sampling."""
+"""Python interface of the timing core (timer.cu)."""
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,25 +13,33 @@ from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, LaunchFailed
 
 EMPTY_SAMPLES = 51
-LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
-THROTTLED_BELOW = 0.75  # of the default SM clock; slower samples are discarded
-HELD_BACK_BELOW = 0.97  # of the default SM clock; see is_held_back
-_BATCH_SECONDS = 0.1
-_BATCH_MOST = 20
-_GRAPH_SECONDS = 0.02
-_GRAPH_MOST_LAUNCHES = 500
+FULL_CLOCK = (
+    0.99  # of the highest SM clock: below it, a limit holds the clock down; one step of the clock is 0.8 %
+)
+_RECOVERY_S, _POLL_S = 1.0, 0.005
 
 
 class _Sample(ctypes.Structure):
-    _fields_ = [("event_us", ctypes.c_float), ("sm_mhz", ctypes.c_float), ("blocked", ctypes.c_int)]
+    _fields_ = [
+        *((name, ctypes.c_float) for name in ("event_us", "sm_mhz", "set_mhz")),
+        ("blocked", ctypes.c_int),
+    ]
 
 
 @dataclass(frozen=True)
 class ColdSample:
-    """One launch after an L2 flush; event_us still includes the empty interval."""
+    """One launch after an L2 flush.
+
+    Attributes:
+        event_us: between the two events; still includes the empty interval.
+        sm_mhz: mean SM clock during the launch; 0 if unknown.
+        set_mhz: SM clock that was set just before the launch, without load; 0 if unknown.
+        blocked: whether the launch was queued before it started, so that event_us contains no host time.
+    """
 
     event_us: float
     sm_mhz: float
+    set_mhz: float
     blocked: bool
 
 
@@ -43,95 +52,22 @@ class WarmUp:
     fastest_us: float
 
 
-@dataclass(frozen=True)
-class StopRule:
-    """When to stop sampling; the fields are settings of the section `time`, see config/README.md."""
-
-    min_samples: int
-    max_samples: int
-    max_seconds: float
-    rel_spread: float
-
-
-def sample_until(
-    collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
-) -> list[ColdSample]:
-    """Collects batches of samples until the spread is small or has settled, or a limit is reached.
-
-    The spread has settled if it changed by less than 5 % over the last three batches and there are at least
-    three times the minimum number of samples. At least LEAST_SAMPLES are taken, however long they last.
-    """
-    samples: list[ColdSample] = []
-    spreads: list[float] = []
-    begin = time.monotonic()
-    while len(samples) < rule.max_samples:
-        late = time.monotonic() - begin >= rule.max_seconds
-        if late and len(samples) >= LEAST_SAMPLES:
-            break
-        samples += collect(min(batch, rule.max_samples - len(samples)))
-        spreads.append(summarise([s.event_us for s in samples]).rel_spread)
-        if len(samples) < rule.min_samples:
-            continue
-        if spreads[-1] < rule.rel_spread:
-            break
-        recent = spreads[-3:]
-        settled = len(recent) == 3 and max(recent) - min(recent) < 0.05 * recent[-1]
-        if settled and len(samples) >= 3 * rule.min_samples:
-            break
-    return samples
-
-
-def sample_throughout(
-    collect: Callable[[int], Sequence[ColdSample]], rule: StopRule, batch: int
-) -> list[ColdSample]:
-    """Samples for `max_seconds` and keeps at most `max_samples` samples, evenly spaced.
-
-    This is for a clock that a power limit moves: it changes every 0.1 s, so that a hundred samples of a short
-    kernel would all be taken at one clock.
-    """
-    samples: list[ColdSample] = []
-    begin = time.monotonic()
-    while len(samples) < LEAST_SAMPLES or time.monotonic() - begin < rule.max_seconds:
-        samples += collect(batch)
-    kept = min(len(samples), rule.max_samples)
-    return [samples[i * len(samples) // kept] for i in range(kept)]
-
-
-def is_held_back(samples: Sequence[ColdSample], default_mhz: float) -> bool:
-    """Returns whether the median SM clock is below 97 % of the default, as at the power limit or when hot.
-
-    The clock then keeps falling for a while, so that earlier samples would appear faster than later ones.
-    """
-    clocks = [s.sm_mhz for s in samples if s.sm_mhz]
-    return bool(clocks) and summarise(clocks).median_us < HELD_BACK_BELOW * default_mhz
-
-
-def unthrottled(samples: Sequence[ColdSample], default_mhz: float) -> tuple[list[ColdSample], int]:
-    """Returns the samples to keep, and how many were below 75 % of the default clock.
-
-    Samples below are discarded if they are at most a third. If there are more, the power limit holds the clock
-    down, and the fast samples would show a speed that the kernel does not sustain: all are kept and flagged.
-    """
-    kept = [s for s in samples if s.sm_mhz == 0 or s.sm_mhz >= THROTTLED_BELOW * default_mhz]
-    discarded = len(samples) - len(kept)
-    strays = len(kept) >= LEAST_SAMPLES and discarded <= len(samples) // 3
-    return (kept, discarded) if strays else (list(samples), discarded)
-
-
 class Timer:
     """The native timing core in this process's CUDA context.
 
     Attributes:
-        blocking: whether the stream is blocked while a cold sample is queued, and hot launches form a graph. False
-            for launchers that synchronise their stream: their times include the host's part of each launch.
+        blocking: whether the stream is blocked while a cold sample is queued, and batches are graphs. False for
+            launchers that synchronise their stream: their times include the host's part of each launch.
         empty_us: median of the empty interval, to subtract from cold samples.
+        full_mhz: the SM clock that is set if no limit acts: the highest one seen, normally the GPU's maximum.
 
     Raises:
         WarplogError: The library cannot be loaded.
         LaunchFailed: The device reports an error, such as a lack of memory.
     """
 
-    def __init__(self, library: Path, blocking: bool = True) -> None:
+    def __init__(self, library: Path, blocking: bool = True, default_mhz: float = 0.0) -> None:
+        """Waits up to a second until the clock has reached `default_mhz`, since other work may have lowered it."""
         self.blocking = blocking
         try:
             self._library = ctypes.CDLL(str(library.resolve()))
@@ -141,10 +77,30 @@ class Timer:
         self._handle = ctypes.c_void_p()
         self._call("create", ctypes.byref(self._handle))
         self.empty_us = self._measure_empty()
+        self.full_mhz = default_mhz
+        self.full_mhz = self.recover()
 
     def close(self) -> None:
         """Frees the buffers."""
         self._call("destroy", self._handle)
+
+    def is_full(self, set_mhz: float) -> bool:
+        """Returns whether no limit holds this SM clock down; True for an unknown clock (0)."""
+        return set_mhz == 0 or set_mhz >= FULL_CLOCK * self.full_mhz
+
+    def recover(self) -> float:
+        """Idles until no limit holds the SM clock down, for up to a second; returns the highest clock seen, in MHz."""
+        highest, deadline = self.probe(), time.monotonic() + _RECOVERY_S
+        while not self.is_full(highest) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            highest = max(highest, self.probe())
+        return highest
+
+    def probe(self) -> float:
+        """Returns the SM clock that is set while the GPU is otherwise idle, in MHz; 0 if unknown."""
+        mhz = ctypes.c_float()
+        self._call("probe", self._handle, ctypes.byref(mhz))
+        return float(mhz.value)
 
     def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
         """Launches before sampling, at least `launches` times and for `milliseconds`."""
@@ -162,20 +118,32 @@ class Timer:
         )
         return WarmUp(count.value, first.value, fastest.value)
 
-    def cold(self, launcher: Launcher | None, arguments: Any, count: int) -> list[ColdSample]:
-        """Takes `count` cold samples; without a launcher, of the empty interval."""
+    def cold(
+        self, launcher: Launcher | None, arguments: Any, count: int, pause_us: float = 0.0
+    ) -> list[ColdSample]:
+        """Takes `count` cold samples with pauses before them; without a launcher, of the empty interval."""
         out = (_Sample * count)()
         function = launcher.function if launcher else None
         packed = ctypes.byref(arguments) if launcher else None
-        self._call("cold", self._handle, function, packed, count, out, int(self.blocking))
-        return [ColdSample(s.event_us, s.sm_mhz, bool(s.blocked)) for s in out]
+        pause = ctypes.c_float(pause_us)
+        self._call("cold", self._handle, function, packed, count, out, int(self.blocking), pause)
+        return [ColdSample(s.event_us, s.sm_mhz, s.set_mhz, bool(s.blocked)) for s in out]
 
-    def hot(self, launcher: Launcher, arguments: Any, launches: int, replays: int) -> list[float]:
-        """Returns microseconds per launch, for each of `replays` graphs (or batches) of `launches` launches."""
-        out = (ctypes.c_float * replays)()
-        how = "hot" if self.blocking else "batches"
-        self._call(how, self._handle, launcher.function, ctypes.byref(arguments), launches, replays, out)
-        return [float(v) for v in out]
+    @contextmanager
+    def batch(self, launcher: Launcher, arguments: Any, launches: int) -> Iterator["Batch"]:
+        """Prepares a batch of `launches` back-to-back launches."""
+        packed = ctypes.byref(arguments)
+        self._call("prepare", self._handle, launcher.function, packed, launches, int(self.blocking))
+        try:
+            yield Batch(self, launches)
+        finally:
+            self._call("release", self._handle)
+
+    def run_batch(self, count: int, pause_us: float) -> tuple[list[float], float]:
+        """Runs the prepared batch; see Batch.run."""
+        out, mhz = (ctypes.c_float * count)(), ctypes.c_float()
+        self._call("run", self._handle, count, ctypes.c_float(pause_us), out, ctypes.byref(mhz))
+        return [float(v) for v in out], float(mhz.value)
 
     def _measure_empty(self) -> float:
         self.cold(None, None, 5)
@@ -188,13 +156,13 @@ class Timer:
             raise LaunchFailed("out_of_memory" if code == 2 else "crashed", text)
 
 
-def cold_batch(estimate_us: float) -> int:
-    """Returns the number of samples per batch, so that a batch lasts at most about 0.1 s."""
-    return max(1, min(_BATCH_MOST, int(_BATCH_SECONDS * 1e6 / max(estimate_us, 1.0))))
+@dataclass(frozen=True)
+class Batch:
+    """A prepared batch of back-to-back launches: a CUDA graph, or plain launches if `timer` does not block."""
 
+    timer: Timer
+    launches: int
 
-def hot_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
-    """Returns launches per graph (about 20 ms) and replays (`seconds` in total; 1 if one launch lasts longer)."""
-    launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_GRAPH_SECONDS * 1e6 / max(estimate_us, 0.5))))
-    replays = int(seconds * 1e6 / max(launches * estimate_us, 1.0)) + 1
-    return launches, 1 if estimate_us >= seconds * 1e6 else max(5, min(replays, 2000))
+    def run(self, count: int, pause_us: float = 0.0) -> tuple[list[float], float]:
+        """Runs the batch `count` times with pauses before; returns us per launch, and the SM clock set afterwards."""
+        return self.timer.run_batch(count, pause_us)

@@ -12,6 +12,8 @@ from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import time_case
 from warplog.measure.worker.timer import Timer
 
+_OF_PROCESS = ("pause_us", "held", "full_mhz")  # of `cold`: how it was measured
+
 
 class Tuner:
     """Holds the problems that all settings of a search share.
@@ -62,11 +64,9 @@ class Tuner:
                 self._timer,
                 problem,
                 self._settings["time"],
-                self._settings["default_mhz"],
             )
             if found["status"] != "ok":
                 return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}
-            times.append(
-                {"case": problem.case.name, "cold": found["cold"], "hot_us": found["hot"]["median_us"]}
-            )
+            cold = {key: value for key, value in found["cold"].items() if key not in _OF_PROCESS}
+            times.append({"case": problem.case.name, "cold": cold, "hot_us": found["hot"]["median_us"]})
         return {"status": "ok", "reason": "", "times": times}

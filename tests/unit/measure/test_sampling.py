@@ -1,0 +1,204 @@
+"""The two regimes: when sampling at rest stops, what it discards and pauses for, and how long a sustained run lasts."""
+
+import ctypes
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from warplog.measure.worker import sampling
+from warplog.measure.worker.sampling import (
+    StopRule,
+    batch_plan,
+    cold_batch,
+    median_error,
+    pause_after,
+    run_hot,
+    run_sustained,
+    sample_at_rest,
+    sample_until,
+)
+from warplog.measure.worker.timer import ColdSample
+
+RULE = StopRule(min_samples=10, max_samples=100, max_seconds=60, rel_error=0.002)
+FULL, LOW = 1980.0, 1500.0
+
+
+def source(values: Callable[[int], float]) -> Callable[[int], list[ColdSample]]:
+    counter = itertools.count()
+    return lambda n: [ColdSample(values(next(counter)), FULL, FULL, True) for _ in range(n)]
+
+
+class Board:
+    """A timing core on a board whose clock falls while it is busy and recovers while it idles.
+
+    Each microsecond of a launch takes one from the budget, and each microsecond of a pause gives `regained` back;
+    below zero, the clock is low and launches take a third longer.
+    """
+
+    def __init__(self, launch_us: float, budget_us: float, regained: float = 1.0) -> None:
+        self.launch_us, self.budget_us, self.left_us, self.regained = (
+            launch_us,
+            budget_us,
+            budget_us,
+            regained,
+        )
+        self.pauses: list[float] = []
+        self.batches: list[tuple[int, int, float]] = []
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def probe(self) -> float:
+        return FULL if self.left_us >= 0 else LOW
+
+    def is_full(self, mhz: float) -> bool:
+        return mhz >= 0.99 * FULL
+
+    def recover(self) -> float:
+        if self.regained:
+            self.left_us = self.budget_us
+        return self.probe()
+
+    def cold(self, _launcher: object, _arguments: object, count: int, pause_us: float) -> list[ColdSample]:
+        return [self._launch(pause_us) for _ in range(count)]
+
+    def _launch(self, pause_us: float) -> ColdSample:
+        self.pauses.append(pause_us)
+        self.left_us = min(self.budget_us, self.left_us + self.regained * pause_us)
+        before = self.probe()
+        us = self.launch_us * (1 if before == FULL else 4 / 3)
+        self.left_us -= us
+        self.now_s += (us + pause_us) * 1e-6
+        return ColdSample(us, before, before, True)
+
+    @contextmanager
+    def batch(self, _launcher: object, _arguments: object, launches: int) -> Iterator[SimpleNamespace]:
+        def run(count: int, pause_us: float = 0.0) -> tuple[list[float], float]:
+            self.batches.append((launches, count, pause_us))
+            taken = []
+            for _ in range(count):
+                samples = [self._launch(pause_us if i == 0 else 0.0) for i in range(launches)]
+                taken.append(sum(s.event_us for s in samples) / launches)
+            return taken, self.probe()
+
+        yield SimpleNamespace(run=run)
+
+
+def at_rest(board: Board, rule: StopRule = RULE) -> sampling.ColdRun:
+    return sample_at_rest(board, None, ctypes.c_int(0), rule, board.launch_us)
+
+
+def test_steady_times_stop_at_the_minimum_number() -> None:
+    assert len(sample_until(source(lambda i: 100.0), RULE, lambda: 5)) == 10
+
+
+def test_noisy_times_are_sampled_until_the_median_is_precise() -> None:
+    """Quartiles 1 % apart give a standard deviation of 0.74 %; 1.25 x 0.74 % / sqrt(n) is below 0.2 % from 22 on."""
+    noisy = source(lambda i: 1000.0 + 10 * (i % 2))
+    assert len(sample_until(noisy, RULE, lambda: 1)) == pytest.approx(22, abs=2)
+
+
+def test_the_error_of_the_median_of_normal_samples_is_a_quarter_more_than_that_of_the_mean() -> None:
+    from statistics import NormalDist
+
+    values = [NormalDist(1000, 10).inv_cdf((i + 0.5) / 400) for i in range(400)]
+    error = median_error([ColdSample(us, FULL, FULL, True) for us in values])
+    assert error == pytest.approx(1.25 * 0.01 / 20, rel=0.01)
+
+
+def test_very_noisy_times_stop_at_the_maximum_number() -> None:
+    assert len(sample_until(source(lambda i: 100.0 + 1.3**i), RULE, lambda: 10)) == 100
+
+
+@pytest.mark.parametrize(("launch_us", "samples"), [(1e4, 3), (1e5, 2), (2.2e6, 1)])
+def test_the_time_limit_leaves_few_samples_of_long_launches(launch_us: float, samples: int) -> None:
+    rule = replace(RULE, max_seconds=0)
+    assert len(at_rest(Board(launch_us, budget_us=1e9), rule).kept) == samples
+
+
+def test_without_a_limit_nothing_pauses_and_nothing_is_discarded() -> None:
+    board = Board(launch_us=1000.0, budget_us=1e9)
+    run = at_rest(board)
+    assert (run.discarded, run.pause_us, run.held, set(board.pauses)) == (0, 0.0, False, {0.0})
+
+
+def test_launches_at_a_low_clock_are_discarded_and_the_next_ones_pause() -> None:
+    """The clock falls during the fifth of 20 launches: that one and the later ones are discarded."""
+    board = Board(launch_us=1000.0, budget_us=4500.0)
+    run = at_rest(board)
+    assert {s.event_us for s in run.kept} == {1000.0}
+    assert run.discarded == 16
+    assert len(run.kept) >= 10
+    assert board.pauses[:20] == [0.0] * 20
+    assert set(board.pauses[20:]) == {run.pause_us} == {4000.0}
+
+
+def test_a_limit_that_pauses_do_not_lift_keeps_all_samples_and_says_so() -> None:
+    board = Board(launch_us=1000.0, budget_us=-1.0, regained=0.0)
+    run = at_rest(board, replace(RULE, max_seconds=0))
+    assert run.held
+    assert run.discarded == 0
+    assert len(run.kept) >= 10
+
+
+def test_pauses_are_four_launches_long_within_bounds() -> None:
+    assert [pause_after(us) for us in (1.0, 1000.0, 1e6)] == [1000.0, 4000.0, 50_000.0]
+
+
+def test_batches_are_short_for_slow_kernels() -> None:
+    assert cold_batch(2.2e6) == 1
+    assert cold_batch(10.0) == 20
+
+
+def test_batches_of_a_hot_run_fill_the_time_and_are_bounded() -> None:
+    for estimate_us in (1.0, 10.0, 1e3, 1e5):
+        launches, batches = batch_plan(estimate_us, seconds=0.2)
+        assert launches * batches * estimate_us >= 0.2e6
+        assert launches <= 500
+        assert batches >= 5
+    assert batch_plan(2.2e6, seconds=0.2) == (1, 1)
+
+
+def test_a_hot_run_that_lowers_the_clock_is_repeated_in_short_bursts_at_rest() -> None:
+    free = Board(launch_us=1000.0, budget_us=1e9)
+    run = run_hot(free, None, None, 1000.0, 0.2)
+    assert (run.limited, run.launches, free.batches) == (False, 220, [(20, 11, 0.0)])
+    limited = Board(launch_us=1000.0, budget_us=1e5)
+    run = run_hot(limited, None, None, 1000.0, 0.2)
+    assert run.limited
+    assert set(run.samples_us) == {1000.0}, "only the bursts count"
+    assert limited.batches[1:] == [(5, 5, 20_000.0)]
+
+
+def sustained(
+    monkeypatch: pytest.MonkeyPatch, powers: Callable[[float], float | None]
+) -> tuple[float, Board]:
+    board = Board(launch_us=1000.0, budget_us=1e9)
+    monkeypatch.setattr(sampling, "time", board)
+    sampler = SimpleNamespace(mean_power=lambda begin, end: powers(end - begin))
+    run = run_sustained(
+        board, None, None, sampler, estimate_us=1000.0, settle_s=0.5, least_s=0.35, power_limit_w=700.0
+    )
+    assert run.begin_s == pytest.approx(0.5, abs=0.13), "the board settles before"
+    return run.end_s - run.begin_s, board
+
+
+def test_a_sustained_run_ends_once_its_mean_power_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The power swings: at first it is above the limit, after 0.7 s the mean is within 1 %."""
+    seconds, _ = sustained(monkeypatch, lambda s: 740.0 if s < 0.7 else 703.0)
+    assert seconds == pytest.approx(0.7, abs=0.13)
+    seconds, _ = sustained(monkeypatch, lambda s: 700.0)
+    assert seconds == pytest.approx(0.4, abs=0.1), "never shorter than asked for"
+
+
+@pytest.mark.parametrize("power_w", [None, 500.0])
+def test_a_sustained_run_that_never_reaches_the_limit_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, power_w: float | None
+) -> None:
+    seconds, _ = sustained(monkeypatch, lambda s: power_w)
+    assert seconds == pytest.approx(sampling.SUSTAINED_MOST_S, abs=0.13)

@@ -1,0 +1,147 @@
+"""Combines the measurements of a case from several processes: the median over processes is the number."""
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any
+
+from warplog.core import remarks, text
+from warplog.core.records import Record, worst
+from warplog.core.statistics import summarise
+from warplog.measure.worker.timer import FULL_CLOCK
+
+_LEAST_GAP_US = 0.2  # below the resolution of CUDA events, processes do not differ
+
+
+def process_medians(rest: Sequence[Record]) -> list[float]:
+    """Returns the median time at rest of each process that measured the case, in microseconds."""
+    return [one["cold"]["median_us"] for one in rest if one["status"] == "ok"]
+
+
+def is_wide(rest: Sequence[Record], most: float) -> bool:
+    """Returns whether the process medians differ by more than the relative gap `most`, and by more than 0.2 us."""
+    medians = process_medians(rest)
+    if len(medians) < 2:
+        return False
+    gap_us = max(medians) - min(medians)
+    return gap_us > most * min(medians) and gap_us > _LEAST_GAP_US
+
+
+def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record) -> Record:
+    """Returns the record of a case from its results in each process, in order.
+
+    The median of `cold`, the times at rest, is the median of the process medians; the other statistics are those of
+    all samples, which stand one process after the other. So it is for `hot`; `sustained` is the median of the
+    means.
+
+    Args:
+        rest: results at rest (see worker/time_case.py); at least one.
+        sustained: sustained results; empty if no limit lowers the clock.
+        settings: the section `time` of the configuration.
+    """
+    everything = [*rest, *sustained]
+    status = worst(one["status"] for one in everything)
+    seconds = sum(one.get("seconds", 0.0) for one in everything)
+    if status != "ok":
+        reason = next(one["reason"] for one in everything if one["status"] == status)
+        return {"status": status, "reason": reason, "seconds": seconds}
+    cold = _summary([one["cold"] for one in rest])
+    return {
+        "status": "ok",
+        "reason": _remark(rest, cold, settings),
+        "warmup_launches": rest[0]["warmup_launches"],
+        "first_launch_us": rest[0]["first_launch_us"],
+        "cold": cold,
+        **({"hot": _hot(rest)} if "hot" in rest[0] else {}),
+        **({"sustained": _sustained(sustained)} if sustained else {}),
+        **_state(rest),
+        "processes": [_process(one, sustained) for one in rest],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _summary(parts: Sequence[Record]) -> Record:
+    samples = [us for part in parts for us in part["samples_us"]]
+    clocks = [mhz for part in parts for mhz in part["sm_mhz_samples"]]
+    known = [part["set_mhz"] for part in parts if part["set_mhz"] is not None]
+    return {
+        **summarise(samples).as_record(samples),
+        "median_us": median(part["median_us"] for part in parts),
+        "empty_us": median(part["empty_us"] for part in parts),
+        "discarded": sum(part["discarded"] for part in parts),
+        "not_blocked": sum(part["not_blocked"] for part in parts),
+        "sm_mhz_samples": clocks,
+        "sm_mhz": median(clocks) if clocks else None,
+        "set_mhz": median(known) if known else None,
+    }
+
+
+def _hot(rest: Sequence[Record]) -> Record:
+    parts = [one["hot"] for one in rest if "hot" in one]
+    samples = [us for part in parts for us in part["samples_us"]]
+    middle = median(part["median_us"] for part in parts)
+    launches = sum(part["launches"] for part in parts)
+    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches}
+
+
+def _sustained(results: Sequence[Record]) -> Record:
+    """Returns the sustained time, clock, power, energy per launch and limits, and the trace of the first process."""
+    parts = [one["sustained"] for one in results]
+    mean_us = median(part["mean_us"] for part in parts)
+    power_w = _mean([part["power_w"] for part in parts])
+    return {
+        "mean_us": mean_us,
+        "sm_mhz": _mean([part["sm_mhz"] for part in parts]),
+        "power_w": power_w,
+        "energy_j": None if power_w is None else power_w * mean_us * 1e-6,
+        "limits": sorted({limit for part in parts for limit in part["limits"]}),
+        "launches": sum(part["launches"] for part in parts),
+        "seconds": sum(part["seconds"] for part in parts),
+        **{key: results[0][key] for key in ("samples_us", "trace") if key in results[0]},
+    }
+
+
+def _state(rest: Sequence[Record]) -> Record:
+    """Returns the board's state at rest: that of the first process, with the extremes of all."""
+    names = ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "power_kind", "state_samples")
+    temperatures = [one["temperature_c"] for one in rest if one["temperature_c"] is not None]
+    return {
+        **{name: rest[0][name] for name in names},
+        "temperature_c": max(temperatures, default=None),
+        "throttle_reasons": sorted({reason for one in rest for reason in one["throttle_reasons"]}),
+    }
+
+
+def _process(rest: Record, sustained: Sequence[Record]) -> Record:
+    cold = rest["cold"]
+    same = (one for one in sustained if one["process"] == rest["process"])
+    later = next(same, None)
+    return {
+        **{key: rest[key] for key in ("process", "seed", "addresses", "first_launch_us")},
+        **{
+            key: cold[key] for key in ("median_us", "samples", "discarded", "empty_us", "pause_us", "set_mhz")
+        },
+        **({"hot_us": rest["hot"]["median_us"]} if "hot" in rest else {}),
+        **({"sustained": later["sustained"]} if later else {}),
+        "seconds": rest.get("seconds", 0.0) + (later or {}).get("seconds", 0.0),
+    }
+
+
+def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
+    found = []
+    if cold["samples"] < settings["min_samples"]:
+        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"], processes=len(rest)))
+    full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
+    if any(one["cold"]["held"] for one in rest):
+        found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"], full=full_mhz))
+    elif dropped := cold["discarded"]:
+        taken, mhz = dropped + cold["samples"], FULL_CLOCK * full_mhz
+        found.append(remarks.DISCARDED.format(dropped=dropped, taken=taken, mhz=mhz))
+    if waiting := cold["not_blocked"]:
+        everything = waiting == cold["samples"]
+        found.append(remarks.HOST_TIME if everything else remarks.of_samples(remarks.NOT_BLOCKED, waiting))
+    return text.join_notes(*found)
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

@@ -1,0 +1,231 @@
+"""The two regimes of a measurement: rest, where no limit holds the clock down, and sustained, back to back.
+
+At the power limit, the time of a kernel depends on what ran before: the same machine code was measured at 174 and at
+207 us. Each regime has one answer:
+
+rest: launches are so far apart that the SM clock stays at its maximum. The clock that is set is read before each
+launch; a launch before or after which it is below 99 % of the maximum is discarded. Cold samples and short batches
+(hot) are taken at rest.
+sustained: launches follow each other until the board's mean power stands at its limit. The controller of the power
+limit lets power swing around the limit with a period of about a second; the time per launch swings with it. Therefore
+the measurement ends when its mean power is that of the limit.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from warplog.core.statistics import summarise
+from warplog.machine.clocks import Sampler
+from warplog.measure.worker.backend import Launcher
+from warplog.measure.worker.timer import ColdSample, Timer
+
+LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
+_LONG_US, _VERY_LONG_US = 5e4, 5e5  # a launch that takes longer is sampled twice, or once
+_PAUSE_OF_LAUNCH = (
+    4  # the GPU is busy for a fifth of the time: a board that can draw 3 times its limit stays below
+)
+_PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
+_MEDIAN_EFFICIENCY = 1.2533  # sqrt(pi / 2)
+_BATCH_SECONDS, _BATCH_MOST = 0.03, 20
+_GRAPH_SECONDS, _GRAPH_MOST_LAUNCHES = 0.02, 500
+_BURST_US, _BURSTS = 5_000.0, 5
+_CHUNK_SECONDS = 0.1  # between two looks at the power
+# From rest, settling takes longer: a board may exceed its limit for half a second, and then stays below it for as long.
+SETTLE_FROM_REST_S, SETTLE_S = 1.0, 0.15
+SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.35, 1.2
+POWER_WITHIN = 0.01
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When to stop sampling in one process; the fields are settings of the section `time`, see config/README.md."""
+
+    min_samples: int
+    max_samples: int
+    max_seconds: float
+    rel_error: float
+
+
+@dataclass
+class ColdRun:
+    """Cold samples at rest.
+
+    Attributes:
+        kept: the samples; if `held` is True, the clock was below its maximum in all of them.
+        discarded: the number of launches that were discarded since a limit held the clock down.
+        pause_us: the last pause between launches.
+        held: whether the clock stayed low in spite of pauses, so that nothing was discarded.
+    """
+
+    kept: list[ColdSample] = field(default_factory=list)
+    discarded: int = 0
+    pause_us: float = 0.0
+    held: bool = False
+
+
+def pause_after(launch_us: float) -> float:
+    """Returns the pause between launches, in microseconds, that keeps the mean power far below any limit."""
+    return min(max(_PAUSE_OF_LAUNCH * launch_us, _PAUSE_LEAST_US), _PAUSE_MOST_US)
+
+
+def sample_at_rest(
+    timer: Timer, launcher: Launcher, arguments: Any, rule: StopRule, estimate_us: float
+) -> ColdRun:
+    """Takes cold samples until their median is precise enough, or a limit of the rule is reached.
+
+    Launches pause only once a limit has lowered the clock. A launch before or after which the clock is low is
+    discarded. If that happens to as many launches as the rule allows samples, a limit acts even at rest: then all are
+    kept, and the run says so.
+    """
+    run = ColdRun()
+    low: list[ColdSample] = []
+    timer.recover()
+
+    def collect(count: int) -> list[ColdSample]:
+        taken = timer.cold(launcher, arguments, count, run.pause_us)
+        full = [timer.is_full(mhz) for mhz in (*(s.set_mhz for s in taken), timer.probe())]
+        at_rest = [before and after for before, after in pairwise(full)]
+        if not all(at_rest):
+            low.extend(s for s, good in zip(taken, at_rest, strict=True) if not good)
+            run.pause_us = min(max(2 * run.pause_us, pause_after(estimate_us)), _PAUSE_MOST_US)
+            timer.recover()
+        return [s for s, good in zip(taken, at_rest, strict=True) if good]
+
+    least = least_samples(estimate_us)
+    run.kept = sample_until(collect, rule, lambda: cold_batch(estimate_us + run.pause_us), least)
+    run.discarded = len(low)
+    if len(run.kept) < least:
+        run.kept, run.discarded, run.held = run.kept + low, 0, True
+    return run
+
+
+def least_samples(estimate_us: float) -> int:
+    """Returns how many samples are taken in any case."""
+    if estimate_us > _VERY_LONG_US:
+        return 1
+    return 2 if estimate_us > _LONG_US else LEAST_SAMPLES
+
+
+def sample_until(
+    collect: Callable[[int], Sequence[ColdSample]],
+    rule: StopRule,
+    batch: Callable[[], int],
+    least: int = LEAST_SAMPLES,
+) -> list[ColdSample]:
+    """Collects samples, `batch()` at a time, until the standard error of their median is small or a limit is reached.
+
+    At least `least` are taken, however long they last, unless `collect` returns fewer for as many as the rule allows.
+    """
+    samples: list[ColdSample] = []
+    tried, begin = 0, time.monotonic()
+    while len(samples) < rule.max_samples and tried < 2 * rule.max_samples:
+        late = time.monotonic() - begin >= rule.max_seconds
+        if late and (len(samples) >= least or tried >= rule.max_samples):
+            break
+        count = min(batch(), rule.max_samples - len(samples))
+        samples += collect(count)
+        tried += count
+        if len(samples) >= rule.min_samples and median_error(samples) < rule.rel_error:
+            break
+    return samples
+
+
+def median_error(samples: Sequence[ColdSample]) -> float:
+    """Returns the relative standard error of the median: 1.25 s / sqrt(n) for n normal samples.
+
+    The relative standard deviation s is estimated robustly, see Summary.rel_spread.
+    """
+    spread = summarise([s.event_us for s in samples]).rel_spread
+    return _MEDIAN_EFFICIENCY * spread / math.sqrt(len(samples))
+
+
+def cold_batch(estimate_us: float) -> int:
+    """Returns the number of samples per batch, so that a batch lasts at most about 30 ms."""
+    return max(1, min(_BATCH_MOST, int(_BATCH_SECONDS * 1e6 / max(estimate_us, 1.0))))
+
+
+@dataclass(frozen=True)
+class HotRun:
+    """Back-to-back launches at rest: microseconds per launch of each batch, and the launches of all batches.
+
+    `limited` is True if a longer run lowered the clock, so that the kernel has another time when sustained.
+    """
+
+    samples_us: list[float]
+    launches: int
+    limited: bool
+
+
+def batch_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
+    """Returns launches per batch (about 20 ms) and batches (`seconds` in total; 1 if one launch lasts longer)."""
+    launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_GRAPH_SECONDS * 1e6 / max(estimate_us, 0.5))))
+    batches = int(seconds * 1e6 / max(launches * estimate_us, 1.0)) + 1
+    return launches, 1 if estimate_us >= seconds * 1e6 else max(5, min(batches, 2000))
+
+
+def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float, seconds: float) -> HotRun:
+    """Runs batches for `seconds`; if that lowers the clock, runs bursts of 5 ms with pauses instead."""
+    launches, batches = batch_plan(estimate_us, seconds)
+    with timer.batch(launcher, arguments, launches) as batch:
+        samples, mhz = batch.run(batches)
+    if timer.is_full(mhz):
+        return HotRun(samples, launches * batches, False)
+    timer.recover()
+    launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_BURST_US / estimate_us)))
+    with timer.batch(launcher, arguments, launches) as batch:
+        samples, _ = batch.run(_BURSTS, pause_after(launches * estimate_us))
+    return HotRun(samples, launches * _BURSTS, True)
+
+
+@dataclass(frozen=True)
+class SustainedRun:
+    """Back-to-back launches until the mean power stands at the limit.
+
+    Attributes:
+        samples_us: microseconds per launch of each batch of `launches` launches.
+        begin_s, end_s: the measurement, without settling, by the monotonic clock.
+    """
+
+    samples_us: list[float]
+    launches: int
+    begin_s: float
+    end_s: float
+
+
+def run_sustained(
+    timer: Timer,
+    launcher: Launcher,
+    arguments: Any,
+    sampler: Sampler,
+    *,
+    estimate_us: float,
+    settle_s: float,
+    least_s: float,
+    power_limit_w: float | None,
+) -> SustainedRun:
+    """Runs batches for `settle_s`, then for at least `least_s` until the mean power is within 1 % of the limit.
+
+    If the board reports neither limit nor power, or another limit acts, it runs for SUSTAINED_MOST_S.
+    """
+    launches, batches = batch_plan(estimate_us, _CHUNK_SECONDS)
+    most_s = max(least_s, SUSTAINED_MOST_S)
+    samples: list[float] = []
+    with timer.batch(launcher, arguments, launches) as batch:
+        started = time.monotonic()
+        while time.monotonic() - started < settle_s:
+            batch.run(batches)
+        begin = time.monotonic()
+        while True:
+            samples += batch.run(batches)[0]
+            end = time.monotonic()
+            if end - begin >= most_s:
+                break
+            power_w = sampler.mean_power(begin, end)
+            at_limit = power_w and power_limit_w and abs(power_w / power_limit_w - 1) < POWER_WITHIN
+            if end - begin >= least_s and at_limit:
+                break
+    return SustainedRun(samples, launches, begin, end)

@@ -1,0 +1,61 @@
+"""Compares our times with those of the profilers, like with like."""
+
+from collections.abc import Sequence
+
+AGREE_RELATIVE, AGREE_US = 0.03, 1.0
+
+
+def agreement(
+    rest_us: Sequence[float],
+    hot_us: Sequence[float],
+    ncu_us: float | None,
+    nsys_us: float | None,
+    kernels: int = 1,
+    traced_us: float | None = None,
+) -> str:
+    """Returns "ok", "disagree: <times>" or "", with notes in parentheses on what is not compared.
+
+    Times agree if the profiler's is within 3 % + 1 us per kernel of the range of the process medians: a profiled
+    process is one more process, with other addresses.
+
+    The time at rest is compared with ncu's duration, which follows a cache flush, unless a launch consists of several
+    kernels, since ncu flushes before each. The hot time is compared with nsys' back-to-back launches; if they
+    differ, but CUDA events under nsys measured the same as nsys, tracing itself slows the kernel down.
+
+    Args:
+        rest_us: median time at rest in each process.
+        hot_us: median hot time in each process; may be empty.
+        ncu_us: ncu's duration of a launch; None without a capture.
+        nsys_us: median duration of a launch in nsys; None without a capture.
+        kernels: number of kernels per launch.
+        traced_us: time per launch by CUDA events under nsys.
+    """
+    compared, apart, notes = False, [], []
+    if ncu_us is not None and kernels > 1:
+        notes.append(f"ncu not compared: {kernels} kernels per launch, each after a flush")
+    elif ncu_us is not None:
+        compared = True
+        if not _agree(ncu_us, rest_us, 1):
+            apart.append(f"rest {_range(rest_us)}, ncu {ncu_us:.4g} us")
+    if nsys_us is not None and hot_us:
+        compared = True
+        if not _agree(nsys_us, hot_us, kernels):
+            if traced_us is not None and _agree(nsys_us, [traced_us], kernels):
+                notes.append(
+                    f"tracing changes the time: hot {_range(hot_us)}, nsys {nsys_us:.4g} us,"
+                    f" events under nsys {traced_us:.4g} us"
+                )
+            else:
+                apart.append(f"hot {_range(hot_us)}, nsys {nsys_us:.4g} us")
+    verdict = f"disagree: {'; '.join(apart)}" if apart else "ok" if compared else ""
+    return f"{verdict} ({'; '.join(notes)})".strip() if notes else verdict
+
+
+def _agree(profiler_us: float, own_us: Sequence[float], kernels: int) -> bool:
+    slack = AGREE_RELATIVE * profiler_us + AGREE_US * kernels
+    return min(own_us) - slack <= profiler_us <= max(own_us) + slack
+
+
+def _range(us: Sequence[float]) -> str:
+    low, high = f"{min(us):.4g}", f"{max(us):.4g}"
+    return f"{low} us" if low == high else f"{low} to {high} us"
