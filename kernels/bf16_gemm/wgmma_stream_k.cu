@@ -36,7 +36,10 @@ constexpr int MESSENGER = 32;  // the first thread of the second warp
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 constexpr int MOST_BLOCKS = 1024;
 
-// Whether a block has left sums that nobody has taken yet; all zero between launches.
+// The number of the next cluster to start; wraps back to 0 for the next launch.
+__device__ unsigned next_number;
+
+// Whether a block has left sums that no block has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
 
 // A consumer's sums over `steps` steps, onto what is in `sum` where `adds`. Ring::multiply<1> begins with nothing. The
@@ -88,19 +91,26 @@ struct Messages {
 
 // By the messenger. What a consumer's threads wrote before they arrived at `left` is seen by who reads after `came` in
 // the next cluster: each hands it on to the next, and the flag does so for the whole GPU.
-__device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& deal, int cluster) {
+__device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& deal, int cluster, int block) {
     using Flag = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
     if (deal.is_cut(cluster + 1)) {
         mbarrier::wait(&messages.left, 0);
-        Flag(has_left[blockIdx.x]).store(1, cuda::memory_order_release);
+        Flag(has_left[block]).store(1, cuda::memory_order_release);
     }
     if (deal.is_cut(cluster)) {
-        const Flag flag(has_left[blockIdx.x - Neighbours::BLOCKS]);
+        const Flag flag(has_left[block - Neighbours::BLOCKS]);
         while (flag.load(cuda::memory_order_acquire) == 0) {
         }
         flag.store(0, cuda::memory_order_relaxed);  // for the next launch
         mbarrier::arrive(&messages.came);
     }
+}
+
+// The number of a cluster, by one of its threads. Where clusters wait for each other, they count in the order in which
+// they start: the one waited for is then always running.
+__device__ __forceinline__ int take_number(const pieces::Deal& deal) {
+    if (deal.shared == 0) return blockIdx.x / Neighbours::BLOCKS;
+    return static_cast<int>(atomicInc(&next_number, deal.clusters - 1));
 }
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -110,17 +120,22 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Messages messages;
+    __shared__ int number;  // of this cluster
     TileRing ring(tma::align(shared), barriers);  // at the same place in every block
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         mbarrier::init(&messages.left, CONSUMER_THREADS);
         mbarrier::init(&messages.came, 1);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
+        if (cluster_rank() == 0) number = take_number(deal);
     }
-    cluster_meet();
+    cluster_sync();
+    // Only by the producer: the first block stays until the producers of the others have loaded its tiles.
+    if (threadIdx.x == 0 && cluster_rank() != 0) number = read_in(&number, 0);
+    __syncthreads();
 
     const Neighbours neighbours(cluster_rank());
-    const int cluster = blockIdx.x / Neighbours::BLOCKS;
+    const int cluster = number, block = cluster * Neighbours::BLOCKS + cluster_rank();
     pieces::Walk walk(deal, cluster);
     pieces::Piece piece;
     if (threadIdx.x < 128) {
@@ -137,7 +152,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             }
             ring.drain();
         }
-        if (threadIdx.x == MESSENGER) carry(messages, deal, cluster);
+        if (threadIdx.x == MESSENGER) carry(messages, deal, cluster, block);
     } else {
         raise_registers<CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / 128 - 1;
@@ -146,11 +161,11 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             float sum[BN / 2];
             if (piece.begin > 0) {
                 mbarrier::wait(&messages.came, 0);
-                take(partial_of(partials, blockIdx.x - Neighbours::BLOCKS), sum);
+                take(partial_of(partials, block - Neighbours::BLOCKS), sum);
             }
             multiply(ring, sum, consumer, piece.end - piece.begin, piece.begin > 0, give_back);
             if (piece.end < deal.steps) {
-                leave(partial_of(partials, blockIdx.x), sum);
+                leave(partial_of(partials, block), sum);
                 mbarrier::arrive(&messages.left);
                 continue;
             }

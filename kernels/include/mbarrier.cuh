@@ -132,6 +132,22 @@ __device__ __forceinline__ void cluster_meet() {
     asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
 
+// What block `rank` of the cluster holds in its `word` of shared memory, by a thread of any block; after a cluster_sync
+// that follows the write.
+__device__ __forceinline__ int read_in(const int* word, int rank) {
+    int value;
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %1, %2;\n"
+        "ld.shared::cluster.s32 %0, [remote];\n"
+        "}\n"
+        : "=r"(value)
+        : "r"(shared_address(word)), "r"(rank)
+        : "memory");
+    return value;
+}
+
 // `threads` threads of the block, whole warps, meet at barrier 1..15.
 __device__ __forceinline__ void named_sync(int barrier, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

@@ -28,6 +28,9 @@ using Ring = sgemm::TmaTiles<Warp, BK, STAGES>;
 constexpr int THREADS = Warp::THREADS;
 constexpr int MOST_BLOCKS = 1024;
 
+// The number of the next block to start; wraps back to 0 for the next launch.
+__device__ unsigned int next_number;
+
 // Whether the partial sums of a block lie in the workspace; all zero between launches.
 __device__ unsigned int is_ready[MOST_BLOCKS];
 
@@ -42,16 +45,16 @@ class Work {
    public:
     int steps;  // of a tile
 
-    __device__ __forceinline__ Work(int tiles, int k_steps) : steps(k_steps) {
+    __device__ __forceinline__ Work(int number, int tiles, int k_steps) : steps(k_steps), number_(number) {
         whole_ = tiles / static_cast<int>(gridDim.x);
         shared_from_ = whole_ * gridDim.x;
         shared_steps_ = (tiles - shared_from_) * steps;
-        left_ = begin_of(blockIdx.x + 1);
+        left_ = begin_of(number_ + 1);
     }
 
     // The next segment; false where none is left.
     __device__ __forceinline__ bool next(Segment& segment) {
-        const int begin = begin_of(blockIdx.x);
+        const int begin = begin_of(number_);
         if (left_ > begin) {
             const int tile = (left_ - 1) / steps, tile_begin = tile * steps;
             segment = {shared_from_ + tile, max(begin, tile_begin) - tile_begin, left_ - tile_begin};
@@ -59,7 +62,7 @@ class Work {
             return true;
         }
         if (done_ == whole_) return false;
-        segment = {done_++ * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x), 0, steps};
+        segment = {done_++ * static_cast<int>(gridDim.x) + number_, 0, steps};
         return true;
     }
 
@@ -75,7 +78,7 @@ class Work {
         return static_cast<int>(static_cast<int64_t>(shared_steps_) * block / gridDim.x);
     }
 
-    int whole_, shared_from_, shared_steps_, left_, done_ = 0;
+    int number_, whole_, shared_from_, shared_steps_, left_, done_ = 0;
 };
 
 constexpr int QUADS = Warp::ROWS * Warp::COLUMNS / 4;  // float4 of sums that a thread holds
@@ -86,17 +89,17 @@ __device__ __forceinline__ float4* partial_of(float4* partials, int block, int q
 }
 
 // Leaves alpha times the sums of a tile's first steps for the block that has its last ones.
-__device__ __forceinline__ void hand_over(float4* partials, const float (&sum)[Warp::ROWS][Warp::COLUMNS],
-                                          float alpha) {
+__device__ __forceinline__ void hand_over(float4* partials, int number,
+                                          const float (&sum)[Warp::ROWS][Warp::COLUMNS], float alpha) {
 #pragma unroll
     for (int quad = 0; quad < QUADS; ++quad) {
         const float* s = &sum[quad * 4 / Warp::COLUMNS][quad * 4 % Warp::COLUMNS];
-        __stcg(partial_of(partials, blockIdx.x, quad),
+        __stcg(partial_of(partials, number, quad),
                make_float4(alpha * s[0], alpha * s[1], alpha * s[2], alpha * s[3]));
     }
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) atomicExch(&is_ready[blockIdx.x], 1u);
+    if (threadIdx.x == 0) atomicExch(&is_ready[number], 1u);
 }
 
 // Adds to C what block `block` left. It has a lower number, so it was started before this one: the wait ends.
@@ -142,10 +145,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     const int tile_rows = (M - 1) / BM + 1, tile_columns = (N - 1) / BN + 1;
     const Warp warp(tid);
     Ring ring(shared, tid, warp);
-    if (tid == 0) ring.init_barriers();
+    __shared__ int number;  // of this block, in the order in which blocks start
+    if (tid == 0) {
+        number = static_cast<int>(atomicInc(&next_number, gridDim.x - 1));
+        ring.init_barriers();
+    }
     __syncthreads();
 
-    Work work(tile_rows * tile_columns, (K - 1) / BK + 1);
+    Work work(number, tile_rows * tile_columns, (K - 1) / BK + 1);
     int reading = 0, parity = 0, half = 0;
     // Asks for the first tiles of a segment: they are under way while the segment before it is written.
     const auto start = [&](const Segment& segment) {
@@ -199,12 +206,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         is_left = work.next(segment);
         if (is_left) start(segment);
         if (finished.end < work.steps) {
-            hand_over(partials, sum, alpha);
+            hand_over(partials, number, sum, alpha);
             continue;
         }
         warp.finish<true>(C, M, N, block_row, block_column, sum, alpha, beta);
         if (finished.begin > 0)
-            for (int block = blockIdx.x - 1; work.begins_within(block + 1, finished.tile); --block)
+            for (int block = number - 1; work.begins_within(block + 1, finished.tile); --block)
                 if (work.has_share(block)) add_partial(partials, block, warp, C, M, N, block_row, block_column);
     }
 }

@@ -15,9 +15,7 @@
 //              are those of CUTLASS (developer.nvidia.com/blog/cutlass-linear-algebra-cuda). Reads that lanes share:
 //              forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 
-#include <cuda_runtime.h>
-
-#include <cstdint>
+#include "quads.cuh"
 
 constexpr int WARPS_N = BN / WN;  // warps beside one another in a block
 constexpr int THREADS = BM / WM * WARPS_N * 32;
@@ -47,33 +45,6 @@ struct Place {
 
 // Where float4 number `quad` of the tile of A lies: two lanes read a sector, sixteen pairs of lanes read sixteen rows.
 __device__ constexpr Place place_in_a(int quad) { return {quad / 2 % BM, quad / 2 / BM * SECTOR + quad % 2 * 4}; }
-
-// The first `count` of four neighbouring floats, the rest zero; WIDE: count is at least 4, or nothing is read.
-template <bool WIDE>
-__device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
-    float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if constexpr (WIDE) {
-        if (count > 0) quad = *reinterpret_cast<const float4*>(from);
-    } else {
-        if (count > 0) quad.x = from[0];
-        if (count > 1) quad.y = from[1];
-        if (count > 2) quad.z = from[2];
-        if (count > 3) quad.w = from[3];
-    }
-    return quad;
-}
-
-template <bool WIDE>
-__device__ __forceinline__ void store_quad(float* to, int count, float4 quad) {
-    if constexpr (WIDE) {
-        if (count > 0) *reinterpret_cast<float4*>(to) = quad;
-    } else {
-        if (count > 0) to[0] = quad.x;
-        if (count > 1) to[1] = quad.y;
-        if (count > 2) to[2] = quad.z;
-        if (count > 3) to[3] = quad.w;
-    }
-}
 
 template <bool WIDE>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
@@ -109,12 +80,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         for (int i = 0; i < A_QUADS; ++i) {
             const Place step = place_in_a(i * THREADS);
             const int count = step.row < rows_left ? k_left - first.k - step.k : 0;
-            a_quad[i] = load_quad<WIDE>(a + static_cast<size_t>(step.row) * K + step.k, count);
+            a_quad[i] = sgemm::load_quad<WIDE>(a + static_cast<size_t>(step.row) * K + step.k, count);
         }
 #pragma unroll
         for (int i = 0; i < B_QUADS; ++i) {
             const int k = i * (THREADS / (BN / 4));
-            b_quad[i] = load_quad<WIDE>(b + static_cast<size_t>(k) * N, b_k + k < k_left ? cols_left : 0);
+            b_quad[i] = sgemm::load_quad<WIDE>(b + static_cast<size_t>(k) * N, b_k + k < k_left ? cols_left : 0);
         }
         a += BK;
         b += static_cast<size_t>(BK) * N;
@@ -156,29 +127,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         for (int j = 0; j < WN_PASSES * TN; j += 4) {
             const int row = block_row + c_row + i / TM * PASS_M + i % TM;
             const int col = block_col + c_col + j / TN * PASS_N + j % TN;
-            const int count = row < M ? N - col : 0;
-            float* c = C + static_cast<size_t>(row) * N + col;
-            float4 result = make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2],
-                                        alpha * sum[i][j + 3]);
-            if (beta != 0.0f) {  // with beta == 0, C may hold NaN: not read
-                const float4 old = load_quad<WIDE>(c, count);
-                result.x += beta * old.x;
-                result.y += beta * old.y;
-                result.z += beta * old.z;
-                result.w += beta * old.w;
-            }
-            store_quad<WIDE>(c, count, result);
+            sgemm::finish_quad<WIDE>(C + static_cast<size_t>(row) * N + col, row < M ? N - col : 0,
+                                     make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]), alpha, beta);
         }
     }
 }
 
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
-
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                       cudaStream_t stream) {
     const dim3 grid((N - 1) / BN + 1, (M - 1) / BM + 1);
-    const bool wide = K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
-    if (wide)
+    if (sgemm::rows_on_16_bytes(A, B, C, N, K))
         sgemm_warptile<true><<<grid, THREADS, 0, stream>>>(A, B, C, M, N, K, alpha, beta);
     else
         sgemm_warptile<false><<<grid, THREADS, 0, stream>>>(A, B, C, M, N, K, alpha, beta);
