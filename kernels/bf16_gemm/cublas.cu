@@ -1,20 +1,21 @@
-// cublas: the baseline, the fastest of what NVIDIA's library has for the shape, in bf16 with fp32 sums.
+// cublas: the baseline, the fastest kernel of NVIDIA's library for the shape, in bf16 with fp32 sums.
 //
-// Idea         cublasLt names the kernels that its heuristics would take, best guess first. The first launch of a shape
-//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. A burst
-//              shows who needs the fewest cycles, and not who can keep his clock under the board's power limit: of
-//              large shapes those nearly as fast as the best run for 0.2 s each, and the second half counts. The
-//              library is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked
-//              for, and of the two only B (the library's first operand) has to be taken transposed: both have their
-//              terms side by side.
+// Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
+//              shape times them side by side and keeps the fastest, so that the baseline is not a badly selected
+//              kernel. A short burst shows which kernel needs the fewest cycles, but not which one keeps its clock
+//              under the power limit. So for large shapes, each kernel that is nearly as fast as the best one runs for
+//              0.2 s, of which the second half counts.
+//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
+//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
+//              contiguous in both matrices.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
-// Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
-//              for the device, some tens of launches, or up to a second where they are large; later ones only launch.
-//              Within a stream capture nothing can be timed: a shape that comes there first gets the first guess, and
-//              is timed when it comes again.
-// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be in the
-//              process or on the linker's path; without it the launch returns cudaErrorSharedObjectInitFailed. One
-//              stream at a time: streams that run side by side would share the workspace.
+// Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates, times the
+//              candidates and waits for the device: some tens of launches, or up to a second for large shapes; later
+//              ones only launch. During stream capture nothing can be timed: a shape that is first launched there uses
+//              the first guess, and is timed at a later launch.
+// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be loaded
+//              in the process or found by the dynamic linker; otherwise the launch returns
+//              cudaErrorSharedObjectInitFailed. One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic).
 
 #include <cuda_bf16.h>

@@ -1,16 +1,17 @@
-// mma_sync: the products in PTX, tiles without bank conflicts, and copies that run ahead.
+// mma_sync: products in PTX, tiles without bank conflicts, and copies several steps ahead.
 //
-// Idea         Three things that wmma hides are done by hand. cp.async brings STAGES - 1 tiles ahead without passing
-//              through registers, so that a step has one barrier and its bytes are there already. ldmatrix reads four
-//              8x8 matrices an instruction, from rows of 128 bytes whose 16-byte chunk c lies at place c ^ (row % 8):
-//              the eight rows of a matrix then lie in eight groups of banks. And mma.m16n8k16 has a known layout, so
-//              that results go from registers to C.
-// Expected     60 to 70 % of cuBLAS on an A100 for the like [D]. Less on Hopper, where mma alone cannot keep the tensor
-//              cores busy.
+// Idea         Three things that wmma hides are done by hand. cp.async copies STAGES - 1 tiles ahead without registers,
+//              so that a step has one barrier and its bytes have already arrived. ldmatrix reads four 8x8 matrices per
+//              instruction, from rows of 128 bytes whose 16-byte chunk c lies at place c ^ (row % 8): the eight rows of
+//              a matrix then lie in eight different groups of banks. And mma.m16n8k16 has a documented layout, so that
+//              results are stored to C directly from registers.
+// Expected     Faster than wmma_cp_async, which has one step in flight and passes results through shared memory. 60 to
+//              70 % of cuBLAS on an A100 for similar kernels (CUDA Deep Dive 02). Less on Hopper, where mma alone
+//              cannot keep the tensor cores busy.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
-// Constraints  Right for any M, N >= 1. K a multiple of 8 and A and B on 16 bytes, since 16 bytes are copied at a time.
-//              M up to 65535 * BM.
-// Source       PTX ISA, mma, ldmatrix, cp.async; CUDA Deep Dive 02 [D].
+// Constraints  Any M, N >= 1. K a multiple of 8 and A and B on 16 bytes, since copies are 16 bytes wide. M up to 65535
+//              * BM.
+// Source       PTX ISA, mma, ldmatrix, cp.async; CUDA Deep Dive 02.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -1,25 +1,31 @@
-// wgmma_stream_k: no round of tiles that leaves clusters without work.
+// wgmma_stream_k: no round of tiles in which clusters are idle.
 //
-// Idea         66 clusters of two blocks take tiles of 256 x 256. 8192 x 8192 are 1024 of them, 15.5 rounds that cost
-//              16; 4096 x 4096 are 3.9 that cost 4. Here the last full round and the remainder are cut along K into
-//              equal shares, one a cluster (pieces.cuh), and come first; whole tiles follow. A share is longer than a
-//              tile, so a tile is cut in two at most. Who has its first steps leaves the sums in a workspace, in the
-//              order in which threads hold them; who has the last steps takes them up as its first sums and goes on.
-//              So every result is summed in the order of its parent, and is the same bit for bit. The other warps of
-//              the producer's warpgroup have nothing to do: one of them, the messenger, waits until the partial sums
-//              can be seen, and raises the flag, or waits for the flag of the cluster before. No consumer does.
-// Expected     Of the parent's rounds, 2048 and 16128 steps at 8192 and 16384, it takes 1986 and 15888, and some for
-//              handing over: 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz. Where power holds the clock back it
-//              is no faster for that: no SM rests, and clusters at different steps find less of A and B in L2.
-// Cost         128 KiB a block to L2 and back: where the remainder is most of a round, a tile has few steps, or there
-//              are fewer tiles than clusters, all tiles are whole ones, as in its parent.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
-//              lies outside C. One stream at a time, which share the workspace.
+// Idea         66 clusters of two blocks take tiles of 256 x 256. 8192 x 8192 has 1024 of them, 15.5 rounds that take
+//              as long as 16; 4096 x 4096 has 3.9 that take as long as 4. Here the last full round and the remainder
+//              are cut along K into equal shares, one per cluster (pieces.cuh), and come first; whole tiles follow. A
+//              share is longer than a tile, so a tile is cut in two at most. The cluster with the first steps of a tile
+//              writes its sums to a workspace, in the order in which its threads hold them; the cluster with the last
+//              steps loads them as its first sums and continues. So every result is summed in the order of its parent,
+//              and is the same bit for bit.
+//              The other warps of the producer's warpgroup have no work. One of them, the messenger, waits until the
+//              partial sums are visible and raises the flag, or waits for the flag of the previous cluster, so that no
+//              consumer has to.
+//              CUDA does not promise in which order clusters start. So clusters take their numbers from a counter when
+//              they start, and wait only for the previous number.
+// Expected     Its parent takes 2048 steps at 8192 and 16128 at 16384; this variant takes 1986 and 15888, and some more
+//              to hand over sums: 1.02 to 1.03 and 1.01 to 1.015 times the TFLOP/s per GHz. Where the power limit
+//              lowers the clock, it is not faster: no SM is idle, and clusters at different steps share less of A and B
+//              in L2.
+// Cost         128 KiB per block to L2 and back. Where the remainder is most of a round, a tile has few steps, or there
+//              are fewer tiles than clusters, all tiles are whole and no cluster takes a number, as in its parent.
+// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M: TMA does
+//              not write outside C. One stream at a time: concurrent streams would share the workspace and the counter.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
-//              the GPU (arxiv.org/abs/2301.03598), its two-tile hybrid; NVIDIA CUTLASS; PTX ISA.
-//
-// Why it cannot deadlock: see cluster.cuh for the ring. Beyond it, a cluster waits once, for the cluster before it,
-// which started no later, and whose first piece is what it waits for: that waits for nobody.
+//              the GPU (arxiv.org/abs/2301.03598), two-tile hybrid; NVIDIA CUTLASS; PTX ISA.
+
+// Why it cannot deadlock: see cluster.cuh for the ring. In addition, a cluster waits once, for the first piece of the
+// cluster with the previous number. That cluster took its number earlier, so it is running, and its first piece waits
+// for nothing.
 
 #include <cuda/atomic>
 #include <cuda_bf16.h>

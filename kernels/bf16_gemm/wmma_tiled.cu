@@ -1,15 +1,15 @@
-// wmma_tiled: the block keeps its tiles of A and B in shared memory, and a warp computes several fragments.
+// wmma_tiled: tiles of A and B in shared memory, and several fragments per warp.
 //
-// Idea         A block of BM x BN results loads BM + BN rows of BK terms, 16 bytes a load, and its warps read their
-//              fragments from there. A warp holds WM x WN results: (WM + WN) / 16 fragments loaded feed WM * WN / 256
-//              products, where wmma_naive loads two for one.
-// Expected     Nobody published a figure for the H200. Several times wmma_naive; the warps wait for one another at two
-//              barriers a step and for global memory in between.
-// Cost         Registers: WM * WN / 32 sums a thread. Rows are padded by 16 bytes, so that the eight rows of a fragment
+// Idea         A block of BM x BN results loads BM + BN rows of BK terms, 16 bytes per load, and its warps read their
+//              fragments from there. A warp holds WM x WN results: (WM + WN) / 16 loaded fragments feed WM * WN / 256
+//              products, where wmma_naive loads two fragments per product.
+// Expected     Several times wmma_naive; no figure is published for the H200. The warps wait for each other at two
+//              barriers per step, and for global memory in between.
+// Cost         WM * WN / 32 accumulators per thread. Rows are padded by 16 bytes, so that the eight rows of a fragment
 //              lie in different banks.
-// Constraints  Right for any M, N, K >= 1 and any alignment. 16-byte loads need rows that start on 16 bytes: K a
-//              multiple of 8 and aligned arrays; the launcher looks, and otherwise picks the instance that loads
-//              element by element. M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. 16-byte loads require rows that start on 16 bytes: K a multiple of 8,
+//              aligned arrays. The launcher checks this and otherwise uses the instance that loads element by element.
+//              M up to 65535 * BM.
 // Source       CUDA C++ Programming Guide, warp matrix functions and shared memory.
 
 #include <cuda_bf16.h>

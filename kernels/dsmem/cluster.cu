@@ -1,13 +1,14 @@
-// cluster: the histogram lies in the shared memory of a whole cluster of blocks, and each counts into all of it.
+// cluster: a histogram in the shared memory of a cluster of 2, 4 or 8 blocks, to which all of them add.
 //
-// Idea         CLUSTER blocks run side by side on neighbouring SMs and reach each other's shared memory (distributed
-//              shared memory, sm_90). Each holds BINS / CLUSTER counts; a key's block adds to them wherever they lie,
-//              over the network between SMs. No key passes through L2 twice; only each cluster's sums do.
-// Expected     L2 traffic near that of reading the keys once. Whether it is faster than L2's atomics depends on the
-//              network between the SMs.
-// Cost         CLUSTER-fold fewer histograms in flight than blocks; two barriers over the cluster.
-// Constraints  sm_90 or later; BINS / CLUSTER counts must fit a block's shared memory. Any n >= 1, any alignment; keys in
-//              0..BINS - 1.
+// Idea         CLUSTER blocks run side by side on neighbouring SMs and can access each other's shared memory
+//              (distributed shared memory, sm_90). Each holds BINS / CLUSTER counts; the block of a key adds to them
+//              wherever they lie, over the network between SMs. No key passes through L2 twice, only the sums of each
+//              cluster do.
+// Expected     L2 traffic close to that of reading the keys once. Whether it is faster than atomics in L2 depends on
+//              the network between the SMs.
+// Cost         CLUSTER times fewer histograms in flight than blocks; two barriers across the cluster.
+// Constraints  sm_90 or later; BINS / CLUSTER counts must fit into the shared memory of a block. Any n >= 1, any
+//              alignment; keys in 0..BINS - 1.
 // Source       NVIDIA, CUDA C++ Programming Guide, distributed shared memory (histogram example).
 
 #include <cooperative_groups.h>

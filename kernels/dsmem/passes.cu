@@ -1,10 +1,11 @@
-// passes: a block counts only the bins of its part in shared memory, so that each part goes over all keys.
+// passes: a block counts only one part of the bins in shared memory, so that all keys are read once per part.
 //
-// Idea         What does not fit a block's shared memory at once is counted in PARTS passes, side by side: the blocks of
-//              part p leave out all keys but those of its BINS / PARTS bins. Atomics stay within the SM, and only the
-//              sums of each block go to global memory.
-// Expected     PARTS times the reading of keys, most of it from L2 where they fit; shared atomics for 1 / PARTS of them.
-// Cost         Each key is loaded and looked at PARTS times.
+// Idea         Counts that do not fit into the shared memory of a block are divided into PARTS passes, which run side
+//              by side: the blocks of part p ignore all keys except those of its BINS / PARTS bins. Atomics stay within
+//              the SM, and only the sums of each block go to global memory.
+// Expected     PARTS times the reads of global_atomics, most of them from L2 if the keys fit there; atomics in shared
+//              memory for 1 / PARTS of the keys read.
+// Cost         Each key is loaded and compared PARTS times.
 // Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
 // Source       V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007 (bins in parts).
 

@@ -1,8 +1,8 @@
 // float4: a thread copies four neighbouring elements with one load and one store of 16 bytes.
 //
-// Idea         A warp moves 512 bytes with one instruction: 16 sectors a request, every byte of them used. A quarter of
-//              the instructions and of the warps, and four times the bytes in flight a warp.
-// Expected     The same bandwidth as `coalesced` where that one is at the memory's limit; fewer instructions.
+// Idea         A warp moves 512 bytes per instruction: 16 sectors per request, every byte of them used. A quarter of
+//              the instructions and of the warps, and four times the bytes in flight per warp.
+// Expected     The bandwidth of `coalesced` where that already reaches the limit of memory; fewer instructions.
 // Cost         The last thread has one to three elements left, which it copies one by one.
 // Constraints  Any n >= 1. Arrays that do not start on 16 bytes are copied element by element, by the other instance.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.

@@ -1,12 +1,13 @@
-// probes: kernels whose true answers are known before they run. `probe` says which, `amount` how much of it.
+// probes: kernels with known results. `probe` selects one, `amount` its size.
 //
-// Idea         A measuring chain is right where it finds what is known: time of a spin, bytes of a copy, instructions of
-//              straight-line code, passes of a bank conflict, sectors of an address pattern, the resource that limits
-//              occupancy, the reason of a stall. family.yaml names the quantity of each and its expected value.
-// Expected     Every verdict of `snakemake oracle` right.
+// Idea         A measuring chain is right if it finds what is known: the time of a spin, the bytes of a copy, the
+//              instructions of straight-line code, the passes of a bank conflict, the sectors of an address pattern,
+//              the resource that limits occupancy, the reason of a stall. family.yaml lists the quantity of each probe
+//              and its expected value.
+// Expected     Every verdict of `snakemake oracle` is right.
 // Cost         None: nothing here is fast.
-// Constraints  n as each probe says (family.yaml gives it); x holds integers from 0 to 255, y = times * x + adds.
-// Source       Each header names what its kernels rest on.
+// Constraints  n as each probe requires (family.yaml has it); x holds integers from 0 to 255, y = times * x + adds.
+// Source       Each header names the sources of its kernels.
 
 #include <cuda_runtime.h>
 

@@ -1,9 +1,10 @@
-// probes: kernels whose true answers are known, of what only a Hopper GPU has. `probe` says which, `amount` how much.
+// probes: kernels with known results for features of Hopper. `probe` selects one, `amount` its size.
 //
-// Idea         As in `oracle`: known operations of wgmma, a warp that waits for them, sixteen barriers a block, clusters.
-// Expected     Every verdict of `snakemake oracle` right.
+// Idea         As in `oracle`: known operations of wgmma, warps that wait for them, sixteen barriers per block,
+//              clusters.
+// Expected     Every verdict of `snakemake oracle` is right.
 // Cost         None: nothing here is fast.
-// Constraints  sm_90a; n as each probe says (family.yaml gives it); x holds integers, y = x + adds.
+// Constraints  sm_90a; n as each probe requires (family.yaml has it); x holds integers, y = x + adds.
 // Source       PTX ISA, wgmma and bar; CUDA Programming Guide, thread-block clusters.
 
 #include <cuda_bf16.h>

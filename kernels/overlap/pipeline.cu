@@ -1,15 +1,15 @@
 // pipeline: an array goes to the device, through a kernel and back, in CHUNKS pieces on STREAMS streams.
 //
-// Idea         A GPU has an engine for copies to the device, one for copies to the host, and its SMs. In one stream they
-//              take turns. Piece c goes through stream c % STREAMS: while the SMs work on it, one engine brings piece
-//              c + 1 and the other takes piece c - 1 back. With three streams all three can be busy.
-// Expected     From the sum of the three times down to the largest of them, plus two pieces' time to fill and to drain;
-//              two streams leave one of the three engines idle at any time. Pieces in one stream bring nothing.
-// Cost         Host arrays in pinned memory (copies of pageable memory wait); three calls a piece; small pieces copy
-//              below the bus' speed.
-// Constraints  Any n >= 1. x and y in pinned host memory. One stream at a time: the device's copy of the array is kept
-//              between calls, and so are streams and events, which belong to the first caller's device.
-// Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; CUDA Deep Dive 02 [D].
+// Idea         A GPU has one engine for copies to the device, one for copies to the host, and its SMs. In one stream
+//              they take turns. Piece c uses stream c % STREAMS: while the SMs process it, one engine copies piece c +
+//              1 to the device and the other copies piece c - 1 back. With three streams all three can be busy.
+// Expected     From the sum of the three times down to the largest of them, plus the time of two pieces to fill and to
+//              drain. Two streams leave one of the three engines idle at any time. Pieces in one stream gain nothing.
+// Cost         Host arrays in pinned memory (copies of pageable memory block); three calls per piece; small pieces do
+//              not reach the bandwidth of the bus.
+// Constraints  Any n >= 1. x and y in pinned host memory. One stream at a time: the copy of the array on the device is
+//              kept between calls, and so are streams and events, which belong to the device of the first caller.
+// Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; CUDA Deep Dive 02.
 
 #include <cuda_runtime.h>
 

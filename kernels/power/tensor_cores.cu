@@ -1,11 +1,11 @@
-// tensor_cores: a bf16 GEMM whose instructions are the same whatever the numbers are.
+// tensor_cores: a bf16 GEMM whose instructions are the same for all data.
 //
-// Idea         What a circuit uses depends on how many of its wires change from one cycle to the next. A GEMM's
-//              instructions, addresses and bytes do not depend on its data, so the same kernel on random, constant and
-//              zero matrices differs in nothing but the bits that flow through multipliers and wires. The kernel is a
-//              plain one that keeps them busy: tiles by cp.async into a ring of stages, ldmatrix, mma.
-// Expected     Random data draw the most power. Where that reaches the board's limit, the clock falls, and the kernel is
-//              slower than on zeros by as much; below the limit the time is the same and the energy is not.
+// Idea         The power of a circuit depends on how many of its wires change from one cycle to the next. Instructions,
+//              addresses and bytes of a GEMM do not depend on its data, so the same kernel on random, constant and zero
+//              matrices differs only in the bits that pass through multipliers and wires. The kernel is a plain one
+//              that keeps the tensor cores busy: cp.async into a ring of stages, ldmatrix, mma.
+// Expected     Random data draw the most power. Where they reach the power limit of the board, the clock falls, and the
+//              kernel is slower than on zeros by as much. Below the limit, the time is the same and the energy is not.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
 // Constraints  M a multiple of BM, N of BN, K of 64; A and B on 16 bytes. M up to 65535 * BM.
 // Source       A. Gordic, Anatomy of high performance matmul kernels (data and clock); H. He, Strangely, matrix

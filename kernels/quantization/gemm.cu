@@ -1,13 +1,13 @@
-// gemm: an fp32 GEMM with as many blocks on an SM as asked for, so that tiles and waves can be counted.
+// gemm: an fp32 GEMM with a fixed number of blocks per SM, so that tiles and waves can be counted.
 //
-// Idea         C is cut into tiles of BM x BN, a block each. A tile at the edge costs as much as a whole one, and the last
-//              wave of blocks lasts as long as a full one: time goes in steps while the work grows evenly. Shared memory
-//              is asked for beyond need, so that exactly BLOCKS_PER_SM blocks share an SM and a wave is SMs *
-//              BLOCKS_PER_SM blocks on any GPU. Between shared memory and registers it is a plain kernel: TM x TN results
-//              a thread.
-// Expected     One block more than a wave doubles the time of one wave; with two blocks an SM a lone block runs faster
-//              than one with company, so that the step is smaller.
-// Cost         What lies outside C is computed as well, with zeros.
+// Idea         C is divided into tiles of BM x BN, one per block. A tile at the border costs as much as a whole one,
+//              and the last wave of blocks takes as long as a full one, so time rises in steps while the work grows
+//              evenly. The launcher requests more shared memory than needed, so that exactly BLOCKS_PER_SM blocks share
+//              an SM, and a wave is SMs * BLOCKS_PER_SM blocks on any GPU. Otherwise the kernel is a plain one, with TM
+//              x TN results per thread.
+// Expected     One block more than a wave doubles the time of one wave. With two blocks per SM, a block that has an SM
+//              to itself runs faster, so that the step is smaller.
+// Cost         Results outside C are computed as well, from zeros.
 // Constraints  Any M, N, K >= 1, any alignment. M up to 65535 * BM.
 // Source       A. Gordic, Anatomy of high performance matmul kernels; NVIDIA, Matrix Multiplication Background User's
 //              Guide (tile and wave quantization).

@@ -1,12 +1,12 @@
-// divergent: a tree over neighbours, in which the adding threads lie ever farther apart.
+// divergent: a tree over neighbours, in which the adding threads lie further apart with each step.
 //
 // Idea         Each block adds BLOCK elements in shared memory: pairs of neighbours, then pairs of pairs. A thread
-//              works on while its number is a multiple of 2, 4, 8 ...: the deliberate mistake. The working threads are
-//              spread over all warps, so that every warp is issued in every step, with ever fewer lanes, and the test
-//              is a division of remainders.
-// Expected     The slowest of the ladder; few active lanes an instruction. No bank conflicts worth the name: the lanes
-//              that are left are few, and 2 s apart.
-// Cost         A barrier for each of log2(BLOCK) steps; a launch for each pass.
+//              stays active while its number is a multiple of 2, 4, 8 ..., which is the deliberate mistake. The active
+//              threads are spread over all warps, so that every warp is issued in every step, with fewer and fewer
+//              lanes, and the test is a remainder of a division.
+// Expected     The slowest of the ladder; few active lanes per instruction. Hardly any bank conflicts: few lanes are
+//              left, 2 s apart.
+// Cost         A barrier for each of log2(BLOCK) steps; a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 1.

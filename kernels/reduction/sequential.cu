@@ -1,9 +1,9 @@
 // sequential: a tree that folds the block in half.
 //
-// Idea         Thread t adds the element half a block away: neighbouring lanes meet neighbouring banks, the working
-//              threads are the first ones, and both faults of the rungs before are gone.
+// Idea         Thread t adds the element half a block away: neighbouring lanes access neighbouring banks, the active
+//              threads are the first ones, and both mistakes of the previous variants are gone.
 // Expected     Faster than `interleaved`; no excess wavefronts, full warps down to 32 elements.
-// Cost         A barrier for each of log2(BLOCK) steps; half of the threads only load; a launch for each pass.
+// Cost         A barrier for each of log2(BLOCK) steps; half of the threads only load; a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 3.

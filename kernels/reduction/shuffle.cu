@@ -1,9 +1,10 @@
 // shuffle: warps add through registers.
 //
-// Idea         SHFL reads another lane's register: five steps add a warp without shared memory and without a barrier.
-//              Each warp leaves one number in shared memory, and after the only barrier the first warp adds those.
+// Idea         SHFL reads a register of another lane: five steps add up a warp without shared memory and without a
+//              barrier. Each warp writes one number to shared memory, and after the only barrier the first warp adds
+//              these.
 // Expected     Faster than `sequential`; one barrier instead of nine, and a few words of shared memory.
-// Cost         A launch for each pass; a thread still loads one element and no more.
+// Cost         A launch per pass; a thread still loads only one element.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler.

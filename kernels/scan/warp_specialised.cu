@@ -1,23 +1,26 @@
-// warp_specialised: loading, summing, looking back and scanning are the work of different warps, so none waits in line.
+// warp_specialised: different warps load, sum, look back and scan, so that none waits for another's work.
 //
-// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums; till then its
-//              block loads nothing: one late load among a thousand, and all tiles behind it hold their registers. Here
-//              a block stays, and its shared memory is a ring of tiles, which pass through it in order:
-//                producer    takes a tile's number and has the copy engine fetch it, as soon as a stage is free
-//                summers     add it up when it has come, publish its sum, and leave each lane the sum before it
-//                looker      adds what was published since this block's tile before, and so knows where it starts
-//                scanners    scan it without a shuffle, turn it in its place, 16 bytes a lane, and write it
-//              A late load stops the scanners, but loads and sums go on until the ring is full. Each block adds up all
-//              sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements all
-//              SMs together read 8 MB from L2 for it. They add in a fixed order, whichever block had the tile.
-//              A lane owns QUADS consecutive quads, and QUADS is odd: eight lanes read all 32 banks.
-// Expected     Near a copy's bandwidth, 4/3 of the parent: the ring is under way, whatever the look-back does. A model
-//              with loads so late that they explain the parent has 128 us of memory at 2^26 elements; a copy 124.
-// Cost         All of shared memory, read three times and written twice; of a small n few SMs have a tile.
-// Constraints  sm_90, any n >= 1. Arrays that do not start on 16 bytes are moved float by float. Workspace as the
-//              parent. The bits of the result are the same in every run. Numbers are taken when there is a stage, and a
-//              block's tiles leave in their order, so the first unfinished tile waits for nothing but its load: it
-//              always ends, however many blocks the GPU holds.
+// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums, and until then
+//              its block loads nothing: one late load in a thousand keeps all tiles behind it in their registers. Here
+//              blocks are persistent, and the shared memory of a block is a ring of tiles, which pass through it in
+//              order.
+//              The producer takes the number of a tile and has the copy engine load it as soon as a stage is free. The
+//              summers add up a loaded tile, publish its sum, and store for each lane the sum before it. The looker
+//              adds the sums published since the previous tile of this block and so knows where the tile starts. The
+//              scanners scan the tile without a shuffle, rearrange it in place so that a lane has 16 bytes, and write
+//              it.
+//              A late load stops the scanners, but loads and sums continue until the ring is full. Each block adds up
+//              all sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements,
+//              all SMs together read 8 MB from L2 for this. They add in a fixed order, whichever block had the tile. A
+//              lane owns QUADS consecutive quads, and QUADS is odd, so that eight lanes read all 32 banks.
+// Expected     Near the bandwidth of a copy, 4/3 times its parent: the ring keeps loading, whatever the look-back does.
+//              A model whose loads are late enough to explain the parent gives 128 us of memory time at 2^26 elements;
+//              a copy takes 124.
+// Cost         All of shared memory, read three times and written twice; with a small n, few SMs have a tile.
+// Constraints  sm_90, any n >= 1. Arrays that do not start on 16 bytes are moved float by float. Workspace as its
+//              parent. The result is bitwise the same in every run. Numbers are taken when a stage is free, and the
+//              tiles of a block leave in order, so the first unfinished tile waits only for its load: the kernel always
+//              ends, however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.
 

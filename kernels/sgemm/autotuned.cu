@@ -1,16 +1,17 @@
-// autotuned: vectorized with its five sizes searched for the GPU at hand.
+// autotuned, tuned_for_a6000, tuned_for_a100: vectorized with sizes of tiles and patches for one GPU.
 //
-// Idea         Which tile of the block, depth of a step and patch of a thread are best depends on registers, shared
-//              memory and SMs: chips differ. So the sizes are left open here, and `snakemake tune` measures all sensible
-//              ones (family.yaml, `tune`) and keeps the best of this GPU. A patch may be 2, 4, 8 or 16 long either way;
-//              accesses to shared and global memory are as wide as that allows.
-// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm); on an A100,
-//              64/64/16/4/4 is better than that setting, 12.6 against 12.0 TFLOP/s. What it shares with vectorized bounds
-//              it: the transposing stores and the reads that lie a patch apart still meet in the banks.
-// Cost         A search of minutes for each GPU, and a best setting that may be the best at the tuned size only.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. M up to 65535 * BM.
+// Idea         The best tile per block, depth of a step and patch per thread depend on registers, shared memory and the
+//              number of SMs, and so differ between GPUs. Here the sizes are left open: `snakemake tune` measures all
+//              sensible combinations (family.yaml, `tune`) and keeps the best one for the current GPU. Each side of a
+//              patch may be 2, 4, 8 or 16; accesses to shared and global memory are as wide as that allows.
+//              tuned_for_a6000 and tuned_for_a100 have the best settings of those GPUs.
+// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm). On an A100,
+//              64/64/16/4/4 is faster than that setting: 12.6 against 12.0 TFLOP/s. The limit is what it shares with
+//              vectorized: bank conflicts of the transposing stores and of reads that lie a patch apart.
+// Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
+//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
+//              M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 9 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>

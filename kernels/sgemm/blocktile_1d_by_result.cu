@@ -1,12 +1,12 @@
-// blocktile_1d_by_result: blocktile_1d with its two inner loops exchanged.
+// blocktile_1d_by_result: blocktile_1d with its two inner loops swapped.
 //
-// Idea         blocktile_1d says in its source that an element of B is read once and used for TM results. Here the
-//              source says nothing of the kind: one result after the other, each over all k of the step, so that every
-//              product reads both operands from shared memory again. If the compiler unrolls both loops and drops the
-//              repeated reads, the two are the same machine code.
+// Idea         The source of blocktile_1d states that an element of B is read once and used for TM results. Here the
+//              source computes one result at a time, each over all k of the step, so that every product reads both
+//              operands from shared memory again. If the compiler unrolls both loops and removes the repeated reads,
+//              the two variants are the same machine code.
 // Expected     The time of blocktile_1d, and as many shared loads (Boehm).
-// Cost         None if so; else TM times the reads of B.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * BM.
+// Cost         None if so; otherwise TM times as many reads of B.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 4 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>

@@ -1,12 +1,12 @@
-// smem_tiled: a block keeps the tiles of A and B that its threads share in shared memory.
+// smem_tiled: the threads of a block share tiles of A and B in shared memory.
 //
-// Idea         The TILE x TILE block of C needs TILE rows of A and TILE columns of B. The block walks over K in steps
-//              of TILE, copies one tile of each into shared memory, one element a thread, and every element is then
-//              used TILE times from there: a thread asks global memory for K/16 elements instead of 2K (TILE = 32).
+// Idea         A TILE x TILE block of C requires TILE rows of A and TILE columns of B. The block walks along K in steps
+//              of TILE and copies one tile of each into shared memory, one element per thread. Each element is then
+//              used TILE times from there: a thread loads K/16 elements from global memory instead of 2K (TILE = 32).
 // Expected     1.5 times gmem_coalesced on an RTX A6000 (1987 to 2980 GFLOP/s, Boehm), 1.8 times on an RTX 4090; not
 //              more, since the L1 cache already caught most of the reuse.
-// Cost         8 KiB of shared memory; two barriers a step; two operands from shared memory for every multiply-add.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * TILE.
+// Cost         8 KiB of shared memory; two barriers per step; two operands from shared memory per multiply-add.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * TILE.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 3 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>

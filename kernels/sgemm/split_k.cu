@@ -1,17 +1,16 @@
 // split_k: several blocks share a tile of C, each with a part of K.
 //
-// Idea         A small C has few tiles: at 512 x 512, 64 of 64 x 64, and half of an H200's 132 SMs would do nothing
-//              while the others walk all of K. Here K is cut as well, until the blocks suffice for WAVES rounds over
-//              all SMs. Each leaves its partial sums in a workspace, and a second kernel adds them in a fixed order, so
-//              that the answer is the same every time, which atomic additions would not give.
-// Expected     3 to 4 times double_buffered at 128 to 512 (on an H200, cuBLAS takes 7.7, 10.2 and 15.6 us, cold);
-//              nothing from 2048 on, where C has tiles enough and small ones only cost.
-// Cost         The partial sums go through L2 once, and a second kernel starts: 1 to 2 us. A static workspace of 16
+// Idea         A small C has few tiles: 512 x 512 has 64 tiles of 64 x 64, and half of the 132 SMs of an H200 would be
+//              idle while the others walk along all of K. Here K is split as well, until there are enough blocks for
+//              WAVES rounds over all SMs. Each block writes its partial sums to a workspace, and a second kernel adds
+//              them in a fixed order, so that the result is the same every time. With atomic additions it would not be.
+// Expected     3 to 4 times double_buffered at 128 to 512 (on an H200, cuBLAS takes 7.7, 10.2 and 15.6 us, cold); no
+//              gain from 2048 on, where C has enough tiles and small ones only cost.
+// Cost         The partial sums pass through L2 once, and a second kernel starts: 1 to 2 us. A static workspace of 16
 //              MiB.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. M up to 65535 * BM. One stream at a time: streams that run side by side would share the
-//              workspace.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
+//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
+//              M up to 65535 * BM. One stream at a time: concurrent streams would share the workspace.
 // Source       NVIDIA CUTLASS, efficient GEMM, parallelized reductions (media/docs/cpp/efficient_gemm.md).
 
 #include "double_buffer.cuh"

@@ -1,21 +1,25 @@
-// stream_k: as many blocks as fit, and no wave that is not full.
+// stream_k: as many blocks as the GPU holds, all with the same amount of work.
 //
-// Idea         512 tiles of 256 x 128 on 132 SMs are 3.9 waves and take as long as 4: 3 % at 4096; at 1024 there are 32.
-//              Here each block computes whole tiles as long as there is one for every block. The tiles that are left
-//              are cut along K into equal shares, one a block, wherever that cuts a tile. The block that has a tile's
-//              last steps also adds what blocks before it have left of its first ones. And a block asks for the first
-//              tiles of its next segment before it writes the results of this one.
-// Expected     1.03 times register_reuse at 4096 and 8192; 54 to 57 TFLOP/s, where the board's 700 W limit it. 3 to 4
-//              times at 512 and 1024, where register_reuse leaves most SMs without a tile.
-// Cost         Each tile that is cut goes through L2 twice more, some 2 us for each block that shares it. A workspace of
-//              a tile a block.
-// Constraints  Those of register_reuse; one stream at a time, which share the workspace. Sums are added in a fixed
-//              order, so that the answer is the same every time on the same GPU.
+// Idea         512 tiles of 128 x 256 on 132 SMs are 3.9 waves and take as long as 4: a loss of 3 % at 4096. At 1024
+//              there are only 32 tiles. Here each block computes whole tiles as long as there is one for every block.
+//              The remaining tiles, which come first, are cut along K into equal shares, one per block, even if a cut
+//              falls within a tile. The block with the last steps of a tile also adds the partial sums of the blocks
+//              that have its first steps. A block requests the first tiles of its next segment before it writes the
+//              results of the current one.
+//              A block waits for the partial sums of others, and CUDA does not promise in which order blocks start. So
+//              blocks take their numbers from a counter when they start, and wait only for lower numbers.
+// Expected     1.03 times register_reuse at 4096 and 8192: 54 to 57 TFLOP/s, where the 700 W of the board are the
+//              limit. 3 to 4 times at 512 and 1024, where register_reuse leaves most SMs without a tile.
+// Cost         Each tile that is cut passes through L2 twice more, about 2 us per block that shares it. A workspace of
+//              one tile per block. One atomic operation per block, before its first load.
+// Constraints  As register_reuse. One stream at a time: concurrent streams would share the workspace and the counter.
+//              Sums are added in a fixed order, so the result is the same every time on the same GPU.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
 //              the GPU (arxiv.org/abs/2301.03598); NVIDIA CUTLASS.
-//
-// Why it cannot deadlock: a block waits only for blocks of lower numbers, which start no later than it. A share is
-// walked from its end to its begin: what others wait for comes first, what waits for others last.
+
+// Why it cannot deadlock: a block waits only for blocks with lower numbers, which took them earlier and so are running.
+// A share is processed from its end to its beginning: the part that others wait for comes first, the part that waits
+// for others last.
 
 #include "double_buffer.cuh"
 #include "tiles.cuh"

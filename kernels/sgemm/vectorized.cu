@@ -1,15 +1,15 @@
-// vectorized: the patches of blocktile_2d, moved four floats at a time.
+// vectorized: blocktile_2d with accesses of four floats.
 //
-// Idea         Every copy becomes 16 bytes wide: LDG.128 from global memory, LDS.128 from shared memory, STG.128 for
-//              the results, a quarter of the instructions for the same bytes. For A that needs a transposition: a
-//              thread wants a column of the tile, so the tile is stored with k outside and rows inside, turned on its
-//              way in.
+// Idea         Every copy is 16 bytes wide: LDG.128 from global memory, LDS.128 from shared memory, STG.128 for the
+//              results, a quarter of the instructions for the same bytes. For A this requires a transposition: a thread
+//              needs a column of the tile, so the tile is stored with k as the outer index, transposed on its way into
+//              shared memory.
 // Expected     1.14 times blocktile_2d on an RTX A6000 (15972 to 18237 GFLOP/s, Boehm), 1.07 times on an RTX 4090.
-// Cost         Bank conflicts: the transposing stores of A meet two by two, and lanes 32 bytes apart read B two by two.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. With K and N multiples of 4, four neighbours lie inside the matrix all or none, so that
-//              even at a border one predicate guards one wide access. M up to 65535 * BM.
+// Cost         Two-way bank conflicts of the transposing stores of A, and of the reads of B by lanes 32 bytes apart.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
+//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
+//              With K and N multiples of 4, four neighbours are either all inside the matrix or all outside, so that
+//              one predicate guards one wide access even at a border. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 6 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>

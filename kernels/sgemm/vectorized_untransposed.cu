@@ -1,13 +1,13 @@
-// vectorized_untransposed: vectorized with A left as it is in shared memory.
+// vectorized_untransposed: vectorized without the transposition of A in shared memory.
 //
-// Idea         vectorized turns A on its way into shared memory, so that a thread reads the rows of one k as float4.
-//              The price is that it stores A float by float. Here the tile keeps A's layout: it is stored as float4,
-//              and the compiler, which sees all k of a step, reads four k of a row at once. What turning costs or
-//              brings is the time of vectorized over this one.
-// Expected     As many shared loads as vectorized and two stores instead of five a step. But the two rows that a warp
-//              reads at a time lie 256 bytes apart, in one bank: these reads take two passes, not one.
-// Cost         Four k of A in registers at a time; two blocks an SM are asked for, as vectorized has, and the registers
-//              are cut to that: none is spilled on sm_75 to sm_90, six on sm_120.
+// Idea         vectorized transposes A on its way into shared memory, so that a thread reads the rows of one k as
+//              float4; in return it stores A float by float. Here the tile keeps the layout of A: it is stored as
+//              float4, and the compiler, which sees all k of a step, reads four k of a row at once. The ratio of the
+//              two times shows what the transposition costs or gains.
+// Expected     As many shared loads as vectorized, and two stores per step instead of five. But the two rows that a
+//              warp reads at a time lie 256 bytes apart, in the same bank: these reads take two passes instead of one.
+// Cost         Four k of A in registers at a time. As vectorized has two blocks per SM, two are requested here, which
+//              limits the registers: none is spilled on sm_75 to sm_90, six on sm_120.
 // Constraints  K and N multiples of 4 and arrays on 16 bytes, for the accesses of four floats; M up to 65535 * BM.
 // Source       The tile of S. Boehm's kernel 5 (siboehm.com/articles/22/CUDA-MMM) with the accesses of his kernel 6.
 

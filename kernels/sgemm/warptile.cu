@@ -1,18 +1,18 @@
-// warptile: between the tile of the block and the patch of the thread comes the tile of the warp.
+// warptile: a tile per warp, between the tile of the block and the patch of the thread.
 //
-// Idea         C is cut into BM x BN for a block, that into WM x WN for a warp, and that into passes, in each of which
-//              the 32 lanes cover one compact rectangle, a patch of TM x TN a lane. By the rules for shared memory,
-//              vectorized pays 20 cycles for the operands of 64 multiply-adds, since its lanes read 32 bytes apart and
-//              meet in the banks. Here neighbouring lanes read neighbouring float4, or the same ones: 8 cycles.
+// Idea         C is divided into BM x BN per block, this into WM x WN per warp, and this into passes, in each of which
+//              the 32 lanes cover one compact rectangle with a patch of TM x TN per lane. By the rules for shared
+//              memory, vectorized takes 20 cycles for the operands of 64 multiply-adds, since its lanes read 32 bytes
+//              apart and conflict. Here neighbouring lanes read neighbouring float4, or the same ones: 8 cycles.
 // Expected     1.19 times vectorized on an RTX A6000 (18237 to 21779 GFLOP/s, 93.7 % of cuBLAS, Boehm), 1.06 times on
 //              an RTX 4090.
 // Cost         Seven sizes that must fit each other. Blocks of 64 x 128 move more bytes through L2 than 128 x 128, but
 //              four of them share an SM, so that one computes while another waits at its barrier.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
+//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
+//              M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 10 (siboehm.com/articles/22/CUDA-MMM); the levels
-//              are those of CUTLASS (developer.nvidia.com/blog/cutlass-linear-algebra-cuda). Reads that lanes share:
+//              are those of CUTLASS (developer.nvidia.com/blog/cutlass-linear-algebra-cuda). Reads shared by lanes:
 //              forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 
 #include "quads.cuh"

@@ -1,11 +1,11 @@
-// smem_conflict: a tile is turned in shared memory, without padding.
+// smem_conflict: a tile is transposed in shared memory, without padding.
 //
-// Idea         A warp writes a row of a tile into shared memory and reads a column of it, so that it is a row both for
-//              the load and for the store in global memory: four sectors each. The rung holds a deliberate mistake: the
-//              tile is 32 floats wide, as many as there are banks, so that a column lies in one bank.
-// Expected     Twice the naive one or better; the read of a column takes 32 wavefronts instead of one.
-// Cost         4 KiB of shared memory a block, a barrier, 31 excess wavefronts for each read of a warp.
-// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (the grid's y extent).
+// Idea         A warp writes a row of a tile to shared memory and reads a column of it, so that both the load and the
+//              store in global memory are rows: four sectors each. The variant contains a deliberate mistake: the tile
+//              is 32 floats wide, as many as there are banks, so that a column lies in one bank.
+// Expected     Twice as fast as naive or better; reading a column takes 32 wavefronts instead of one.
+// Cost         4 KiB of shared memory per block, a barrier, 31 excess wavefronts per read of a warp.
+// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       M. Harris, developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc.
 
 #include <cuda_runtime.h>

@@ -1,11 +1,11 @@
-// xor_swizzled: the tile of smem_conflict, with its columns permuted in each row.
+// xor_swizzled: the tile of smem_conflict with its columns permuted in each row.
 //
-// Idea         The element (row, col) is kept at column col ^ row. For one row that is a permutation of all 32 banks,
-//              and for one column too: both ways free of conflicts, without a byte of padding, and rows keep their
-//              alignment, which wide accesses, TMA and tensor cores ask for.
-// Expected     The same time as with padding, and no excess wavefronts.
-// Cost         An exclusive or for each access.
-// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (the grid's y extent).
+// Idea         Element (row, col) is kept at column col ^ row. This is a permutation of all 32 banks for each row and
+//              for each column: no conflicts in either direction, without a byte of padding. Rows keep their alignment,
+//              which wide accesses, TMA and tensor cores require.
+// Expected     The time of padded, and no excess wavefronts.
+// Cost         One exclusive or per access.
+// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       NVIDIA CUTLASS, swizzled shared memory layouts (github.com/NVIDIA/cutlass, include/cute/swizzle.hpp).
 
 #include <cuda_runtime.h>

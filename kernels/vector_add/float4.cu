@@ -1,9 +1,10 @@
 // float4: one thread adds four pairs of elements with accesses of 16 bytes.
 //
 // Idea         LDG.128 and STG.128 move four neighbouring floats at once: a quarter of the load and store instructions,
-//              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight a warp.
-// Expected     The same bandwidth as one element a thread where that one is at the memory's limit already; fewer
-//              instructions by a factor of nearly four.
+//              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight per
+//              warp.
+// Expected     The bandwidth of one element per thread where that already reaches the limit of memory; nearly four
+//              times fewer instructions.
 // Cost         The last threads have one to three elements left, which they add one by one.
 // Constraints  Any n >= 1. Arrays that do not start on 16 bytes are added element by element, by the other instance.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.

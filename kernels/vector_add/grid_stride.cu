@@ -1,11 +1,13 @@
-// grid_stride: a fixed grid goes over the array, however long it is.
+// grid_stride: a fixed grid walks through an array of any length.
 //
 // Idea         As many blocks as the GPU holds at once, and no more: a thread takes element i, then i + (threads of the
-//              grid), and so on. The accesses of a warp coalesce as before; the cost of starting a block, and of the
-//              indices, is paid once a thread, not once an element; unrolled by the compiler, the loop has several
-//              loads in flight; and the kernel is right for any n and any grid.
-// Expected     As fast as one thread an element, for any n; faster where blocks are so short that starting them shows.
-// Cost         A loop with a branch; no tail of short blocks, but all blocks must end together to be well balanced.
+//              grid), and so on. The accesses of a warp are coalesced as before. The cost of starting a block and of
+//              the indices is paid once per thread instead of once per element; the loop, unrolled by the compiler, has
+//              several loads in flight; and the kernel is right for any n and any grid.
+// Expected     As fast as one thread per element, for any n; faster where blocks are so short that starting them takes
+//              noticeable time.
+// Cost         A loop with a branch. There is no tail of short blocks, but good balance requires that all blocks end
+//              together.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, developer.nvidia.com/blog/cuda-pro-tip-write-flexible-kernels-grid-stride-loops.
 

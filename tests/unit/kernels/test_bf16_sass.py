@@ -113,9 +113,24 @@ def test_partial_sums_pass_sixteen_bytes_at_a_time_between_memory_and_the_regist
     assert [re.search(r"128\S* (R\d+)", instructions[i]).group(1) for i in loads] == sums
     assert [re.search(r", (R\d+)$", instructions[i]).group(1) for i in stores] == sums
     first_product, producer = where(instructions, "HGMMA")[0], where(instructions, "USETMAXREG.DEALLOC")[0]
-    (met, fence), (flag, cleared) = where(instructions, "MEMBAR.ALL.GPU"), where(instructions, "ST.E.STRONG.GPU")
+    (met, fence), (flag, cleared) = (
+        where(instructions, "MEMBAR.ALL.GPU"),
+        where(instructions, "ST.E.STRONG.GPU"),
+    )
     (look,) = where(instructions, "LD.E.STRONG.GPU")
-    assert met < loads[0] < loads[-1] < first_product < stores[0] < stores[-1] < producer < fence < flag < look < cleared
+    assert (
+        met
+        < loads[0]
+        < loads[-1]
+        < first_product
+        < stores[0]
+        < stores[-1]
+        < producer
+        < fence
+        < flag
+        < look
+        < cleared
+    )
 
 
 def test_clusters_that_wait_for_each_other_are_numbered_as_they_start(builds):
