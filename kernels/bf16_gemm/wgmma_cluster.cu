@@ -30,23 +30,23 @@
 
 constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_cluster(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                             __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) ring.init(Neighbours::PEERS * CONSUMERS * 4);
     cluster_meet();
 
-    // The tiles of a cluster are CLUSTER tiles below one another; one below the last row is computed and not stored.
+    // The tiles of a cluster are CLUSTER tiles below one another; a tile below the last row is computed but not stored.
     const Neighbours neighbours(cluster_rank());
     const int tile_rows = (M - 1) / (BM * CLUSTER) + 1, tile_columns = (N - 1) / BN + 1;
     const int first = blockIdx.x / CLUSTER, stride = gridDim.x / CLUSTER;

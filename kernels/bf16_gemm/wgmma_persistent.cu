@@ -29,9 +29,9 @@
 constexpr int CONSUMERS = 2;
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-constexpr int ROWS = wgmma::M;  // that a consumer computes
+constexpr int ROWS = wgmma::M;  // rows that a consumer computes
 constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = (BM + BN) * BK * 2;
-constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 static_assert(BM == CONSUMERS * ROWS, "each consumer computes the rows of one product");
 static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                                __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
-    uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
+    uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
     if (threadIdx.x == 0) barriers.init();
     __syncthreads();
 

@@ -32,19 +32,19 @@
 
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-constexpr int ROWS = BM / CONSUMERS;  // that a consumer computes
+constexpr int ROWS = BM / CONSUMERS;  // rows that a consumer computes
 constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = (BM + BN) * BK * 2;
-constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 static_assert(ROWS % wgmma::M == 0 && ROWS * CONSUMERS == BM, "each consumer computes whole products");
-static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "the boxes that TMA allows, the widths of wgmma.cuh");
+static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "TMA allows the boxes, and wgmma.cuh has the widths");
 
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_pipelined(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                               __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
-    uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
+    uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
 
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
     if (threadIdx.x == 0) barriers.init();

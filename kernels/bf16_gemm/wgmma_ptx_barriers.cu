@@ -29,7 +29,7 @@
 constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_ptx_barriers(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,

@@ -38,7 +38,7 @@
 #include "workspace.cuh"
 
 constexpr int MESSENGER = 32;  // the first thread of the second warp
-// 65536 registers for 384 threads: 168 each at the start, and (40 + 2 * 232) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (40 + 2 * 232) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 constexpr int MOST_BLOCKS = 1024;
 
@@ -48,9 +48,9 @@ __device__ unsigned next_number;
 // Whether a block has left sums that no block has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
 
-// A consumer's sums over `steps` steps, onto what is in `sum` where `adds`. Ring::multiply<1> begins with nothing. The
-// first step stands by itself: where products in a loop may begin with sums from memory, ptxas lets only one of them run
-// at a time (C7515).
+// The sums of a consumer over `steps` steps, added to `sum` if `adds`, whereas Ring::multiply<1> starts from zero. The
+// first step is outside of the loop: if products in a loop may start from sums in memory, ptxas serialises them
+// (C7515).
 template <typename GiveBack>
 __device__ __forceinline__ void multiply(TileRing& ring, float (&sum)[BN / 2], int consumer, int steps, bool adds,
                                          const GiveBack& give_back) {
@@ -69,8 +69,8 @@ __device__ __forceinline__ void multiply(TileRing& ring, float (&sum)[BN / 2], i
     wgmma::pin(sum);
 }
 
-// Where a block's partial sums are for this thread of a consumer: its float4 number q at q * CONSUMER_THREADS, so that
-// a warp writes or reads 512 bytes side by side.
+// The partial sums of a block for this thread of a consumer: float4 number q is at q * CONSUMER_THREADS, so that a warp
+// writes or reads 512 consecutive bytes.
 __device__ __forceinline__ float4* partial_of(float4* partials, int block) {
     return partials + static_cast<size_t>(block) * (BM * BN / 4) + (threadIdx.x - 128);
 }
@@ -90,13 +90,13 @@ __device__ __forceinline__ void take(const float4* partial, float (&sum)[BN / 2]
     }
 }
 
-// What passes between the consumers of a block and its messenger, once each: the sums are left, the sums have come.
+// Barriers between the consumers of a block and its messenger, each used once: the sums are left, the sums have come.
 struct Messages {
     uint64_t left, came;
 };
 
-// By the messenger. What a consumer's threads wrote before they arrived at `left` is seen by who reads after `came` in
-// the next cluster: each hands it on to the next, and the flag does so for the whole GPU.
+// By the messenger. What the threads of a consumer wrote before they arrived at `left` is visible to those that read
+// after `came` in the next cluster: the barriers order it within a block, the flag across the GPU.
 __device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& deal, int cluster, int block) {
     using Flag = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
     if (deal.is_cut(cluster + 1)) {
@@ -127,7 +127,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     __shared__ TileRing::Barriers barriers;
     __shared__ Messages messages;
     __shared__ int number;  // of this cluster
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         mbarrier::init(&messages.left, CONSUMER_THREADS);

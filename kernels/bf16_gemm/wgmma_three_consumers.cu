@@ -37,19 +37,20 @@ constexpr int LOW = 128;  // rows of the last tile of a strip, and of the shorte
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
-static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is on its way");
+static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is loaded");
 static_assert((TALL == 512 || TALL == 2048) && TALL % BM == LOW && LOW == 2 * ROWS,
-              "what is left of a strip, and of a quarter of it, is the rows of two consumers");
+              "the rest of a strip, and of a quarter of it, has the rows of two consumers");
 
-// How C is dealt out: strips of `strip` rows and a tile's columns, those of a cluster's blocks below one another.
+// How C is divided: strips of `strip` rows and the columns of a tile; the strips of a cluster's blocks lie below one
+// another.
 struct Strips {
     int strip, down, across;
 };
 
-// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below
-// C for every block is left out. In shared memory, so without a constructor.
+// The path of a cluster through the strips: along a Hilbert curve, and each strip from the top, BM rows at a time.
+// Tiles that lie below C for every block are skipped. It lies in shared memory, so it has no constructor.
 struct Walk {
     int index, row, column;  // of the cluster's strips
     int top;                 // of the tile within the strip
@@ -69,8 +70,8 @@ struct Walk {
     }
 };
 
-// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register
-// that a thread has, all have.
+// The position of the loader, STAGES steps ahead at first. Only one thread uses it, but a register for one thread is a
+// register for all, so it lies in shared memory.
 struct Loader {
     Walk walk;
     int k0, stage, parity;
@@ -84,7 +85,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Loader loader;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     const Neighbours neighbours(cluster_rank());
     const int cluster = blockIdx.x / CLUSTER;
     const bool loads = threadIdx.x == LOADER;
@@ -96,9 +97,9 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     }
     cluster_meet();
 
-    // Loads one more step, where there is one, once its stage has been given back.
+    // Loads one more step, if there is one, once its stage has been given back.
     const auto load_next = [&] {
-        // Before who calls is known, nothing of `loader` is read: the compiler would let all threads read it.
+        // Keeps the reads of `loader` in the branch of the calling thread: the compiler would let all threads read it.
         asm volatile("" ::: "memory");
         if (!loader.walk.goes_on(strips)) return;
         TileRing ahead = ring;
@@ -142,7 +143,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     }
 }
 
-// The longest strips with which `clusters` have work for nearly all of their rounds, or else the shortest.
+// The longest strips that keep `clusters` clusters busy in nearly all of their rounds, or else the shortest.
 static Strips deal_out(int M, int N, int clusters) {
     constexpr double NEARLY_ALL = 0.9;
     for (int strip = TALL;; strip /= 4) {

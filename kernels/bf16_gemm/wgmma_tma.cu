@@ -27,10 +27,10 @@
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = 128;
 constexpr int A_BYTES = BM * BK * 2, B_BYTES = BN * BK * 2;
-constexpr int SHARED_BYTES = A_BYTES + B_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = A_BYTES + B_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
-static_assert(BM % wgmma::M == 0 && BM <= 256 && BN <= 256, "whole products, and boxes that TMA allows");
-static_assert(BN == 64 || BN == 128 || BN == 256, "the widths that wgmma.cuh has");
+static_assert(BM % wgmma::M == 0 && BM <= 256 && BN <= 256, "products are whole, and TMA allows the boxes");
+static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
 
 __global__ void __launch_bounds__(THREADS)
     bf16_gemm_wgmma_tma(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
 
     float sum[BM / wgmma::M][BN / 2];
-    int parity = 0;  // step number s is phase s of `full`
+    int parity = 0;  // step s is phase s of `full`
     for (int k0 = 0; k0 < K; k0 += BK) {
         if (threadIdx.x == 0) {
             mbarrier::expect(&full, A_BYTES + B_BYTES);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
                                 k0 > 0 || k > 0);
         wgmma::commit();
         wgmma::wait<0>();
-        __syncthreads();  // all four warps are done with the tiles, and with waiting for this phase
+        __syncthreads();  // all four warps are done with the tiles and have seen this phase end
     }
 
 #pragma unroll

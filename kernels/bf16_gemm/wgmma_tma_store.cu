@@ -35,7 +35,7 @@
 
 #include "boxes.cuh"
 
-// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -43,7 +43,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
                               const __grid_constant__ CUtensorMap c_map, int tile_rows, int tile_columns, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);

@@ -38,13 +38,14 @@ __global__ void __launch_bounds__(THREADS)
     const __nv_bfloat16* b = B + static_cast<size_t>(col) * K;
     for (int k = 0; k < K; k += TILE) {
         wmma::fragment<wmma::matrix_a, TILE, TILE, TILE, __nv_bfloat16, wmma::row_major> a_part;
-        wmma::fragment<wmma::matrix_b, TILE, TILE, TILE, __nv_bfloat16, wmma::col_major> b_part;  // a row is a column
+        // Rows of B are columns of the second operand.
+        wmma::fragment<wmma::matrix_b, TILE, TILE, TILE, __nv_bfloat16, wmma::col_major> b_part;
         wmma::load_matrix_sync(a_part, a + k, K);
         wmma::load_matrix_sync(b_part, b + k, K);
         wmma::mma_sync(sum, a_part, b_part, sum);
     }
 
-    // Which lane holds which element of a fragment is not said: through shared memory it is known again.
+    // The mapping of elements to lanes of a fragment is unspecified, so results pass through shared memory.
     wmma::store_matrix_sync(results[warp], sum, TILE, wmma::mem_row_major);
     __syncwarp();
     for (int i = lane; i < TILE * TILE; i += 32)

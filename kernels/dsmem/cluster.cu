@@ -24,15 +24,15 @@ namespace cg = cooperative_groups;
 constexpr int PART = BINS / CLUSTER;
 constexpr int SHARED_BYTES = PART * 4;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(PART * CLUSTER == BINS && CLUSTER <= 8, "whole parts; clusters of more than 8 are not portable");
 
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(BLOCK)
     dsmem_cluster(const int* __restrict__ keys, unsigned* counts, unsigned n) {
-    extern __shared__ unsigned mine[];  // counts of the bins from rank * PART on
+    extern __shared__ unsigned mine[];  // counts of PART bins, starting at rank * PART
     const cg::cluster_group cluster = cg::this_cluster();
     for (int bin = threadIdx.x; bin < PART; bin += BLOCK) mine[bin] = 0;
-    cluster.sync();  // nobody adds to what is not cleared yet
+    cluster.sync();  // no block adds before all counts are cleared
 
     const unsigned step = gridDim.x * BLOCK;
     for (unsigned first = blockIdx.x * BLOCK + threadIdx.x; first < n; first += LOADS * step) {
@@ -42,7 +42,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(BLOCK)
         for (int j = 0; j < LOADS; ++j)
             if (key[j] < BINS) atomicAdd(cluster.map_shared_rank(mine, key[j] / PART) + key[j] % PART, 1u);
     }
-    cluster.sync();  // all have added, and nobody's shared memory has gone
+    cluster.sync();  // all blocks have added, and none has ended
 
     const unsigned first = cluster.block_rank() * PART;
     for (int bin = threadIdx.x; bin < PART; bin += BLOCK)

@@ -11,7 +11,7 @@
 
 #include "bins.cuh"
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     dsmem_global_atomics(const int* __restrict__ keys, unsigned* counts, unsigned n) {

@@ -17,7 +17,7 @@
 
 constexpr int PART = BINS / PARTS;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(PARTS * PART == BINS && PART * 4 <= 48 * 1024, "whole parts, which fit static shared memory");
 
 __global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ keys, unsigned* counts, unsigned n) {
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ ke
         load_keys(keys, i, step, n, key);
 #pragma unroll
         for (int j = 0; j < LOADS; ++j) {
-            const unsigned bin = key[j] - first;  // beyond PART for a key of another part, also below it
+            const unsigned bin = key[j] - first;  // PART or more for a key of another part, also of a lower one
             if (bin < PART) atomicAdd(&mine[bin], 1u);
         }
     }

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     copy_coalesced(const float* __restrict__ in, float* __restrict__ out, unsigned n) {

@@ -11,9 +11,9 @@
 
 #include <cstdint>
 
-constexpr unsigned WIDTH = 4;  // floats a thread
+constexpr unsigned WIDTH = 4;  // floats per thread
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (ALIGNED && first + WIDTH <= n) {
         *reinterpret_cast<float4*>(out + first) = *reinterpret_cast<const float4*>(in + first);
     } else {
-#pragma unroll 1  // rare, and four at most: no code for more
+#pragma unroll 1  // rare, and at most four elements: no unrolled code
         for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = in[i];
     }
 }

@@ -12,14 +12,14 @@
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(OFFSET >= 0 && OFFSET < 32, "the offset lies within a warp's 32 elements");
 
 constexpr unsigned BEFORE = (32 - OFFSET) % 32;  // threads before the first element
 
 __global__ void __launch_bounds__(BLOCK)
     copy_offset(const float* __restrict__ in, float* __restrict__ out, unsigned n) {
-    const unsigned i = blockIdx.x * BLOCK + threadIdx.x - BEFORE;  // wraps round to far beyond n before the start
+    const unsigned i = blockIdx.x * BLOCK + threadIdx.x - BEFORE;  // before the start this wraps to far beyond n
     if (i < n) out[i] = in[i];
 }
 

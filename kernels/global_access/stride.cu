@@ -13,7 +13,7 @@
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(STRIDE >= 1 && STRIDE <= 65535, "the rounds are the y axis of the grid");
 
 __global__ void __launch_bounds__(BLOCK)

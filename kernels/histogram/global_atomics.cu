@@ -12,7 +12,7 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 

@@ -19,8 +19,8 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
-static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram a warp");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
+static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram per warp");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 

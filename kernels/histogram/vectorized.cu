@@ -18,9 +18,9 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
-static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram a warp");
-static_assert(LOADS >= 1, "a load under way");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
+static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram per warp");
+static_assert(LOADS >= 1, "at least one load in flight");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 
@@ -50,7 +50,8 @@ __global__ void __launch_bounds__(BLOCK)
             }
         }
     }
-    for (unsigned i = quads * 4 + thread; i < n; i += step) atomicAdd(&mine[keys[i]], 1u);  // three at most, or all
+    // At most three keys, or all if unaligned.
+    for (unsigned i = quads * 4 + thread; i < n; i += step) atomicAdd(&mine[keys[i]], 1u);
     __syncthreads();
 
     for (int bin = threadIdx.x; bin < BINS; bin += BLOCK) {

@@ -62,7 +62,7 @@ enum Probe {
 
 constexpr int COUNT_THREADS = 256, COPY_THREADS = 256;
 
-// A texture of x, made at the first call for these words and kept: launches under way may still use it.
+// A texture of x, created at the first call for this array and kept, since launches in flight may still use it.
 cudaError_t texture_of(const float* x, int n, cudaTextureObject_t* texture) {
     static const float* words = nullptr;
     static int length = 0;
@@ -104,7 +104,7 @@ cudaError_t touch(int sectors, const float* x, float* y, int n, cudaStream_t str
     }
 }
 
-// Straight-line code has its length from the compiler: there are two.
+// The length of straight-line code is fixed at compile time: there are two lengths.
 template <int LENGTH>
 cudaError_t count(int probe, const float* x, float* y, int n, cudaStream_t stream) {
     const int blocks = n / COUNT_THREADS;

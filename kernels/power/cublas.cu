@@ -23,9 +23,9 @@ constexpr int COMPUTE_32F = 68;  // CUBLAS_COMPUTE_32F
 
 extern "C" int library_version() { return cublas::version(); }
 
-extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K, int pattern,
-                      cudaStream_t stream) {
-    static_cast<void>(pattern);  // it made the inputs
+extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
+                      int pattern, cudaStream_t stream) {
+    static_cast<void>(pattern);  // determines the inputs only
     cublas::Session* session = nullptr;
     cublas::Handle handle = nullptr;
     cudaError_t error = cublas::current_session(&session);

@@ -17,7 +17,7 @@
 
 static_assert(BLOCK >= 64 && BLOCK <= 1024 && (BLOCK & (BLOCK - 1)) == 0, "the tree halves the block down to one");
 
-// One partial sum of BLOCK elements for each block.
+// One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
     reduce_divergent(const float* __restrict__ x, float* __restrict__ sums, unsigned n) {
     __shared__ float part[BLOCK];
@@ -25,13 +25,13 @@ __global__ void __launch_bounds__(BLOCK)
     part[tid] = i < n ? x[i] : 0.0f;
     __syncthreads();
     for (unsigned s = 1; s < BLOCK; s *= 2) {
-        if (tid % (2 * s) == 0) part[tid] += part[tid + s];  // the mistake: every warp, ever fewer lanes
+        if (tid % (2 * s) == 0) part[tid] += part[tid + s];  // the mistake: every warp, fewer and fewer lanes
         __syncthreads();
     }
     if (tid == 0) sums[blockIdx.x] = part[0];
 }
 
-// One partial sum of BLOCK elements a block, then the same for the partial sums, until there is one.
+// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
     void* memory = nullptr;
@@ -43,7 +43,7 @@ extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
         blocks = (left - 1) / BLOCK + 1;
         float* to = blocks == 1 ? out : sums;
         reduce_divergent<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // of the next pass
+        x = sums;  // input of the next pass
         sums = next;
         next = const_cast<float*>(x);
     }

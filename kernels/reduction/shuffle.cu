@@ -14,7 +14,7 @@
 #include "block_sum.cuh"
 #include "workspace.cuh"
 
-// One partial sum of BLOCK elements for each block.
+// One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
     reduce_shuffle(const float* __restrict__ x, float* __restrict__ sums, unsigned n) {
     const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One partial sum of BLOCK elements a block, then the same for the partial sums, until there is one.
+// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
     void* memory = nullptr;
@@ -34,7 +34,7 @@ extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
         blocks = (left - 1) / BLOCK + 1;
         float* to = blocks == 1 ? out : sums;
         reduce_shuffle<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // of the next pass
+        x = sums;  // input of the next pass
         sums = next;
         next = const_cast<float*>(x);
     }

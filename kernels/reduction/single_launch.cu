@@ -17,7 +17,7 @@
 #include "block_sum.cuh"
 #include "wide_sum.cuh"
 
-__device__ unsigned ended;  // blocks of this launch that have left their sum
+__device__ unsigned ended;  // blocks of this launch that have written their sum
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     if (!last) return;
     total = 0.0f;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += BLOCK) total += __ldcg(sums + i);  // L1 may be older
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += BLOCK) total += __ldcg(sums + i);  // L1 may hold older values
     total = block_sum(total);
     if (threadIdx.x == 0) *out = total;
 }
@@ -48,5 +48,6 @@ static cudaError_t reduce(const float* x, float* out, int n, cudaStream_t stream
 }
 
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    return reinterpret_cast<uintptr_t>(x) % 16 == 0 ? reduce<true>(x, out, n, stream) : reduce<false>(x, out, n, stream);
+    const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    return aligned ? reduce<true>(x, out, n, stream) : reduce<false>(x, out, n, stream);
 }

@@ -19,14 +19,14 @@
 __global__ void __launch_bounds__(BLOCK)
     reduce_two_stage(const float* __restrict__ x, float* __restrict__ sums, int n) {
     float sum = 0.0f;
-    // Signed on purpose: an unsigned index may wrap, and the compiler would not unroll, one load in flight a thread.
+    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
     sum = block_sum(sum);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// Blocks that the current GPU holds at once.
+// The number of blocks that the current GPU holds at once.
 static cudaError_t resident_blocks(int* blocks) {
     int device = 0, sms = 0, threads = 0;
     cudaError_t error = cudaGetDevice(&device);

@@ -20,9 +20,9 @@
 #include "lookback.cuh"
 #include "tile.cuh"
 
-// The sum of all tiles before `tile`, which is not the first; by a whole warp, known to lane 0.
+// The sum of all tiles before `tile`, which is not the first. By a whole warp; the result is in lane 0.
 __device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
-    float prefix = 0.0f;  // this lane's share
+    float prefix = 0.0f;  // the share of this lane
     unsigned ends = 0;
     for (int other = static_cast<int>(tile) - 1 - threadIdx.x % 32; !ends; other -= 32) {
         float share;

@@ -16,9 +16,9 @@
 
 #include "workspace.cuh"
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// Scans each block of x by itself and keeps the blocks' sums, if there is more than one.
+// Scans each block of x separately and writes the sums of the blocks, if there is more than one.
 __global__ void __launch_bounds__(BLOCK) scan_blocks(const float* x, float* out, float* sums, unsigned n) {
     __shared__ float part[2][BLOCK];
     const unsigned tid = threadIdx.x, i = blockIdx.x * BLOCK + tid;

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(BLOCK) sum_tiles(const float* __restrict__ x, 
     sums[blockIdx.x] = sum;
 }
 
-// Scans the tiles' sums in place: one block, tile after tile of them.
+// Scans the sums of the tiles in place: one block, tile after tile of sums.
 __global__ void __launch_bounds__(BLOCK) scan_sums(float* sums, unsigned n) {
     float carry = 0.0f;
     for (unsigned tile = 0; tile * TILE < n; ++tile) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(BLOCK) scan_sums(float* sums, unsigned n) {
         const float before = scan_tile(quad, &total);
         store_tile<true>(sums, tile, n, carry + before, quad);
         carry += total;
-        __syncthreads();  // all have read the warps' sums before the next tile overwrites them
+        __syncthreads();  // all threads have read the sums of the warps before the next tile overwrites them
     }
 }
 

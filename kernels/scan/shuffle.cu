@@ -17,7 +17,7 @@
 #include "tile.cuh"
 #include "workspace.cuh"
 
-// Scans each tile of x by itself and keeps the tiles' sums, if there is more than one.
+// Scans each tile of x separately and writes the sums of the tiles, if there is more than one.
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK) scan_tiles(const float* x, float* out, float* sums, unsigned n) {
     float4 quad[QUADS];

@@ -35,10 +35,11 @@
 
 constexpr int WARPS = BLOCK / 32;        // of the summers, and of the scanners
 constexpr int THREADS = 2 * BLOCK + 64;  // summers, scanners, producer, looker
-constexpr int TRIP = 8;                  // words a lane asks for at once: 256 tiles, more than between two of a block
+// Words that a lane loads at once: 256 tiles per warp, more than lie between two tiles of a block.
+constexpr int TRIP = 8;
 
-static_assert(QUADS % 2 == 1, "an even stride of quads reads the same banks twice");
-static_assert(THREADS <= 1024, "a block has 1024 threads at most");
+static_assert(QUADS % 2 == 1, "with an even stride of quads, lanes conflict in the banks");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
 
 using Turn = mbarrier::Turn<STAGES>;
 
@@ -47,11 +48,11 @@ struct alignas(128) Ring {
     float before[STAGES][BLOCK];  // for a thread: the sum of the lanes before it in its warp
     float sums[STAGES][WARPS];    // of the warps' segments
     float start[STAGES];          // the sum of all tiles before
-    unsigned tile[STAGES];        // its number; not a tile's after the last
+    unsigned tile[STAGES];        // its number; after the last tile, a number that is too large
     uint64_t full[STAGES], summed[STAGES], started[STAGES], empty[STAGES];
 };
 
-// All that one launch is about.
+// The arguments of one launch.
 struct Job {
     const float* x;
     float* out;
@@ -59,11 +60,11 @@ struct Job {
     unsigned n, tiles;
     bool aligned;
 
-    // Whether the copy engine can move it.
+    // Whether the tile is full and its quads are aligned.
     __device__ __forceinline__ bool whole(unsigned tile) const { return aligned && (tile + 1) * TILE <= n; }
 };
 
-// One warp. What is no multiple of 16 bytes, or does not start on one, the lanes move themselves, float by float.
+// By one warp. Bytes that are not a multiple of 16, or not aligned to 16, are copied by the lanes, float by float.
 __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
     const unsigned lane = threadIdx.x % 32;
     unsigned tile = 0;
@@ -75,7 +76,7 @@ __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
         const float* from = job.x + tile * TILE;
         float* to = reinterpret_cast<float*>(ring.quads[turn.stage]);
         const unsigned count = tile < job.tiles ? min(TILE, job.n - tile * TILE) : 0;
-        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the copy engine brings
+        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the copy engine loads
 #pragma unroll 8
         for (unsigned i = wide + lane; i < TILE && count > 0; i += 32) to[i] = i < count ? from[i] : 0.0f;
         if (lane > 0) {
@@ -87,14 +88,14 @@ __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
     }
 }
 
-// Waits until the next tile of the ring has come; false after the last one.
+// Waits until the next tile of the ring is loaded; false after the last one.
 __device__ __forceinline__ bool next_tile(Ring& ring, const Turn& turn, const Job& job, unsigned* tile) {
     mbarrier::wait(&ring.full[turn.stage], turn.parity);
     *tile = ring.tile[turn.stage];
     return *tile < job.tiles;
 }
 
-// BLOCK threads.
+// By BLOCK threads.
 __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
     const int thread = threadIdx.x % BLOCK, warp = thread / 32, lane = thread % 32;
     volatile Word* published = job.words + 1;
@@ -123,7 +124,7 @@ __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
     }
 }
 
-// Adds to `sum` what the tiles from `next` to before `tile` have published, every 32nd of them; waits until they have.
+// Adds to `sum` the published sums of every 32nd tile from `next` to before `tile`; waits until they are published.
 __device__ __forceinline__ void add_sums(const volatile Word* published, unsigned tile, unsigned* next, float* sum) {
     Word word[TRIP] = {};
     bool missing;
@@ -136,11 +137,11 @@ __device__ __forceinline__ void add_sums(const volatile Word* published, unsigne
         for (int i = 0; i < TRIP; ++i) missing |= *next + 32 * i < tile && word[i] >> 32 == NOTHING;
     } while (missing);
 #pragma unroll
-    for (int i = 0; i < TRIP; ++i) *sum += __uint_as_float(static_cast<unsigned>(word[i]));  // 0 where there is none
+    for (int i = 0; i < TRIP; ++i) *sum += __uint_as_float(static_cast<unsigned>(word[i]));  // 0 if there is none
     *next += min((tile + 31 - *next) / 32, static_cast<unsigned>(TRIP)) * 32;
 }
 
-// One warp. Lane l adds the sums of the tiles l, l + 32, l + 64, ...
+// By one warp. Lane l adds the sums of the tiles l, l + 32, l + 64, ...
 __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
     const unsigned lane = threadIdx.x % 32;
     unsigned tile, next = lane;
@@ -156,7 +157,7 @@ __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
     }
 }
 
-// Writes a warp's segment of a tile, which it has scanned, and frees its place. One warp.
+// Writes the segment of a tile that the warp has scanned and frees its place. By one warp.
 __device__ __forceinline__ void bring_out(const float4* from, const Job& job, unsigned tile, uint64_t* empty) {
     const unsigned lane = threadIdx.x % 32, first = tile * TILE + threadIdx.x % BLOCK / 32 * SEGMENT;
     float4 quad[QUADS];
@@ -172,7 +173,7 @@ __device__ __forceinline__ void bring_out(const float4* from, const Job& job, un
     }
 }
 
-// BLOCK threads, each the same part of a tile as in sum_up.
+// By BLOCK threads, each with the same part of a tile as in sum_up.
 __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
     const int thread = threadIdx.x % BLOCK, warp = thread / 32;
     unsigned tile;
@@ -209,7 +210,7 @@ __global__ void __launch_bounds__(THREADS) scan_warp_specialised(const __grid_co
             mbarrier::init(&ring.full[s], 32);
             mbarrier::init(&ring.summed[s], BLOCK);
             mbarrier::init(&ring.started[s], 1);
-            mbarrier::init(&ring.empty[s], WARPS + 1);  // the scanners, and who publishes the sum
+            mbarrier::init(&ring.empty[s], WARPS + 1);  // the warps of scanners, and the lane that publishes the sum
         }
         mbarrier::publish_inits();
     }

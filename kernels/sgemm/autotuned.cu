@@ -19,17 +19,17 @@
 #include <cstdint>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(BM % 4 == 0 && BN % 4 == 0 && BK % 4 == 0, "tiles are copied in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS >= 1 && B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
-static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory ends at 48 KiB");
+static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory is limited to 48 KiB");
 
-// The widest access, in floats, that a patch of COUNT neighbouring floats is made of.
+// The width, in floats, of the widest accesses that a patch of COUNT neighbouring floats can be divided into.
 template <int COUNT>
 constexpr int WIDTH_OF = COUNT % 4 == 0 ? 4 : COUNT % 2 == 0 ? 2 : 1;
 
@@ -38,7 +38,7 @@ struct alignas(4 * WIDTH) Group {
     float lane[WIDTH];
 };
 
-// The first `left` of WIDTH neighbouring floats, the rest zero; WIDE: all of them are there, or none is.
+// The first `left` of WIDTH neighbouring floats, the rest zero; WIDE: `left` is at least WIDTH, or nothing is read.
 template <bool WIDE, int WIDTH>
 __device__ __forceinline__ Group<WIDTH> load_group(const float* __restrict__ from, int left) {
     Group<WIDTH> group = {};
@@ -63,7 +63,7 @@ __device__ __forceinline__ void store_group(float* to, int left, Group<WIDTH> gr
     }
 }
 
-// `COUNT` neighbouring floats of shared memory, which start on a multiple of COUNT.
+// COUNT neighbouring floats of shared memory, starting at a multiple of COUNT.
 template <int COUNT>
 __device__ __forceinline__ void read_patch(float (&into)[COUNT], const float* from) {
     constexpr int WIDTH = WIDTH_OF<COUNT>;
@@ -79,7 +79,7 @@ template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
     sgemm_autotuned(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
                     int K, float alpha, float beta) {
-    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k lie side by side
+    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k are contiguous
     __shared__ __align__(16) float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(THREADS)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         Group<4> a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -16,7 +16,7 @@
 
 struct Layout {
     static constexpr int A_FLOATS = BK * BM, B_FLOATS = BK * BN;
-    static constexpr int ROWS = 32 / (BK / 4);  // that the lanes of a warp store for one k
+    static constexpr int ROWS = 32 / (BK / 4);  // rows that the lanes of a warp store for one k
 
     __host__ __device__ static constexpr int a_at(int k, int row) { return k * BM + (row ^ k / 4 * ROWS); }
     __host__ __device__ static constexpr int b_at(int k, int column) {
@@ -25,7 +25,7 @@ struct Layout {
     }
 };
 
-static_assert((TN / 4 & (TN / 4 - 1)) == 0 && TN <= 32, "the float4 of eight are permuted among themselves");
+static_assert((TN / 4 & (TN / 4 - 1)) == 0 && TN <= 32, "the float4 of each group of eight are permuted within it");
 static_assert((BK / 4 & (BK / 4 - 1)) == 0 && BK <= 32 && BM % 32 == 0, "rows are permuted by groups of float4");
 
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,

@@ -16,7 +16,7 @@
 
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
 
-static_assert(GROUP >= 1, "a group has at least one row; with one, the order is that of double_buffered");
+static_assert(GROUP >= 1, "a group has at least one row; with one row, the order is that of double_buffered");
 
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                       cudaStream_t stream) {

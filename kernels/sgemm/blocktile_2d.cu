@@ -15,7 +15,7 @@ constexpr int A_STEP = THREADS / BK;  // rows of A that the block copies at once
 constexpr int B_STEP = THREADS / BN;  // rows of B that the block copies at once
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(THREADS % BK == 0 && BM % A_STEP == 0, "the copy of A takes whole steps");
 static_assert(THREADS % BN == 0 && BK % B_STEP == 0, "the copy of B takes whole steps");
 

@@ -24,7 +24,7 @@ constexpr int QUEUE_STAGE = BM * BK;
 constexpr int SHARED_BYTES = (2 * Copy::A_STAGE + STAGES * (Copy::B_STAGE + QUEUE_STAGE)) * 4;
 
 static_assert(STAGES >= 2, "one stage is filled while another is read");
-static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit an SM");
+static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit into an SM");
 
 // Copies the first `count` of four neighbouring floats to shared memory, and zeros for the rest; WIDE: count is at
 // least 4, or nothing is read.
@@ -45,7 +45,7 @@ __device__ __forceinline__ void copy_quad_async(uint32_t to, const float* from, 
 
 __device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until all but the last LEFT groups of this thread's copies have landed.
+// Waits until all but the newest LEFT groups of this thread's copies are complete.
 template <int LEFT>
 __device__ __forceinline__ void wait_for_groups() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     const int tid = threadIdx.x;
     const int block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
 
-    // The copy: the pointers walk along K.
+    // The copy: the pointers move along K.
     const Place first = Copy::place_in_a(tid);
     const int b_k = tid / (BN / 4), b_column = tid % (BN / 4) * 4;
     const float* a = A + (static_cast<size_t>(block_row) + first.row) * K + first.k;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         const int next = reading + 1 == STAGES ? 0 : reading + 1;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == 0) start_copies(filling, k_left);  // what this stage held was read before the last barrier
+            if (k == 0) start_copies(filling, k_left);  // its content was read before the last barrier
             if (k == BK / 2) {
                 wait_for_groups<STAGES - 2>();
                 take_from_queue(next);

@@ -55,13 +55,13 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
     for (int step = 0; step < steps; ++step) {
         const int next = reading + 1 == STAGES ? 0 : reading + 1;
         if (next == 0) parity ^= 1;
-        // What this stage held was read before the last barrier.
+        // The content of this stage was read before the last barrier.
         if (step > 0 && step + STAGES - 1 < steps) start_copies(filling, step + STAGES - 1);
         if (step + 1 < steps) mbarrier::wait(&tiles.landed[next], parity);
-        // From here to the end of the step there is no branch: the compiler sees one block of instructions.
+        // There is no branch from here to the end of the step: it is one basic block.
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == BK / 2) tiles.take(next);  // after the last step these are old, and nobody uses them
+            if (k == BK / 2) tiles.take(next);  // after the last step this is old data, which is not used
             if (k == BK - 1) {
                 tiles.transpose(half ^ 1);
                 __syncthreads();

@@ -29,13 +29,13 @@ __global__ void __launch_bounds__(TILE * TILE)
 
     float sum = 0.0f;
     for (int k0 = 0; k0 < K; k0 += TILE) {
-        // Threads outside C stay in the loop: they copy zeros, and the barriers need them.
+        // Threads outside C stay in the loop: they copy zeros, and the barriers require them.
         a_tile[y][x] = row < M && k0 + x < K ? a[k0 + x] : 0.0f;
         b_tile[y][x] = col < N && k0 + y < K ? b[static_cast<size_t>(k0 + y) * N] : 0.0f;
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < TILE; ++k) sum += a_tile[y][k] * b_tile[k][x];
-        __syncthreads();  // nobody may overwrite a tile that another warp still reads
+        __syncthreads();  // no warp may overwrite a tile that another one still reads
     }
 
     if (row >= M || col >= N) return;

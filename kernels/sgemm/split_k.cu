@@ -18,13 +18,13 @@
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
 using Loop = sgemm::DoubleBuffer<Warp, BK>;
 
-static_assert(Loop::SHARED_BYTES <= 48 * 1024, "more shared memory must be asked for");
-static_assert(MIN_K % BK == 0, "a part of K is whole steps");
+static_assert(Loop::SHARED_BYTES <= 48 * 1024, "more shared memory must be requested");
+static_assert(MIN_K % BK == 0, "a part of K has whole steps");
 
 constexpr size_t WORKSPACE = size_t{4} << 20;  // floats
 __device__ __align__(16) float workspace[WORKSPACE];
 
-// Block z multiplies part z of K, `part` long. The only part goes to C, one of several to the workspace.
+// Block z multiplies part z of K, which is `part` long. Results go to C if there is one part, else to the workspace.
 template <bool WIDE>
 __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
     sgemm_split_k(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K,
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
 
 constexpr int SUM_THREADS = 128;
 
-// Adds the parts. `size` is that of C: its rows follow each other without gaps, so that they need not be told apart.
+// Adds the parts. `size` is the number of elements of C, whose rows are contiguous.
 template <bool WIDE>
 __global__ void __launch_bounds__(SUM_THREADS)
     sgemm_split_k_sum(float* __restrict__ C, int size, int parts, float alpha, float beta) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(SUM_THREADS)
 
 static int ceil_div(int a, int b) { return (a - 1) / b + 1; }
 
-// How long a part of K is: whole steps, MIN_K at least, and parts enough for WAVES rounds over all SMs.
+// Length of a part of K: whole steps, at least MIN_K, and short enough for WAVES rounds over all SMs.
 static int part_of_k(int M, int N, int K, int multiprocessors) {
     const int64_t tiles = static_cast<int64_t>(ceil_div(M, BM)) * ceil_div(N, BN), size = static_cast<int64_t>(M) * N;
     int64_t parts = WAVES * multiprocessors / tiles;

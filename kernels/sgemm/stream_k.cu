@@ -35,7 +35,7 @@ constexpr int MOST_BLOCKS = 1024;
 // The number of the next block to start; wraps back to 0 for the next launch.
 __device__ unsigned int next_number;
 
-// Whether the partial sums of a block lie in the workspace; all zero between launches.
+// Whether the partial sums of a block are in the workspace; all zero between launches.
 __device__ unsigned int is_ready[MOST_BLOCKS];
 
 // Steps [begin, end) of a tile.
@@ -43,8 +43,8 @@ struct Segment {
     int tile, begin, end;
 };
 
-// What a block does, in order: its share of the tiles that do not suffice for all blocks, from its end to its begin,
-// and then whole tiles.
+// What a block computes, in order: its share of the tiles that are too few for all blocks, from its end to its
+// beginning, and then whole tiles.
 class Work {
    public:
     int steps;  // of a tile
@@ -56,7 +56,7 @@ class Work {
         left_ = begin_of(number_ + 1);
     }
 
-    // The next segment; false where none is left.
+    // The next segment; false if none is left.
     __device__ __forceinline__ bool next(Segment& segment) {
         const int begin = begin_of(number_);
         if (left_ > begin) {
@@ -70,14 +70,14 @@ class Work {
         return true;
     }
 
-    // Whether steps of this tile come before the share of block `block`, and whether that has a share at all.
+    // Whether the tile begins before the share of block `block`, and whether that block has a share at all.
     __device__ __forceinline__ bool begins_within(int block, int tile) const {
         return begin_of(block) > (tile - shared_from_) * steps;
     }
     __device__ __forceinline__ bool has_share(int block) const { return begin_of(block) < begin_of(block + 1); }
 
    private:
-    // Where the share of a block begins, in steps of all shared tiles.
+    // The beginning of a block's share, in steps over all shared tiles.
     __device__ __forceinline__ int begin_of(int block) const {
         return static_cast<int>(static_cast<int64_t>(shared_steps_) * block / gridDim.x);
     }
@@ -92,7 +92,7 @@ __device__ __forceinline__ float4* partial_of(float4* partials, int block, int q
     return partials + static_cast<size_t>(block) * (BM * BN / 4) + quad * THREADS + threadIdx.x;
 }
 
-// Leaves alpha times the sums of a tile's first steps for the block that has its last ones.
+// Writes alpha times the sums of a tile's first steps for the block that has its last steps.
 __device__ __forceinline__ void hand_over(float4* partials, int number,
                                           const float (&sum)[Warp::ROWS][Warp::COLUMNS], float alpha) {
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ __forceinline__ void hand_over(float4* partials, int number,
     if (threadIdx.x == 0) atomicExch(&is_ready[number], 1u);
 }
 
-// Adds to C what block `block` left. It has a lower number, so it was started before this one: the wait ends.
+// Adds to C the partial sums of block `block`. It has a lower number, so it is running already: the wait ends.
 __device__ __forceinline__ void add_partial(float4* partials, int block, Warp warp, float* C, int M, int N,
                                             int block_row, int block_column) {
     if (threadIdx.x == 0) {
@@ -115,10 +115,10 @@ __device__ __forceinline__ void add_partial(float4* partials, int block, Warp wa
         __threadfence();
     }
     __syncthreads();
-    // Eight quads or so at a time, so that their loads wait for L2 together. Not all of them: what lives here takes
-    // registers from the loop above.
+    // About eight quads at a time, so that their loads wait for L2 together. Not all of them at once: values that are
+    // live here take registers from the main loop.
     constexpr int WIDE = Warp::COLUMNS / 4, HIGH = WIDE >= 2 ? 8 / WIDE : 4, AT_ONCE = HIGH * WIDE;
-    static_assert(HIGH >= 1 && 4 % HIGH == 0, "rows that follow each other");
+    static_assert(HIGH >= 1 && 4 % HIGH == 0, "consecutive rows");
     const int first_row = block_row + warp.row, first_column = block_column + warp.column;
 #pragma unroll 1
     for (int i = 0; i < Warp::ROWS; i += HIGH) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
 
     Work work(number, tile_rows * tile_columns, (K - 1) / BK + 1);
     int reading = 0, parity = 0, half = 0;
-    // Asks for the first tiles of a segment: they are under way while the segment before it is written.
+    // Requests the first tiles of a segment, which are loaded while the previous segment is written.
     const auto start = [&](const Segment& segment) {
         if (tid != 0) return;
         const tiles::Tile tile = tiles::in_groups(segment.tile, tile_rows, tile_columns, GROUP);
@@ -185,13 +185,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         for (int step = segment.begin; step < segment.end; ++step) {
             const int next = reading + 1 == STAGES ? 0 : reading + 1;
             if (next == 0) parity ^= 1;
-            // What this stage held was read before the last barrier.
+            // The content of this stage was read before the last barrier.
             if (tid == 0 && step > segment.begin && step + STAGES - 1 < segment.end)
                 ring.request(maps, filling, block_row, block_column, (step + STAGES - 1) * BK);
             if (step + 1 < segment.end) mbarrier::wait(&ring.landed[next], parity);
 #pragma unroll
             for (int k = 0; k < BK; ++k) {
-                if (k == BK / 2) ring.take(next);  // after the last step these are old, and nobody uses them
+                if (k == BK / 2) ring.take(next);  // after the last step this is old data, which is not used
                 if (k == BK - 1) {
                     ring.transpose(half ^ 1);
                     __syncthreads();
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                     reading = next;
                 }
                 const int to = (k + 1) % 2;
-                if (k < BK - 1 ? K > 0 : step + 1 < segment.end)  // K > 0: always, see register_reuse
+                if (k < BK - 1 ? K > 0 : step + 1 < segment.end)  // K > 0 always holds, see register_reuse
                     ring.load_operands(a_column[to], b_row[to], half, reading, (k + 1) % BK);
                 sgemm::multiply_by_column_pairs(sum, a_column[k % 2], b_row[k % 2]);
             }

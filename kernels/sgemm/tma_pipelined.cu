@@ -57,11 +57,11 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
         if (next == 0) parity ^= 1;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            // What this stage held was read before the last barrier.
+            // The content of this stage was read before the last barrier.
             if (k == 0 && step > 0 && step + STAGES - 1 < steps) start_copies(filling, step + STAGES - 1);
             if (k == BK / 2) {
                 if (step + 1 < steps) mbarrier::wait(&tiles.landed[next], parity);
-                tiles.take(next);  // after the last step these are old, and nobody uses them
+                tiles.take(next);  // after the last step this is old data, which is not used
             }
             if (k == BK - 1) {
                 tiles.transpose(half ^ 1);

@@ -17,16 +17,16 @@
 #include <cstdint>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "tiles are moved in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 
-// The first `count` of four neighbouring floats, the rest zero; WIDE: count is at least 4, or nothing is read.
+// The first `count` of four neighbouring floats, the rest zero; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -57,7 +57,7 @@ template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
     sgemm_vectorized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
                      int K, float alpha, float beta) {
-    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k lie side by side
+    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k are contiguous
     __shared__ __align__(16) float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(THREADS)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -14,12 +14,12 @@
 #include <cuda_runtime.h>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(TN % 4 == 0 && BK % 4 == 0, "tiles are moved in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

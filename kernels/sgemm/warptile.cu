@@ -17,64 +17,65 @@
 
 #include "quads.cuh"
 
-constexpr int WARPS_N = BN / WN;  // warps beside one another in a block
+constexpr int WARPS_N = BN / WN;  // warps side by side in a block
 constexpr int THREADS = BM / WM * WARPS_N * 32;
 constexpr int WM_PASSES = WM * WN / (32 * TM * TN * WN_PASSES);
 constexpr int PASS_M = WM / WM_PASSES;  // rows and columns that the lanes of a warp cover in one pass
 constexpr int PASS_N = WN / WN_PASSES;
-constexpr int LANES_N = PASS_N / TN;            // lanes beside one another in a warp
+constexpr int LANES_N = PASS_N / TN;            // lanes side by side in a warp
 constexpr int SECTOR = 8;                       // floats in a 32-byte sector
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % WM == 0 && BN % WN == 0, "the block is split into whole warp tiles");
-static_assert(WM_PASSES >= 1 && WM_PASSES * WN_PASSES * 32 * TM * TN == WM * WN, "the warp tile is whole passes");
+static_assert(WM_PASSES >= 1 && WM_PASSES * WN_PASSES * 32 * TM * TN == WM * WN, "the warp tile has whole passes");
 static_assert(WM % WM_PASSES == 0 && WN % WN_PASSES == 0, "the warp tile is split into whole passes");
-static_assert(PASS_M % TM == 0 && PASS_N % TN == 0 && (PASS_M / TM) * LANES_N == 32, "one patch a lane in each pass");
+static_assert(PASS_M % TM == 0 && PASS_N % TN == 0 && (PASS_M / TM) * LANES_N == 32, "one patch per lane in each pass");
 static_assert(PASS_M / TM % 2 == 0 && LANES_N % 2 == 0, "lanes are laid out in squares of two by two");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % SECTOR == 0, "tiles are moved in groups of four floats");
 static_assert(THREADS <= 1024, "a block holds at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
-static_assert(BM % (THREADS / 2) == 0 || THREADS / 2 % BM == 0, "copies of A are whole steps of rows or of sectors");
-static_assert(THREADS % (BN / 4) == 0, "a step of the copy of B is whole rows");
+static_assert(BM % (THREADS / 2) == 0 || THREADS / 2 % BM == 0, "a step of the copy of A has whole rows or sectors");
+static_assert(THREADS % (BN / 4) == 0, "a step of the copy of B has whole rows");
 
 struct Place {
     int row, k;
 };
 
-// Where float4 number `quad` of the tile of A lies: two lanes read a sector, sixteen pairs of lanes read sixteen rows.
+// Place of float4 number `quad` of the tile of A: two lanes read a sector, and sixteen pairs of lanes sixteen rows.
 __device__ constexpr Place place_in_a(int quad) { return {quad / 2 % BM, quad / 2 / BM * SECTOR + quad % 2 * 4}; }
 
 template <bool WIDE>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     sgemm_warptile(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K,
                    float alpha, float beta) {
-    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k lie side by side
+    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k are contiguous
     __shared__ __align__(16) float b_tile[BK][BN];
 
     const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
 
-    // The copy: the pointers walk along K, and the thread's further float4 lie at offsets known at compile time.
+    // The copy: the pointers move along K, and the other float4 of the thread lie at offsets known at compile time.
     const Place first = place_in_a(tid);
     const int b_k = tid / (BN / 4), b_col = tid % (BN / 4) * 4;
     const float* a = A + (static_cast<size_t>(block_row) + first.row) * K + first.k;
     const float* b = B + static_cast<size_t>(b_k) * N + block_col + b_col;
     const int rows_left = M - block_row - first.row, cols_left = N - block_col - b_col;
 
-    // The products: lanes lie in squares of two by two, lane bit 0 a row, bit 1 a column. Then lanes two apart want the
-    // same part of A and lanes one apart the same part of B, and LDS.128 takes 2 cycles of shared memory, not 4.
+    // The products: lanes lie in squares of two by two, where lane bit 0 selects a row and bit 1 a column. Lanes two
+    // apart then read the same part of A and lanes one apart the same part of B, so that LDS.128 takes 2 cycles instead
+    // of 4.
     const int square = lane / 4;
     const int lane_row = square / (LANES_N / 2) * 2 + lane % 2;
     const int lane_col = square % (LANES_N / 2) * 2 + lane / 2 % 2;
-    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the thread's first patch, seen from the block
+    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the thread's first patch, relative to the block
     const int c_col = warp % WARPS_N * WN + lane_col * TN;
 
     float sum[WM_PASSES * TM][WN_PASSES * TN] = {};
 
     for (int k_left = K; k_left > 0; k_left -= BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cstdint>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// `wide` float4 first, then the elements from 4 * wide on.
+// First `wide` float4, then the elements starting at 4 * wide.
 __global__ void __launch_bounds__(BLOCK)
     transfer_zero_copy(const float* __restrict__ source, float* __restrict__ target, size_t wide, size_t n) {
     const size_t first = blockIdx.x * size_t(BLOCK) + threadIdx.x, step = gridDim.x * size_t(BLOCK);

@@ -10,7 +10,7 @@
 
 #include <cuda_runtime.h>
 
-static_assert(TILE % 32 == 0 && TILE % ROWS == 0 && TILE * ROWS <= 1024, "a block goes over its tile in whole steps");
+static_assert(TILE % 32 == 0 && TILE % ROWS == 0 && TILE * ROWS <= 1024, "a block covers its tile in whole steps");
 
 __global__ void __launch_bounds__(TILE * ROWS)
     transpose_naive(const float* __restrict__ in, float* __restrict__ out, int M, int N) {

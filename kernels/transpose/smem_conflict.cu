@@ -10,7 +10,7 @@
 
 #include <cuda_runtime.h>
 
-static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile is a warp and all banks");
+static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile takes one warp and all banks");
 
 __global__ void __launch_bounds__(TILE * ROWS)
     transpose_smem_conflict(const float* __restrict__ in, float* __restrict__ out, int M, int N) {
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(TILE * ROWS)
     __syncthreads();
 #pragma unroll
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
-        const int row = block_row + lane, col = block_col + i;  // lanes go down a column of the tile
+        const int row = block_row + lane, col = block_col + i;  // lanes along a column of the tile
         if (row < M && col < N) out[static_cast<size_t>(col) * M + row] = tile[lane][i];
     }
 }

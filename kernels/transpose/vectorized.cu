@@ -23,12 +23,12 @@
 
 #include <cstdint>
 
-constexpr int GROUPS = TILE / 4;  // of four floats in a row of the tile
+constexpr int GROUPS = TILE / 4;  // groups of four floats in a row of the tile
 
-static_assert(THREADS == GROUPS * GROUPS, "one thread a patch of 4x4");
-static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes eight groups at least");
+static_assert(THREADS == GROUPS * GROUPS, "one thread per patch of 4x4");
+static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes at least eight groups");
 
-// The first `count` of four neighbouring floats; WIDE: count is at least 4, or nothing is read.
+// The first `count` of four neighbouring floats; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -63,14 +63,14 @@ __global__ void __launch_bounds__(THREADS)
     const int block_row = (DOWN ? blockIdx.x : blockIdx.y) * TILE, block_col = (DOWN ? blockIdx.y : blockIdx.x) * TILE;
     const int group = threadIdx.x % GROUPS, patch = threadIdx.x / GROUPS;
 
-    // Patch rows 4 * patch .. + 3, columns 4 * group .. + 3 of the tile of `in`.
+    // The patch: rows 4 * patch to 4 * patch + 3, columns 4 * group to 4 * group + 3 of the tile of `in`.
     float4 quad[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int row = block_row + patch * 4 + i, col = block_col + group * 4;
         quad[i] = load_quad<WIDE>(in + static_cast<size_t>(row) * N + col, row < M ? N - col : 0);
     }
-    const int place = patch ^ group;  // of group `patch` in the rows 4 * group .. + 3
+    const int place = patch ^ group;  // of group `patch` in rows 4 * group to 4 * group + 3
     tile[group * 4 + 0][place] = make_float4(quad[0].x, quad[1].x, quad[2].x, quad[3].x);
     tile[group * 4 + 1][place] = make_float4(quad[0].y, quad[1].y, quad[2].y, quad[3].y);
     tile[group * 4 + 2][place] = make_float4(quad[0].z, quad[1].z, quad[2].z, quad[3].z);
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(THREADS)
 
 #pragma unroll
     for (int i = 0; i < TILE; i += THREADS / GROUPS) {
-        const int r = i + patch;  // of the transposed tile
+        const int r = i + patch;  // row of the transposed tile
         const int row = block_col + r, col = block_row + group * 4;
         store_quad<WIDE>(out + static_cast<size_t>(row) * M + col, row < N ? M - col : 0,
                          tile[r][group ^ (r / 4)]);

@@ -13,9 +13,9 @@
 
 #include <cstdint>
 
-constexpr unsigned WIDTH = 4;  // floats a thread
+constexpr unsigned WIDTH = 4;  // floats per thread
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(BLOCK)
         const float4 b = *reinterpret_cast<const float4*>(y + first);
         *reinterpret_cast<float4*>(out + first) = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
     } else {
-#pragma unroll 1  // rare, and four at most: no code for more
+#pragma unroll 1  // rare, and at most four elements: no unrolled code
         for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = x[i] + y[i];
     }
 }

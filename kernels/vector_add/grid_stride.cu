@@ -15,12 +15,12 @@
 
 #include <algorithm>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     vector_add_grid_stride(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out,
                            int n) {
-    // Signed on purpose: an unsigned index may wrap, and the compiler would not unroll, one load in flight a thread.
+    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) out[i] = x[i] + y[i];
 }

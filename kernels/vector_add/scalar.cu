@@ -10,7 +10,7 @@
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK >= 1 && BLOCK <= 1024, "1024 threads at most; the last warp may be short of lanes");
+static_assert(BLOCK >= 1 && BLOCK <= 1024, "at most 1024 threads; the last warp may be incomplete");
 
 __global__ void __launch_bounds__(BLOCK)
     vector_add_scalar(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, unsigned n) {
