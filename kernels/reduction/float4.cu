@@ -37,6 +37,6 @@ static cudaError_t reduce(const float* x, float* out, int n, cudaStream_t stream
 }
 
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    const bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
-    return aligned ? reduce<true>(x, out, n, stream) : reduce<false>(x, out, n, stream);
+    return reinterpret_cast<uintptr_t>(x) % 16 == 0 ? reduce<true>(x, out, n, stream)
+                                                    : reduce<false>(x, out, n, stream);
 }

@@ -4,7 +4,7 @@
 //              its block loads nothing: one late load in a thousand keeps all tiles behind it in their registers. Here
 //              blocks are persistent, and the shared memory of a block is a ring of tiles, which pass through it in
 //              order.
-//              The producer takes the number of a tile and has the copy engine load it as soon as a stage is free. The
+//              The producer takes the number of a tile and requests a bulk copy of it as soon as a stage is free. The
 //              summers add up a loaded tile, publish its sum, and store for each lane the sum before it. The looker
 //              adds the sums published since the previous tile of this block and so knows where the tile starts. The
 //              scanners scan the tile without a shuffle, rearrange it in place so that a lane has 16 bytes, and write
@@ -76,7 +76,7 @@ __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
         const float* from = job.x + tile * TILE;
         float* to = reinterpret_cast<float*>(ring.quads[turn.stage]);
         const unsigned count = tile < job.tiles ? min(TILE, job.n - tile * TILE) : 0;
-        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the copy engine loads
+        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the bulk copy loads
 #pragma unroll 8
         for (unsigned i = wide + lane; i < TILE && count > 0; i += 32) to[i] = i < count ? from[i] : 0.0f;
         if (lane > 0) {
@@ -196,7 +196,7 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
             up_to = quad[q].w += quad[q].z;
             quads[q] = quad[q];
         }
-        bulk::publish_writes();  // the copy engine writes here next
+        bulk::publish_writes();  // a bulk copy writes here next
         __syncwarp();
         bring_out(ring.quads[turn.stage] + warp * (SEGMENT / 4), job, tile, &ring.empty[turn.stage]);
     }

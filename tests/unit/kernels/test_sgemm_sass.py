@@ -181,7 +181,7 @@ def test_a_layout_with_bank_conflicts_does_not_compile(tmp_path, name, right, wr
     family = catalog.load_family(tmp_path / "sgemm" / "family.yaml")
     record = build.build_variant(family, family.variant(name), "sm_90", nvcc, cuobjdump, tmp_path / "build")
     assert record["status"] == "compile_error"
-    assert "no access of a warp meets itself in a bank" in record["reason"]
+    assert "no access of a warp has a bank conflict" in record["reason"]
 
 
 def test_block_order_changes_nothing_but_which_tile_a_block_has(builds):
