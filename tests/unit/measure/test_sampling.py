@@ -49,6 +49,7 @@ class Board:
         self.pauses: list[float] = []
         self.batches: list[tuple[int, int, float]] = []
         self.now_s = 0.0
+        self.was_limited = False
 
     def monotonic(self) -> float:
         return self.now_s
@@ -135,7 +136,7 @@ def test_launches_at_a_low_clock_are_discarded_and_the_next_ones_pause() -> None
     assert run.discarded == 16
     assert len(run.kept) >= 10
     assert board.pauses[:20] == [0.0] * 20
-    assert set(board.pauses[20:]) == {run.pause_us} == {4000.0}
+    assert set(board.pauses[20:]) == {run.pause_us} == {2000.0}
 
 
 def test_a_limit_that_pauses_do_not_lift_keeps_all_samples_and_says_so() -> None:
@@ -146,8 +147,16 @@ def test_a_limit_that_pauses_do_not_lift_keeps_all_samples_and_says_so() -> None
     assert len(run.kept) >= 10
 
 
-def test_pauses_are_four_launches_long_within_bounds() -> None:
-    assert [pause_after(us) for us in (1.0, 1000.0, 1e6)] == [1000.0, 4000.0, 50_000.0]
+def test_after_a_limit_long_launches_pause_from_the_start_and_short_ones_do_not() -> None:
+    for launch_us, pause_us in ((1000.0, 2000.0), (100.0, 0.0)):
+        board = Board(launch_us, budget_us=1e9)
+        board.was_limited = True
+        assert at_rest(board).pause_us == pause_us
+        assert set(board.pauses) == {pause_us}
+
+
+def test_pauses_are_two_launches_long_within_bounds() -> None:
+    assert [pause_after(us) for us in (1.0, 1000.0, 1e6)] == [1000.0, 2000.0, 50_000.0]
 
 
 def test_batches_are_short_for_slow_kernels() -> None:
@@ -172,33 +181,43 @@ def test_a_hot_run_that_lowers_the_clock_is_repeated_in_short_bursts_at_rest() -
     run = run_hot(limited, None, None, 1000.0, 0.2)
     assert run.limited
     assert set(run.samples_us) == {1000.0}, "only the bursts count"
-    assert limited.batches[1:] == [(5, 5, 20_000.0)]
+    assert limited.batches[1:] == [(2, 5, 4000.0)]
+    assert limited.was_limited
+
+
+def test_a_hot_run_of_no_length_is_a_few_bursts() -> None:
+    board = Board(launch_us=100.0, budget_us=1e9)
+    run = run_hot(board, None, None, 100.0, 0.0)
+    assert (run.limited, run.launches, board.batches) == (False, 100, [(20, 5, 0.0)])
 
 
 def sustained(
-    monkeypatch: pytest.MonkeyPatch, powers: Callable[[float], float | None]
-) -> tuple[float, Board]:
+    monkeypatch: pytest.MonkeyPatch, powers: Callable[[float], float | None], clock: float = LOW
+) -> float:
     board = Board(launch_us=1000.0, budget_us=1e9)
+    board.probe = lambda: clock
     monkeypatch.setattr(sampling, "time", board)
     sampler = SimpleNamespace(mean_power=lambda begin, end: powers(end - begin))
     run = run_sustained(
         board, None, None, sampler, estimate_us=1000.0, settle_s=0.5, least_s=0.35, power_limit_w=700.0
     )
-    assert run.begin_s == pytest.approx(0.5, abs=0.13), "the board settles before"
-    return run.end_s - run.begin_s, board
+    assert 0.5 <= run.begin_s < 0.7, "the board settles before"
+    assert run.launches * len(run.samples_us) > 0
+    return run.end_s - run.begin_s
 
 
 def test_a_sustained_run_ends_once_its_mean_power_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The power swings: at first it is above the limit, after 0.7 s the mean is within 1 %."""
-    seconds, _ = sustained(monkeypatch, lambda s: 740.0 if s < 0.7 else 703.0)
-    assert seconds == pytest.approx(0.7, abs=0.13)
-    seconds, _ = sustained(monkeypatch, lambda s: 700.0)
-    assert seconds == pytest.approx(0.4, abs=0.1), "never shorter than asked for"
+    assert 0.7 <= sustained(monkeypatch, lambda s: 740.0 if s < 0.7 else 703.0) < 0.9
+    assert 0.35 <= sustained(monkeypatch, lambda s: 700.0) < 0.55, "never shorter than asked for"
+
+
+def test_a_sustained_run_that_nothing_limits_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sustained(monkeypatch, lambda s: 500.0, clock=FULL) < 0.55
 
 
 @pytest.mark.parametrize("power_w", [None, 500.0])
-def test_a_sustained_run_that_never_reaches_the_limit_is_bounded(
+def test_a_sustained_run_that_something_else_limits_is_bounded(
     monkeypatch: pytest.MonkeyPatch, power_w: float | None
 ) -> None:
-    seconds, _ = sustained(monkeypatch, lambda s: power_w)
-    assert seconds == pytest.approx(sampling.SUSTAINED_MOST_S, abs=0.13)
+    assert sustained(monkeypatch, lambda s: power_w) >= sampling.SUSTAINED_MOST_S

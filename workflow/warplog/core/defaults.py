@@ -21,8 +21,8 @@ DEFAULTS: Mapping[str, Any] = {
     },
     "time": {
         "processes": 3,
-        "placements": 9,
-        "process_spread": 0.02,
+        "placements": 24,
+        "run_error": 0.004,
         "min_samples": 10,
         "max_samples": 100,
         "max_seconds": 0.15,

@@ -8,6 +8,8 @@ import numpy as np
 
 # The interquartile range of a normal distribution is 1.349 standard deviations.
 _IQR_OF_NORMAL = 1.349
+# The standard error of the median of many normal samples, over that of their mean: sqrt(pi / 2).
+MEDIAN_EFFICIENCY = 1.2533
 
 
 @dataclass(frozen=True)

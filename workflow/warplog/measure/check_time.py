@@ -21,9 +21,9 @@ from warplog.measure.job import (
     refuse_unproven,
     task_of,
 )
-from warplog.measure.pooling import is_wide, pooled
+from warplog.measure.pooling import missing_runs, pooled
 from warplog.measure.supervise import discard, run_cases
-from warplog.measure.worker.main import parts_of
+from warplog.measure.worker.main import parts_of, process_of
 
 Pair = tuple[str, str]  # variant and case
 
@@ -143,14 +143,17 @@ class _Processes:
         """Returns the record of each case by variant and case, and facts about the session."""
         settings = self._job.settings
         processes = [str(number + 1) for number in range(settings["processes"])]
-        self._run("time", processes, list(self._rest), self._rest)
-        wide = [pair for pair, found in self._rest.items() if is_wide(found, settings["process_spread"])]
-        last = len(processes) + 1
-        self._run("time", [f"{last}.{n + 1}" for n in range(settings["placements"])], wide, self._rest)
+        self._run("time", {process: list(self._rest) for process in processes}, self._rest)
+        missing = {pair: missing_runs(found, settings["run_error"]) for pair, found in self._rest.items()}
+        more = {
+            f"{len(processes) + 1}.{number}": [pair for pair, count in missing.items() if number <= count]
+            for number in range(1, settings["placements"] + 1)
+        }
+        self._run("time", more, self._rest)
         always = bool(self._job.family.measuring.hot_seconds)
         limited = [pair for pair, found in self._rest.items() if found[0].get("limited", False) or always]
         limited = [pair for pair in limited if all(one["status"] == "ok" for one in self._rest[pair])]
-        self._run("sustain", processes, limited, self._sustained)
+        self._run("sustain", dict.fromkeys(processes, limited), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
         for (name, case), found in self._rest.items():
             combined = pooled(found, self._sustained[name, case], dict(settings))
@@ -162,16 +165,13 @@ class _Processes:
         for folder in self._folders:
             discard(folder)
 
-    def _run(
-        self, mode: str, runs: Sequence[str], pairs: Sequence[Pair], into: dict[Pair, list[Record]]
-    ) -> None:
-        if not pairs:
-            return
-        job, names = self._job, []
+    def _run(self, mode: str, runs: Mapping[str, Sequence[Pair]], into: dict[Pair, list[Record]]) -> None:
+        """Measures the pairs of each run, `<process>` or `<process>.<placement>`, and adds the results to `into`."""
+        job = self._job
         seed = zlib.crc32(f"{job.campaign}/{job.record}".encode())
-        for run in runs:
-            shuffled = self._shuffled(pairs, f"{seed}/{mode}/{run}")
-            names += [f"{run}/{name}:{case}" for name, case in shuffled]
+        names = self._names(runs, f"{seed}/{mode}")
+        if not names:
+            return
         jobs = [one.job for one in self._running.values()]
         more = {"default_mhz": job.gpu.max_sm_mhz, "power_limit_w": job.gpu.power_limit_w, "seed": seed}
         task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
@@ -183,11 +183,15 @@ class _Processes:
         start_s = self._session.get("start_seconds", 0.0) + session["start_seconds"]
         self._session |= session | {"start_seconds": start_s, "seed": seed}
 
-    def _shuffled(self, pairs: Sequence[Pair], seed: str) -> list[Pair]:
-        """Returns the pairs by case, so that variants share its inputs, in random order within a case."""
+    def _names(self, runs: Mapping[str, Sequence[Pair]], seed: str) -> list[str]:
+        """Returns the names of all cases to measure, by process and case, and within these in random order.
+
+        Variants thus share the inputs of a case.
+        """
         order = list(self._job.family.cases)
-        mixed = Random(seed).sample(list(pairs), len(pairs))  # noqa: S311 - no secret
-        return sorted(mixed, key=lambda pair: order.index(pair[1]))
+        names = [f"{run}/{variant}:{case}" for run, pairs in runs.items() for variant, case in pairs]
+        mixed = Random(seed).sample(names, len(names))  # noqa: S311 - no secret
+        return sorted(mixed, key=lambda name: (process_of(name), order.index(parts_of(name)[1])))
 
 
 def _policy(job: Job) -> dict[str, Any]:

@@ -19,8 +19,9 @@ def agreement(
     process is one more process, with other addresses.
 
     The time at rest is compared with ncu's duration, which follows a cache flush, unless a launch consists of several
-    kernels, since ncu flushes before each. The hot time is compared with nsys' back-to-back launches; if they
-    differ, but CUDA events under nsys measured the same as nsys, tracing itself slows the kernel down.
+    kernels, since ncu flushes before each. The hot time is compared with nsys' back-to-back launches. If these take
+    longer, and CUDA events under nsys, which include the gaps between launches, at least as long, tracing itself slows
+    the kernel down.
 
     Args:
         rest_us: median time at rest in each process.
@@ -40,7 +41,7 @@ def agreement(
     if nsys_us is not None and hot_us:
         compared = True
         if not _agree(nsys_us, hot_us, kernels):
-            if traced_us is not None and _agree(nsys_us, [traced_us], kernels):
+            if traced_us is not None and _agree(nsys_us, [*hot_us, traced_us], kernels):
                 notes.append(
                     f"tracing changes the time: hot {_range(hot_us)}, nsys {nsys_us:.4g} us,"
                     f" events under nsys {traced_us:.4g} us"

@@ -19,6 +19,7 @@ from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_
 from warplog.tables.stages import stage_rows
 
 Row = dict[str, Any]
+_FULL_CLOCK = 0.99  # as in the measurement: one step of the clock is 0.8 %
 
 
 def make_rows(
@@ -310,7 +311,7 @@ def sustained_columns(found: Record, flops: float) -> Row:
         "sustained_sm_mhz": run["sm_mhz"],
         "sustained_power_w": run["power_w"],
         "sustained_process_spread": max(means) / min(means) - 1 if len(means) > 1 else None,
-        "limited_by": _limit(run["limits"]),
+        "limited_by": _limit(run, found["cold"].get("set_mhz")),
         **_rates(run["mean_us"], run["sm_mhz"], run["power_w"], flops),
     }
 
@@ -326,10 +327,13 @@ def _rates(us: float, mhz: float | None, power_w: float | None, flops: float) ->
     }
 
 
-def _limit(reasons: list[str]) -> str:
+def _limit(run: Record, rest_mhz: float | None) -> str:
     """Returns the kind of limit that lowered the clock: power, temperature, other, or "" for none."""
-    if not reasons:
+    reasons = run["limits"]
+    if rest_mhz and run["sm_mhz"] and run["sm_mhz"] >= _FULL_CLOCK * rest_mhz:
         return ""
+    if not reasons:
+        return "other" if rest_mhz and run["sm_mhz"] else ""
     if "sw_power_cap" in reasons or "hw_power_brake_slowdown" in reasons:
         return "power"
     return "temperature" if any("thermal" in reason for reason in reasons) else "other"

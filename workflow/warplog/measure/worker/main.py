@@ -44,6 +44,7 @@ from warplog.measure.worker.case_data import SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
+_BRIEF = {"warmup_ms": 0, "max_samples": 20, "max_seconds": 0.03, "hot_cases": "none"}  # a further placement
 _SPACERS, _LARGEST_SPACER_MIB = 3, 128
 BROKEN = 71  # exit status if warplog, a reference.py or the installation failed, not the kernel
 
@@ -215,6 +216,8 @@ class _Runner:
         from warplog.measure.worker.time_case import time_case
 
         process, settings = process_of(name), self._task["settings"]
+        if is_repeated(name):
+            settings = settings | _BRIEF
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
             found = time_case(self._backend, launcher, self._timer, problem, settings, process)
@@ -266,6 +269,11 @@ def process_of(name: str) -> int:
     """Returns the number of the process in `<process>[.<placement>]/<variant>:<case>`; 0 if the name has none."""
     number, slash, _ = name.partition("/")
     return int(number.partition(".")[0]) if slash else 0
+
+
+def is_repeated(name: str) -> bool:
+    """Returns whether the name has a placement: the process measures the case several times."""
+    return "." in name.partition("/")[0]
 
 
 def parts_of(name: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from warplog.core.statistics import summarise
+from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
 from warplog.machine.clocks import Sampler
 from warplog.measure.worker.backend import Launcher
 from warplog.measure.worker.timer import ColdSample, Timer
@@ -29,13 +29,13 @@ _PAUSE_OF_LAUNCH = (
     4  # the GPU is busy for a fifth of the time: a board that can draw 3 times its limit stays below
 )
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
-_MEDIAN_EFFICIENCY = 1.2533  # sqrt(pi / 2)
+_LIMITED_US = 500.0  # shorter launches are so far apart because of the flushes that they rarely need pauses
 _BATCH_SECONDS, _BATCH_MOST = 0.03, 20
 _GRAPH_SECONDS, _GRAPH_MOST_LAUNCHES = 0.02, 500
-_BURST_US, _BURSTS = 5_000.0, 5
+_BURST_US, _BURSTS = 2_000.0, 5
 _CHUNK_SECONDS = 0.1  # between two looks at the power
-# From rest, settling takes longer: a board may exceed its limit for half a second, and then stays below it for as long.
-SETTLE_FROM_REST_S, SETTLE_S = 1.0, 0.15
+# From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
+SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
 SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.35, 1.2
 POWER_WITHIN = 0.01
 
@@ -77,11 +77,13 @@ def sample_at_rest(
 ) -> ColdRun:
     """Takes cold samples until their median is precise enough, or a limit of the rule is reached.
 
-    Launches pause only once a limit has lowered the clock. A launch before or after which the clock is low is
-    discarded. If that happens to as many launches as the rule allows samples, a limit acts even at rest: then all are
-    kept, and the run says so.
+    Launches pause once a limit has lowered the clock; long ones also if that happened to an earlier case of the
+    process. A launch before or after which the clock is low is discarded. If that happens to as many launches as the
+    rule allows samples, a limit acts even at rest: then all are kept, and the run says so.
     """
     run = ColdRun()
+    if timer.was_limited and estimate_us > _LIMITED_US:
+        run.pause_us = pause_after(estimate_us)
     low: list[ColdSample] = []
     timer.recover()
 
@@ -90,6 +92,7 @@ def sample_at_rest(
         full = [timer.is_full(mhz) for mhz in (*(s.set_mhz for s in taken), timer.probe())]
         at_rest = [before and after for before, after in pairwise(full)]
         if not all(at_rest):
+            timer.was_limited = True
             low.extend(s for s, good in zip(taken, at_rest, strict=True) if not good)
             run.pause_us = min(max(2 * run.pause_us, pause_after(estimate_us)), _PAUSE_MOST_US)
             timer.recover()
@@ -140,7 +143,7 @@ def median_error(samples: Sequence[ColdSample]) -> float:
     The relative standard deviation s is estimated robustly, see Summary.rel_spread.
     """
     spread = summarise([s.event_us for s in samples]).rel_spread
-    return _MEDIAN_EFFICIENCY * spread / math.sqrt(len(samples))
+    return MEDIAN_EFFICIENCY * spread / math.sqrt(len(samples))
 
 
 def cold_batch(estimate_us: float) -> int:
@@ -168,17 +171,18 @@ def batch_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
 
 
 def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float, seconds: float) -> HotRun:
-    """Runs batches for `seconds`; if that lowers the clock, runs bursts of 5 ms with pauses instead."""
-    launches, batches = batch_plan(estimate_us, seconds)
+    """Runs batches for `seconds` (0: five bursts of 2 ms); if that lowers the clock, bursts with pauses instead."""
+    burst = max(1, min(_GRAPH_MOST_LAUNCHES, int(_BURST_US / estimate_us)))
+    launches, batches = batch_plan(estimate_us, seconds) if seconds else (burst, _BURSTS)
     with timer.batch(launcher, arguments, launches) as batch:
         samples, mhz = batch.run(batches)
     if timer.is_full(mhz):
         return HotRun(samples, launches * batches, False)
+    timer.was_limited = True
     timer.recover()
-    launches = max(1, min(_GRAPH_MOST_LAUNCHES, int(_BURST_US / estimate_us)))
-    with timer.batch(launcher, arguments, launches) as batch:
-        samples, _ = batch.run(_BURSTS, pause_after(launches * estimate_us))
-    return HotRun(samples, launches * _BURSTS, True)
+    with timer.batch(launcher, arguments, burst) as batch:
+        samples, _ = batch.run(_BURSTS, pause_after(burst * estimate_us))
+    return HotRun(samples, burst * _BURSTS, True)
 
 
 @dataclass(frozen=True)
@@ -209,23 +213,25 @@ def run_sustained(
 ) -> SustainedRun:
     """Runs batches for `settle_s`, then for at least `least_s` until the mean power is within 1 % of the limit.
 
-    If the board reports neither limit nor power, or another limit acts, it runs for SUSTAINED_MOST_S.
+    If no limit lowers the clock, it ends after `least_s`; if another limit acts, or the board does not report its
+    power, after SUSTAINED_MOST_S.
     """
     launches, batches = batch_plan(estimate_us, _CHUNK_SECONDS)
     most_s = max(least_s, SUSTAINED_MOST_S)
     samples: list[float] = []
+    limited = False
     with timer.batch(launcher, arguments, launches) as batch:
         started = time.monotonic()
         while time.monotonic() - started < settle_s:
             batch.run(batches)
         begin = time.monotonic()
         while True:
-            samples += batch.run(batches)[0]
+            taken, mhz = batch.run(batches)
+            samples += taken
+            limited = limited or not timer.is_full(mhz)
             end = time.monotonic()
-            if end - begin >= most_s:
-                break
             power_w = sampler.mean_power(begin, end)
             at_limit = power_w and power_limit_w and abs(power_w / power_limit_w - 1) < POWER_WITHIN
-            if end - begin >= least_s and at_limit:
+            if end - begin >= (least_s if at_limit or not limited else most_s):
                 break
     return SustainedRun(samples, launches, begin, end)

@@ -12,7 +12,7 @@ from warplog.measure.worker.sampling import ColdRun, StopRule
 from warplog.measure.worker.timer import Timer
 
 _SEED = 20_000
-_FIRST, _SHARE_OF_OTHERS = 1, 0.2  # only the first process runs hot for long enough to reach a limit
+_FIRST = 1
 
 
 def time_case(
@@ -33,7 +33,8 @@ def time_case(
         timer: the timing core.
         problem: the case.
         settings: the section `time` of the configuration.
-        process: number of this process, from 1; the first one checks the results and runs hot for longer.
+        process: number of this process, from 1; the first one checks the results and runs hot for long enough that
+            a limit shows.
 
     Raises:
         LaunchFailed: The launcher or the device reports an error.
@@ -46,7 +47,7 @@ def time_case(
         hot = None
         if wants_hot(problem, settings):
             estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
-            seconds = settings["hot_seconds"] * (1 if process == _FIRST else _SHARE_OF_OTHERS)
+            seconds = settings["hot_seconds"] if process == _FIRST else 0.0
             hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
@@ -123,6 +124,8 @@ def _stop_rule(problem: Problem, settings: dict[str, Any]) -> StopRule:
 
 def wants_hot(problem: Problem, settings: dict[str, Any]) -> bool:
     """Returns whether the case gets a hot time: if profiled, listed in `hot_cases`, or if hot runs are long."""
+    if settings["hot_cases"] == "none":
+        return False
     measuring = problem.family.measuring
     listed = problem.case.name in (*problem.family.profile_cases, *measuring.hot_cases)
     return bool(measuring.hot_seconds) or listed or settings["hot_cases"] == "all"

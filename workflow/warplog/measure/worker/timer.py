@@ -60,6 +60,7 @@ class Timer:
             launchers that synchronise their stream: their times include the host's part of each launch.
         empty_us: median of the empty interval, to subtract from cold samples.
         full_mhz: the SM clock that is set if no limit acts: the highest one seen, normally the GPU's maximum.
+        was_limited: whether a limit has lowered the clock in this process.
 
     Raises:
         WarplogError: The library cannot be loaded.
@@ -77,6 +78,7 @@ class Timer:
         self._handle = ctypes.c_void_p()
         self._call("create", ctypes.byref(self._handle))
         self.empty_us = self._measure_empty()
+        self.was_limited = False
         self.full_mhz = default_mhz
         self.full_mhz = self.recover()
 
