@@ -1,7 +1,6 @@
 """Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +19,12 @@ from warplog.catalog.contract import (
     matching,
     probed,
 )
+from warplog.catalog.includes import included
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.schema import read_yaml, suggest
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -64,19 +62,13 @@ class Variant:
     published: tuple[Published, ...] = ()
     memory: Mapping[str, str] = field(default_factory=dict)
 
+    def include_folders(self) -> tuple[Path, ...]:
+        """Returns the folders in which the compiler looks for headers, in order: the family's, then ../include."""
+        return self.file.parent, self.file.parent.parent / "include"
+
     def headers(self) -> list[Path]:
-        """Returns the headers that the source includes, directly or not, from its folder and ../include."""
-        folders = (self.file.parent, self.file.parent.parent / "include")
-        found: dict[Path, None] = {}
-        unread = [self.file]
-        while unread:
-            text = unread.pop().read_text(encoding="utf-8", errors="replace")
-            for name in _INCLUDE.findall(text):
-                for header in (folder / name for folder in folders):
-                    if header.is_file() and header not in found:
-                        found[header] = None
-                        unread.append(header)
-        return sorted(found)
+        """Returns the files that the source includes, directly or not: see warplog.catalog.includes."""
+        return included(self.file, self.include_folders())
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of source, headers and parameters, which identifies builds and measurements."""
