@@ -358,7 +358,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     if why := interpreter.unusable():
         raise WarplogError(f"{why}; {interpreter.REMEDY}")
     project = paths.project() if project is None else project
-    config = {key: typed(value) for key, value in config.items()}
+    config = {key: typed(key, value) for key, value in config.items()}
     schema.check(config, "config", "config")
     settings: dict[str, Any] = {
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
