@@ -79,21 +79,16 @@ def build_variant(
 
 def _compile(command: list[str], family: Family, variant: Variant, folder: Path) -> Record:
     """Compiles and loads the library; returns the files that nvcc read, or status and reason if it fails."""
-    library, listing = folder / "kernel.so", folder / "kernel.d"
+    source, listing, log = folder / _LAUNCHER_SOURCE, folder / "kernel.d", folder / "compile.log"
     with aslr.fixed():
-        done = run(
-            [*command, "-MMD", "-MF", str(listing)],
-            timeout_s=_TIMEOUT_S,
-            env=minimal_env(),
-            log=folder / "compile.log",
-        )
+        done = run([*command, "-MMD", "-MF", str(listing)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
     if "No space left on device" in done.output_tail:
         raise WarplogError(f"{folder}: the disk is full; free space and run again")
     if not done.ok:
         words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
         status = "timeout" if done.timed_out else "compile_error"
         return {"status": status, "reason": _reason(words, family, variant), "compiler_output": words}
-    files = dependencies.read(listing, folder / _LAUNCHER_SOURCE)
+    files = dependencies.read(listing, source)
     listing.unlink()
     if unforeseen := dependencies.unforeseen(files, (variant.file, *variant.headers())):
         header = paths.shown(unforeseen[0])
@@ -101,7 +96,7 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path)
             f"{variant.file}: nvcc read {header}, but no #include line names it, so changes of it would go unnoticed;"
             " write one with the name itself instead of a macro, between #if 0 and #endif if need be"
         )
-    if why_not := why_not_loaded(library):
+    if why_not := why_not_loaded(folder / "kernel.so"):
         return _failed(f"{variant.file}: {why_not}")
     return {"dependencies": {paths.shown(file): sha256_file(file) for file in files}}
 
@@ -139,28 +134,24 @@ def take_recorded(recorded: Path, folder: Path) -> Record:
 
 
 def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, library: Path) -> list[str]:
-    """Returns the nvcc command line for one architecture, such as `sm_90` or `sm_90a`."""
+    """Returns the nvcc command line for one architecture, such as `sm_90` or `sm_90a`.
+
+    Names of internal symbols contain a hash of the path of the source, by which ptxas orders functions. cudafe++ gets a
+    path that is the same in every folder instead (and does not exist), so that names and order do not depend on it.
+    """
+    include = [folder for folder in variant.include_folders() if folder.is_dir()]
     return [
         *nvcc_command(nvcc),
         *FLAGS,
-        *_same_names_everywhere(variant),
+        *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{_LAUNCHER_SOURCE}"),
         "-gencode",
         f"arch={target.replace('sm_', 'compute_')},code={target}",
-        *(f"-I{folder}" for folder in variant.include_folders() if folder.is_dir()),
+        *(f"-I{folder}" for folder in include),
         *(f"-D{name}={value}" for name, value in variant.parameters.items()),
         str(source),
         "-o",
         str(library),
     ]
-
-
-def _same_names_everywhere(variant: Variant) -> list[str]:
-    """Returns the options that make symbols and machine code independent of the folder in which nvcc runs.
-
-    Names of internal symbols contain a hash of the source's absolute path, which cudafe++ receives as this option, and
-    ptxas orders kernels and functions by name: see warplog.machine.aslr. The path that is given instead does not exist.
-    """
-    return ["-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{_LAUNCHER_SOURCE}"]
 
 
 def launcher_source(family: Family, variant: Variant) -> str:
