@@ -127,9 +127,3 @@ def test_a_failed_build_runs_again_and_another_does_not(tmp_path: Path, changes:
     assert staleness.attempt(path) == 1
     write_json(path, BUILT | changes, "record")
     assert staleness.attempt(path) == number
-
-
-def test_a_damaged_build_record_is_made_again(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    path.write_text("{")
-    assert staleness.attempt(path) == 0

@@ -68,14 +68,15 @@ def code(stage: str) -> list[str]:
 def attempt(build: Path) -> int:
     """Returns the number of the build that makes this record: one more than that of a failed build, which runs again.
 
-    A build that succeeded keeps its number. So the parameter of its job is what it was, and the job does not run.
+    A build that succeeded keeps its number. So the parameter of its job is what it was, and the job does not run. It
+    is 1 if there is no record yet, or if it is damaged, which the jobs that read it report.
     """
     try:
         record = read_json(build)
     except WarplogError:
-        return 0 if build.is_file() else 1
+        return 1
     number = int(record.get("attempt", 1))
-    failed = record["origin"] == "live" and record["status"] in _RETRIED
+    failed = record.get("origin") == "live" and record.get("status") in _RETRIED
     return number + 1 if failed else number
 
 
