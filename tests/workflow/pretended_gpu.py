@@ -17,7 +17,7 @@ GPU = device.Gpu(
 )
 
 
-def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
+def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     """Replaces build.build_variant for C functions."""
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / "launcher.c", folder / "kernel.so"
@@ -35,6 +35,7 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder):
         "library_sha256": sha256_file(library),
         "tools": {"nvcc": "", "cuobjdump": ""},
         "kernels": [],
+        "attempt": attempt,
     }
     write_json(folder / "record.json", record, "record")
     return record

@@ -34,6 +34,7 @@ rule build_variant:
 rule build_timer:
     input:
         source=plan.timer_source(),
+        code=plan.code("build"),
     output:
         "results/build/{arch}/timer.so",
     log:

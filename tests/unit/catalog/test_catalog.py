@@ -47,6 +47,16 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("odd: {N: 127}", "../odd: {N: 127}", "check_cases"),
         ("- {name: right,", "- {name: right, memory: {z: pinned},", "variants.memory: unknown name 'z'"),
         ("- {name: right,", "- {name: right, memory: {N: pinned},", "variants.memory: unknown name 'N'"),
+        (
+            "- {name: right,",
+            "- {name: right, requires: {at_most: {M: 9}},",
+            "variants.requires: unknown name 'M'",
+        ),
+        (
+            "- {name: right,",
+            "- {name: right, requires: {multiple_of: {factr: 2}},",
+            "unknown name 'factr'; did you mean 'factor'?",
+        ),
         ("- {name: right,", "- {name: right, memory: {x: managed},", "'managed' is not one of"),
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
@@ -97,6 +107,41 @@ def test_two_families_of_one_name_are_refused(tmp_path: Path) -> None:
     make_family(tmp_path / "b")
     with pytest.raises(WarplogError, match="is also in"):
         catalog.load([tmp_path / "a", tmp_path / "b"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            None,
+            "the file is missing; it must define make_inputs(xp, rng, case) and reference(xp, inputs, case)",
+        ),
+        ("def make_inputs(xp, rng, case): ...\n", "the function reference is missing; it must define"),
+        (
+            "def reference(xp, inputs, case):\n    def make_inputs(): ...\n",
+            "the function make_inputs is missing",
+        ),
+        ("def make_inputs(xp, rng, case)\n", "cannot be read as Python: expected ':'"),
+    ],
+)
+def test_a_reference_that_cannot_be_used_is_refused_before_anything_runs(
+    tmp_path: Path, text: str | None, words: str
+) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "reference.py"
+    path.unlink() if text is None else path.write_text(text)
+    with pytest.raises(WarplogError) as error:
+        catalog.load([tmp_path])
+    assert f"{path}: {words}" in str(error.value)
+
+
+def test_a_reference_is_not_run_when_it_is_looked_at(tmp_path: Path) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "reference.py"
+    path.write_text(
+        "from elsewhere import reference\ntry:\n    1 / 0\nfinally:\n    make_inputs = lambda xp, rng, case: {}\n"
+    )
+    assert catalog.load([tmp_path])["scale"].name == "scale"
 
 
 def test_requirements_say_why_not() -> None:

@@ -208,7 +208,7 @@ def test_pairs_of_columns_read_fewer_registers_and_loads_have_a_predicate(builds
         loads = (p["WM"] // p["LANES_M"] + p["WN"] * p["LANES_M"] // 32) // 4  # of four floats, for one k
         assert products(loop) == p["WM"] * p["WN"] // 32 * p["BK"]
         guarded = [text for text in loop if re.match(r"@!?P\d LDS\.128", text)]
-        # ptxas orders by the names of symbols, which hold a hash of the folder: one k's loads go one way or the other.
+        # ptxas orders by the names of symbols: one k's loads go one way or the other.
         assert len(guarded) >= loads * (p["BK"] - 2)
         # A branch of its own for each load would cost an instruction each, and cut the block that is ordered.
         assert sum(" BRA" in f" {text}" for text in loop) < 12

@@ -231,7 +231,12 @@ def test_where_nothing_can_be_fetched_the_remedy_is_told(project, gone, told):
     assert calls(project) == []
 
 
-def test_a_fetch_that_brings_nothing_is_an_error(project):
-    program(project / "bin", "uv", script="exit 0")
-    with pytest.raises(WarplogError, match="nvcc: still missing"):
-        ensure("cuda", project)
+def test_a_fetch_that_brings_nothing_is_an_error_and_the_next_job_does_not_try_again(project):
+    program(project / "bin", "uv", script=f"echo call >> {project}/calls; exit 0")
+    for _ in range(2):
+        with pytest.raises(WarplogError, match="nvcc: still missing after uv installed it") as caught:
+            ensure("cuda", project)
+        assert "nvcc is on the PATH" in str(caught.value)
+    assert calls(project) == ["call"]
+    program(project / "bin", "nvcc", "13.0")
+    ensure("cuda", project)

@@ -47,6 +47,15 @@ def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     assert made.of("sgemm").captured_cases()["naive"] == ["4096"]
 
 
+def test_numbers_are_text_where_the_key_holds_text(place: Path) -> None:
+    """Snakemake reads `--config commit=0123456` as a number."""
+    made = plan.make_plan({**LIVE, "commit": 123456, "campaign": 2026})
+    assert (made.settings["commit"], made.settings["campaign"]) == ("0123456", "2026")
+    assert plan.make_plan({**LIVE, "commit": 12345678}).settings["commit"] == "12345678"
+    with pytest.raises(WarplogError, match="track"):
+        plan.make_plan({**LIVE, "track": 1})
+
+
 def test_a_figure_that_a_family_names_is_drawn_for_such_families_only(place: Path) -> None:
     made = plan.make_plan({**LIVE, "families": "sgemm,overlap", "variants": "naive,three_streams"})
     assert made.figures() == ["results/figures/overlap", "results/figures/sgemm"]

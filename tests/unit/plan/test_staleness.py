@@ -1,7 +1,11 @@
-"""Which stages an edited module makes stale: those whose results it decides, and no others."""
+"""Which stages an edited module makes stale: those whose results it decides, and no others; which builds run again."""
+
+import re
+from pathlib import Path
 
 import pytest
 
+from warplog.core.records import Record, write_json
 from warplog.plan import staleness
 
 WORKER = "measure/worker"
@@ -23,6 +27,8 @@ def code(stage: str) -> set[str]:
         ("machine/clocks.py", {"time", "tune"}),
         ("core/statistics.py", {"time", "tune", "judge"}),
         ("measure/build.py", {"build", "tune"}),
+        ("measure/dependencies.py", {"build", "tune"}),
+        ("measure/loading.py", {"build", "tune"}),
         ("measure/capture.py", {"profile"}),
         ("extract/hot_lines.py", {"extract"}),
         ("extract/timeline.py", {"extract"}),
@@ -66,3 +72,58 @@ def test_a_shared_module_is_code_of_at_least_these_stages(module: str, stages: s
 @pytest.mark.parametrize("stage", ["build", "check", "time", "profile", "sanitize", "tune"])
 def test_the_catalogue_is_hashed_by_value_and_makes_no_measurement_stale(stage: str) -> None:
     assert not [path for path in code(stage) if path.startswith("catalog/")]
+
+
+def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path) -> None:
+    """With this, an edited module of a stage reruns the rules of the stage: test_jobs.py shows it for some of them."""
+    text = "".join(path.read_text() for path in sorted((project / "workflow" / "rules").glob("*.smk")))
+    found = {}
+    for name, rule in re.findall(r"^rule (\w+):\n((?:[ \n].*\n)*)", text, re.MULTILINE):
+        stages = re.findall(r'code=plan\.code\("(\w+)"\)', rule)
+        if "script:" in rule:
+            found[name] = stages[0] if stages else ""
+    assert found == {
+        "start_campaign": "",  # of the machine
+        **dict.fromkeys(("build_variant", "build_timer"), "build"),
+        "check_family": "check",
+        **dict.fromkeys(("time_family", "time_round"), "time"),
+        **dict.fromkeys(("profile_ncu", "profile_nsys"), "profile"),
+        "extract_family": "extract",
+        "make_tables": "tables",
+        "judge_claims": "claims",
+        "plot_family": "plot",
+        "write_worklog": "worklog",
+        **dict.fromkeys(("log_mlflow", "log_figures"), "track"),
+        **dict.fromkeys(("judge_rounds", "compare_campaigns", "plot_history"), "judge"),
+        "judge_oracle": "oracle",
+        **dict.fromkeys(("oracle", "compare"), ""),  # they print what others made
+        **dict.fromkeys(("sanitize_family", "list_findings"), "sanitize"),
+        "tune_variant": "tune",
+        "plot_tuning": "plot_tuning",
+    }
+    assert set(found.values()) - {""} == set(staleness.ROOTS)
+
+
+BUILT: Record = {
+    **{"schema": 1, "stage": "build", "family": "scale", "variant": "right", "arch": "sm_90", "reason": ""},
+    **{"origin": "live", "source_sha256": "", "parameters": {}, "command": [], "seconds": 1.0, "tools": {}},
+    **{"library_sha256": "0" * 64, "kernels": [], "attempt": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "number"),
+    [
+        ({"status": "ok"}, 3),
+        ({"status": "unsupported"}, 3),
+        ({"status": "compile_error"}, 4),
+        ({"status": "timeout"}, 4),
+        ({"status": "compile_error", "origin": "recorded"}, 3),
+    ],
+)
+def test_a_failed_build_runs_again_and_another_does_not(tmp_path: Path, changes: Record, number: int) -> None:
+    """Snakemake runs a job again if a parameter changes: here the number of the build."""
+    path = tmp_path / "record.json"
+    assert staleness.attempt(path) == 1
+    write_json(path, BUILT | changes, "record")
+    assert staleness.attempt(path) == number

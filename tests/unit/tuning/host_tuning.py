@@ -43,13 +43,14 @@ for word; do
     case $word in
         -D*|-I*) defines="$defines $word" ;;
         *.so) library=$word ;;
+        *.d) listing=$word ;;
         *launcher.cu) source=$word ;;
     esac
 done
 echo "$library" >> PLACE/compiled
 echo "ptxas info    : Compiling entry function 'kernel' for 'sm_90'"
 echo "ptxas info    : Used 40 registers, used 1 barriers, 4096 bytes smem"
-exec g++ -O0 -shared -fPIC $defines -x c++ "$source" -o "$library"
+exec g++ -O0 -shared -fPIC $defines -x c++ "$source" -o "$library" -MMD -MF "$listing"
 """
 TIMER = """
 #include <errno.h>

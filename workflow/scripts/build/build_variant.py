@@ -25,7 +25,8 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
         print(f"  build   {family.name}/{name}  recorded ({error})", file=sys.stderr)
         build.take_recorded(recorded, record.parent)
         return
-    done = build.build_variant(family, variant, arch, nvcc, toolchain.find("cuobjdump"), record.parent)
+    cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
+    done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
     print(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
 
 

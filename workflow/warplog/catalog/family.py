@@ -1,7 +1,7 @@
 """Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
-import re
+import symtable
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +20,15 @@ from warplog.catalog.contract import (
     matching,
     probed,
 )
+from warplog.catalog.includes import included
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.schema import read_yaml, suggest
 
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([A-Za-z0-9_.-]+)"', re.MULTILINE)
+# The functions of reference.py.
+_REFERENCE = {"make_inputs": "make_inputs(xp, rng, case)", "reference": "reference(xp, inputs, case)"}
 
 
 @dataclass(frozen=True)
@@ -64,19 +66,13 @@ class Variant:
     published: tuple[Published, ...] = ()
     memory: Mapping[str, str] = field(default_factory=dict)
 
+    def include_folders(self) -> tuple[Path, ...]:
+        """Returns the folders in which the compiler looks for headers, in order: the family's, then ../include."""
+        return self.file.parent, self.file.parent.parent / "include"
+
     def headers(self) -> list[Path]:
-        """Returns the headers that the source includes, directly or not, from its folder and ../include."""
-        folders = (self.file.parent, self.file.parent.parent / "include")
-        found: dict[Path, None] = {}
-        unread = [self.file]
-        while unread:
-            text = unread.pop().read_text(encoding="utf-8", errors="replace")
-            for name in _INCLUDE.findall(text):
-                for header in (folder / name for folder in folders):
-                    if header.is_file() and header not in found:
-                        found[header] = None
-                        unread.append(header)
-        return sorted(found)
+        """Returns the files that the source includes, directly or not: see warplog.catalog.includes."""
+        return included(self.file, self.include_folders())
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of source, headers and parameters, which identifies builds and measurements."""
@@ -181,12 +177,12 @@ class Family:
         path = self.folder / "reference.py"
         spec = importlib.util.spec_from_file_location(f"warplog_reference_{self.name}", path)
         if spec is None or spec.loader is None or not path.is_file():
-            raise WarplogError(f"{path}: the file is missing; it must define make_inputs and reference")
+            raise WarplogError(f"{path}: the file is missing; it must define {' and '.join(_REFERENCE)}")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        for name in ("make_inputs", "reference"):
+        for name, signature in _REFERENCE.items():
             if not callable(getattr(module, name, None)):
-                raise WarplogError(f"{path}: the function {name} is missing")
+                raise WarplogError(f"{path}: the function {name} is missing; define {signature}")
         return module
 
 
@@ -280,11 +276,13 @@ def check_family(family: Family) -> None:
     """Checks a family beyond its schema.
 
     Raises:
-        WarplogError: A name is unknown, a formula cannot be evaluated, or a file is missing or outside the folder.
+        WarplogError: A name is unknown, a formula cannot be evaluated, a file is missing or outside the folder, or
+            reference.py lacks a function.
     """
     if family.folder.name != family.name:
         raise WarplogError(f"{family.file}: family {family.name!r} must be in a folder of that name")
     _check_names(family)
+    _check_reference(family.folder / "reference.py")
     for variant in family.variants:
         if not variant.file.resolve().is_relative_to(family.folder.resolve()):
             raise WarplogError(f"{family.file}: {variant.file} is outside the family's folder")
@@ -303,11 +301,30 @@ def check_family(family: Family) -> None:
                 raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
 
 
+def _check_reference(path: Path) -> None:
+    """Checks that reference.py defines its functions, without running it: planning imports no array library."""
+    needed = f"it must define {' and '.join(_REFERENCE.values())}"
+    if not path.is_file():
+        raise WarplogError(f"{path}: the file is missing; {needed}")
+    try:
+        table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
+    except (SyntaxError, ValueError) as error:
+        raise WarplogError(f"{path}: cannot be read as Python: {error}") from None
+    defined = {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+    for name in _REFERENCE:
+        if name not in defined:
+            raise WarplogError(f"{path}: the function {name} is missing; {needed}")
+
+
 def _check_names(family: Family) -> None:
     """Checks that all names refer to cases, variants or arrays of the family."""
     names = [v.name for v in family.variants]
     published = [figure.case for v in family.variants for figure in v.published if figure.case]
     arrays = [a.name for a in family.arguments if a.kind != "scalar"]
+    limited = [p for v in family.variants for p in (*v.requires.multiple_of, *v.requires.at_most)]
+    in_all_cases = set.intersection(
+        *(set(c.values) for c in (*family.cases.values(), *family.check_cases.values()))
+    )
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise WarplogError(f"{family.file}: the variant {min(twice)!r} occurs twice")
@@ -324,6 +341,7 @@ def _check_names(family: Family) -> None:
             list(family.cases),
         ),
         ("variants.published.case", published, list(family.cases)),
+        ("variants.requires", limited, sorted(in_all_cases)),
         ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
     ):
         for name in used:

@@ -1,8 +1,8 @@
 """Disables address-space randomisation, since the code that ptxas 13 generates can depend on addresses.
 
 Observed with CUDA 13.0: compiling one source eight times in one folder gave three different loops, and a single one
-with fixed addresses; builds of the same source would differ in speed for no visible reason. In another folder
-the code may still differ: names of internal symbols contain a hash of the path, and ptxas orders by names, too.
+with fixed addresses; builds of the same source would differ in speed for no visible reason. It does not help with every
+kernel: sgemm/tma_pipelined, compiled eight times from the same preprocessed text, gave two different versions of PTX.
 """
 
 import ctypes

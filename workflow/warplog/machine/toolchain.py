@@ -142,10 +142,8 @@ def ensure(extra: Extra, project: Path | None = None) -> None:
         if not _missing(extra):
             return
         wheels.fetch(extra, command)
-    if missing := _missing(extra):
-        raise WarplogError(
-            f"{', '.join(missing)}: still missing after the installation; {wheels.OTHERWISE[extra]}"
-        )
+        if missing := _missing(extra):
+            raise wheels.useless(extra, missing)
 
 
 def _missing(extra: Extra) -> list[str]:

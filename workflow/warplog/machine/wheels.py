@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -103,9 +104,10 @@ def fetch(extra: Extra, command: list[str]) -> None:
     """Runs a `fetch_command`, which removes no packages; a later `uv run` keeps the new ones.
 
     Raises:
-        WarplogError: uv failed, now or within the last two minutes; the text quotes uv and gives the remedy.
+        WarplogError: uv failed or installed nothing useful, now or within the last two minutes; the text quotes uv and
+            gives the remedy.
     """
-    failure = Path(sys.prefix) / f".warplog-fetch-{extra}-failed"
+    failure = _failure(extra)
     if failure.is_file() and time.time() - failure.stat().st_mtime < _RETRY_AFTER_S:
         raise _refusal(extra, failure.read_text(errors="replace"))
     print(f"warplog: installing {WHAT[extra]} into {sys.prefix} (once)", file=sys.stderr, flush=True)
@@ -118,6 +120,18 @@ def fetch(extra: Extra, command: list[str]) -> None:
     failure.unlink(missing_ok=True)
     importlib.invalidate_caches()
     print(f"warplog: installed in {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+
+
+def useless(extra: Extra, missing: Sequence[str]) -> WarplogError:
+    """Returns the error for programs or packages that are missing after `fetch`, which the next jobs get as well."""
+    why = f"{', '.join(missing)}: still missing after uv installed it into {sys.prefix}"
+    _failure(extra).write_text(why)
+    return _refusal(extra, why)
+
+
+def _failure(extra: Extra) -> Path:
+    """Returns the file with the reason of the last failure."""
+    return Path(sys.prefix) / f".warplog-fetch-{extra}-failed"
 
 
 def _error_of(output: str) -> str:

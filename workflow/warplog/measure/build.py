@@ -8,12 +8,15 @@ from typing import Any
 
 from warplog.catalog.contract import Argument
 from warplog.catalog.family import Family, Variant
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
+from warplog.measure import dependencies
+from warplog.measure.loading import LAUNCHER, why_not_loaded
 from warplog.parsers import ptxas, sass
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
@@ -27,17 +30,18 @@ _C_TYPES = {
     "int64": "long long",
 }
 _HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
+_LAUNCHER_SOURCE = "launcher.cu"
 _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
 
 
 def build_variant(
-    family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path
+    family: Family, variant: Variant, arch: str, nvcc: Tool, cuobjdump: Tool, folder: Path, attempt: int = 1
 ) -> Record:
     """Compiles one variant into `folder` and returns its record, which is also written there.
 
-    A compile error, a timeout or an unsupported architecture is not an exception but a record with that status
-    and the reason; kernel.so and kernel.sass are then empty.
+    A compile error, a library that cannot be loaded, a timeout or an unsupported architecture is not an exception but
+    a record with that status and the reason; kernel.so and kernel.sass are then empty.
 
     Args:
         family: the variant's family; its arguments define the launcher's signature.
@@ -46,38 +50,64 @@ def build_variant(
         nvcc: the compiler.
         cuobjdump: the disassembler, from the CUDA toolkit or its wheel.
         folder: output folder for launcher.cu, kernel.so, compile.log, kernel.sass and record.json.
+        attempt: number of this build, for the record: see warplog.plan.staleness.
 
     Raises:
-        WarplogError: nvcc or cuobjdump is missing or fails to run, or the disk is full.
+        WarplogError: nvcc or cuobjdump is missing or fails to run, the disk is full, or a source changed meanwhile.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    library, source = folder / "kernel.so", folder / "launcher.cu"
+    library, source = folder / "kernel.so", folder / _LAUNCHER_SOURCE
     write_text(source, launcher_source(family, variant))
     target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
     command = compile_command(nvcc, variant, source, target, library)
-    begin = time.monotonic()
+    begin, fingerprint = time.monotonic(), variant.fingerprint()
     if unsupported := variant.requires.why_not(capability_of(arch)):
         outcome: Record = {"status": "unsupported", "reason": unsupported}
     else:
-        outcome = _compile(command, folder, cuobjdump)
+        outcome = _compile(command, family, variant, folder)
+        outcome |= {} if "status" in outcome else _inspected(folder, cuobjdump)
+    if variant.fingerprint() != fingerprint:
+        raise WarplogError(f"{variant.file}: it or a header changed while nvcc compiled it; run again")
     if outcome["status"] != "ok":
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")
-    record = _record(family, variant, arch, command, time.monotonic() - begin, nvcc, cuobjdump) | outcome
+    record = _record(family, variant, arch, command, time.monotonic() - begin, nvcc, cuobjdump)
+    record |= {"source_sha256": fingerprint, "attempt": attempt, **outcome}
     write_json(folder / "record.json", record, "record")
     return record
 
 
-def _compile(command: list[str], folder: Path, cuobjdump: Tool) -> Record:
-    library, log = folder / "kernel.so", folder / "compile.log"
+def _compile(command: list[str], family: Family, variant: Variant, folder: Path) -> Record:
+    """Compiles and loads the library; returns the files that nvcc read, or status and reason if it fails."""
+    source, listing, log = folder / _LAUNCHER_SOURCE, folder / "kernel.d", folder / "compile.log"
     with aslr.fixed():
-        done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
+        done = run([*command, "-MMD", "-MF", str(listing)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
     if "No space left on device" in done.output_tail:
         raise WarplogError(f"{folder}: the disk is full; free space and run again")
     if not done.ok:
         words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
         status = "timeout" if done.timed_out else "compile_error"
-        return {"status": status, "reason": _first_error(words), "compiler_output": words}
+        return {"status": status, "reason": _reason(words, family, variant), "compiler_output": words}
+    files = dependencies.read(listing, source)
+    listing.unlink()
+    if unforeseen := dependencies.unforeseen(files, (variant.file, *variant.headers())):
+        header = paths.shown(unforeseen[0])
+        return _failed(
+            f"{variant.file}: nvcc read {header}, but no #include line names it, so changes of it would go unnoticed;"
+            " write one with the name itself instead of a macro, between #if 0 and #endif if need be"
+        )
+    if why_not := why_not_loaded(folder / "kernel.so"):
+        return _failed(f"{variant.file}: {why_not}")
+    return {"dependencies": {paths.shown(file): sha256_file(file) for file in files}}
+
+
+def _failed(reason: str) -> Record:
+    return {"status": "compile_error", "reason": reason}
+
+
+def _inspected(folder: Path, cuobjdump: Tool) -> Record:
+    """Returns the part of the record that describes a library: its hash, and its kernels."""
+    library, log = folder / "kernel.so", folder / "compile.log"
     dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
     kernels = kernel_facts(log.read_text(errors="replace"), dump)
     return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
@@ -104,14 +134,19 @@ def take_recorded(recorded: Path, folder: Path) -> Record:
 
 
 def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, library: Path) -> list[str]:
-    """Returns the nvcc command line for one architecture, such as `sm_90` or `sm_90a`."""
-    include = [variant.file.parent.parent / "include", variant.file.parent]
+    """Returns the nvcc command line for one architecture, such as `sm_90` or `sm_90a`.
+
+    Names of internal symbols contain a hash of the path of the source, by which ptxas orders functions. cudafe++ gets a
+    path that is the same in every folder instead (and does not exist), so that names and order do not depend on it.
+    """
+    include = [folder for folder in variant.include_folders() if folder.is_dir()]
     return [
         *nvcc_command(nvcc),
         *FLAGS,
+        *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{_LAUNCHER_SOURCE}"),
         "-gencode",
         f"arch={target.replace('sm_', 'compute_')},code={target}",
-        *(f"-I{folder}" for folder in include if folder.is_dir()),
+        *(f"-I{folder}" for folder in include),
         *(f"-D{name}={value}" for name, value in variant.parameters.items()),
         str(source),
         "-o",
@@ -122,20 +157,25 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
 def launcher_source(family: Family, variant: Variant) -> str:
     """Returns the translation unit to compile: it includes the variant's file and adds a launcher.
 
-    The launcher takes its arguments packed in a structure. Its call of the variant's `launch` makes the compiler
-    check that signature against family.yaml.
+    The launcher takes its arguments packed in a structure and calls the variant's `launch`, whose parameters must have
+    exactly the types of family.yaml: the compiler would convert a float to an int and compute something else.
     """
     headers = sorted({_HEADERS[a.dtype] for a in family.arguments if a.dtype in _HEADERS})
+    types = ", ".join([*map(_c_type, family.arguments), "cudaStream_t"])
     return "\n".join(
         [
             f"// Generated from {family.name}/family.yaml for {variant.name}; warplog fills the structure.",
             *(f"#include <{header}>" for header in headers),
-            f'#include "{variant.file.name}"',
+            f"#include <{variant.file.name}>  // not in quotes: they would search this folder first",
+            "",
+            "template <typename Result>",
+            f"constexpr bool warplog_accepts(Result (*)({types})) {{ return true; }}",
+            'static_assert(warplog_accepts(launch), "the arguments in family.yaml");',
             "",
             "struct LauncherArguments {",
             *(f"    {_c_type(a)} {a.name};" for a in family.arguments),
             "};",
-            'extern "C" int warplog_launch(const LauncherArguments* packed, cudaStream_t stream) {',
+            f'extern "C" int {LAUNCHER}(const LauncherArguments* packed, cudaStream_t stream) {{',
             f"    return launch({', '.join(f'packed->{a.name}' for a in family.arguments)}, stream);",
             "}",
             "",
@@ -231,12 +271,21 @@ def _record(
         "variant": variant.name,
         "arch": arch,
         "origin": "live",
-        "source_sha256": variant.fingerprint(),
         "parameters": dict(variant.parameters),
         "command": [Path(command[0]).name, *command[1:]],
         "seconds": round(seconds, 3),
         "tools": tools,
     }
+
+
+def _reason(output: str, family: Family, variant: Variant) -> str:
+    """Returns the first error; in the launcher's own lines it means that `launch` is missing or has other arguments."""
+    error = _first_error(output)
+    if f"{_LAUNCHER_SOURCE}(" not in error:
+        return error
+    arguments = ", ".join(f"{_c_type(a)} {a.name}" for a in family.arguments)
+    needed = f"int launch({arguments}, cudaStream_t stream)"
+    return f"{variant.file}: must define {needed}, with the arguments of {family.file}: {error}"
 
 
 def _first_error(output: str) -> str:

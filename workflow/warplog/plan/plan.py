@@ -234,16 +234,21 @@ class Plan:
     def build_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters.
 
-        `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign.
+        `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign. `attempt` differs from
+        that of a failed build, so that it runs again.
         """
         variant = self._variant(wildcards)
-        recorded = paths.build_folder(self.root, wildcards.arch, wildcards.family, wildcards.variant)
+        keys = wildcards.arch, wildcards.family, wildcards.variant
+        made, recorded = (
+            paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
+        )
         arguments = self.families[wildcards.family].arguments
         return {
             "family_file": self._family_file(wildcards),
             "parameters": dict(variant.parameters),
             "contract": sha256_of(arguments, dict(variant.parameters), variant.requires),
-            "recorded": "" if self.live else str(recorded / "record.json"),
+            "recorded": "" if self.live else str(recorded),
+            "attempt": staleness.attempt(made),
         }
 
     def tune_job(self, wildcards: Any) -> dict[str, Any]:
@@ -353,7 +358,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     if why := interpreter.unusable():
         raise WarplogError(f"{why}; {interpreter.REMEDY}")
     project = paths.project() if project is None else project
-    config = {key: typed(value) for key, value in config.items()}
+    config = {key: typed(key, value) for key, value in config.items()}
     schema.check(config, "config", "config")
     settings: dict[str, Any] = {
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)

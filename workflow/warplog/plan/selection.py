@@ -7,15 +7,22 @@ import yaml
 
 from warplog import figures
 from warplog.catalog.family import Family, Variant
+from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
 
 
-def typed(value: Any) -> Any:
-    """Returns a value of the configuration; parses strings in a mapping, which come from `--config 'time={...}'`."""
-    if not isinstance(value, Mapping):
-        return value
-    return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
+def typed(key: str, value: Any) -> Any:
+    """Returns a value of the configuration with its type, which `--config` loses.
+
+    Strings in a mapping are parsed: they come from `--config 'time={...}'`. A whole number is text again if the key
+    holds text, as in `--config commit=1234567`; a commit gets the leading zeros back.
+    """
+    if isinstance(value, Mapping):
+        return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
+    if type(value) is int and isinstance(DEFAULTS.get(key), str):
+        return f"{value:07}" if key == "commit" else str(value)
+    return value
 
 
 def choice(value: str | int | list[str], known: list[str], key: str) -> list[str]:

@@ -1,7 +1,8 @@
-"""The modules that the results of a stage depend on; if one of them changes, Snakemake runs the stage again.
+"""What makes results stale besides the files that they are made of: the modules of a stage, and a failed build.
 
-Snakemake detects changes of input files only, so the rules list these modules as inputs. They are all modules that the
-roots of a stage import, directly or indirectly, according to the import graph.
+Snakemake detects changes of input files and parameters only, so the rules list the modules that the results of a stage
+depend on as inputs. They are all modules that the roots of a stage import, directly or indirectly, according to the
+import graph. A build has its number as a parameter.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplog.core import paths
+from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
 
 if TYPE_CHECKING:
     from grimp import ImportGraph
@@ -46,6 +49,8 @@ _HASHED_OTHERWISE = frozenset(
         *(f"measure.{name}" for name in ("job", "journal", "provenance", "supervise")),
     )
 )
+# Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
+_RETRIED = ("compile_error", "timeout")
 # Templates and style sheets beside the modules.
 _DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/page.*", "worklog/*.css")}
 
@@ -58,6 +63,21 @@ def code(stage: str) -> list[str]:
     if stage == "worklog":
         files |= set((paths.WORKFLOW / "report").glob("*.rst"))
     return sorted(paths.shown(path) for path in files)
+
+
+def attempt(build: Path) -> int:
+    """Returns the number of the build that makes this record: one more than that of a failed build, which runs again.
+
+    A build that succeeded keeps its number. So the parameter of its job is what it was, and the job does not run. It
+    is 1 if there is no record yet, or if it is damaged, which the jobs that read it report.
+    """
+    try:
+        record = read_json(build)
+    except WarplogError:
+        return 1
+    number = int(record.get("attempt", 1))
+    failed = record.get("origin") == "live" and record.get("status") in _RETRIED
+    return number + 1 if failed else number
 
 
 def _imported(roots: tuple[str, ...], stop: frozenset[str]) -> set[str]:

@@ -65,7 +65,10 @@ def text(family: Family, measurements: "pd.DataFrame", multiprocessors: int) -> 
 
 
 def _can_be_called(variant: Variant, family: Family) -> bool:
-    """Returns whether best_of may call the variant: it takes unaligned shapes and runs on later architectures."""
+    """Returns whether best_of may call the variant: it takes unaligned shapes and runs on later architectures.
+
+    `at_most` does not matter: it leaves out cases that would take too long, so the variant is not in their rows.
+    """
     special = variant.requires.multiple_of or variant.requires.arch.endswith("a")
     return variant.name not in (NAME, family.baseline) and not special
 

@@ -1,0 +1,147 @@
+"""Building a variant: what nvcc read, which failures become a status, and what they say."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from host_family import make_family
+from sass_builds import compilers
+from warplog.catalog.family import load_family
+from warplog.core.errors import WarplogError
+from warplog.core.records import Record, read_json, sha256_file
+from warplog.measure import build, dependencies
+
+KERNEL = """
+#include <cuda_runtime.h>
+{above}
+namespace {{
+__global__ void scale(const float* x, float* y, int N, float factor) {{
+    for (int i = threadIdx.x; i < N; i += blockDim.x) y[i] = factor * x[i];
+}}
+}}
+extern "C" int {name}({arguments}) {{
+    scale<<<1, 32, 0, stream>>>(x, y, N, factor);
+    return {result};
+}}
+"""
+PARTS = {
+    "name": "launch",
+    "arguments": "const float* x, float* y, int N, float factor, cudaStream_t stream",
+    "result": "cudaGetLastError()",
+}
+
+
+def built(root: Path, above: str = "", attempt: int = 1, **parts: str) -> Record:
+    """Compiles a kernel in root/kernels/scale with other parts; returns its record."""
+    family = make_family(root / "kernels")
+    variant = family.variant("right")
+    variant.file.write_text(KERNEL.format(above=above, **(PARTS | parts)))
+    folder = root / "results" / "build"
+    record = build.build_variant(family, variant, "sm_90", *compilers(), folder, attempt)
+    assert read_json(folder / "record.json", "record") == record
+    return record
+
+
+@pytest.mark.nvcc
+def test_the_record_lists_what_nvcc_read_relative_to_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("kernels/scale/parts/a b.cuh", "kernels/src/c.inl", "kernels/include/ours/d.hpp"):
+        Path(name).parent.mkdir(parents=True)
+        Path(name).write_text(f"// {name}\n")
+    above = (
+        '#include "parts/a b.cuh"\n#include "../src/c.inl"\n#ifdef __CUDA_ARCH__\n#include <ours/d.hpp>\n#endif\n'
+        '#if 0\n#include "../src/unread.h"\n#endif\n'
+    )
+    Path("kernels/src/unread.h").write_text("// in no build\n")
+    record = built(Path(), above, attempt=3)
+    assert (record["status"], record["attempt"]) == ("ok", 3), record["reason"]
+    read = ("right.cu", "parts/a b.cuh", "../src/c.inl", "../include/ours/d.hpp")
+    files = [Path(os.path.normpath(Path("kernels/scale") / name)) for name in read]
+    assert record["dependencies"] == {str(file): sha256_file(file) for file in files}
+    variant = load_family(Path("kernels/scale/family.yaml")).variant("right")
+    assert set(files) - {variant.file} < set(variant.headers()), "the plan knows more, and nothing less"
+
+
+@pytest.mark.nvcc
+def test_a_header_that_only_the_compiler_can_find_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kernels/scale").mkdir(parents=True)
+    (tmp_path / "kernels/scale/tile_8.cuh").touch()
+    above = "#define TEXT(x) #x\n#define NAME(n) TEXT(tile_##n.cuh)\n#include NAME(8)\n"
+    record = built(tmp_path, above)
+    assert record["status"] == "compile_error"
+    assert f"nvcc read {tmp_path}/kernels/scale/tile_8.cuh, but no #include line names it" in record["reason"]
+    assert built(tmp_path, f'{above}#if 0\n#include "tile_8.cuh"\n#endif\n')["status"] == "ok"
+
+
+@pytest.mark.nvcc
+def test_machine_code_and_names_of_symbols_do_not_depend_on_the_folder(tmp_path: Path) -> None:
+    one, other = (built(tmp_path / name) for name in ("one", "another/and/deeper"))
+    assert one["status"] == "ok", one["reason"]
+    assert "GLOBAL__N" in one["kernels"][0]["mangled"], "it is internal, so that its name contains a hash"
+    assert one["kernels"] == other["kernels"]
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"above": "int missing(int);", "result": "missing(N)"},
+            "undefined symbol: _Z7missingi, missing(int); only",
+        ),
+        (
+            {"above": 'extern "C" int cublasNoSuch();', "result": "cublasNoSuch()"},
+            "undefined symbol: cublasNoSuch; only the CUDA runtime is linked: define it in the source",
+        ),
+        ({"above": '#include "gone/h.cuh"'}, "gone/h.cuh: No such file or directory"),
+        (
+            {"arguments": "const float* x, float* y, float factor, int N, cudaStream_t stream"},
+            "right.cu: must define int launch(const float* x, float* y, int N, float factor, cudaStream_t stream)",
+        ),
+        ({"name": "start"}, "right.cu: must define int launch("),
+        (
+            {"above": "struct A { A() { __builtin_trap(); } } a;"},
+            "the library cannot be loaded: killed by SIG",
+        ),
+    ],
+    ids=["missing function", "missing library", "missing header", "swapped", "no launch", "crash"],
+)
+def test_a_build_that_cannot_be_run_has_a_status_with_reason_and_remedy(
+    tmp_path: Path, changes: dict[str, str], words: str
+) -> None:
+    record = built(tmp_path, **changes)
+    assert record["status"] == "compile_error"
+    assert words in record["reason"]
+    assert (tmp_path / "results/build/kernel.so").read_bytes() == b""
+
+
+@pytest.mark.nvcc
+def test_a_source_that_changes_while_it_is_compiled_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the record would name a source that the library was not made of."""
+
+    def edit_as_well(listing: Path, generated: Path) -> list[Path]:
+        source = tmp_path / "kernels/scale/right.cu"
+        source.write_text(source.read_text() + "// edited\n")
+        return []
+
+    monkeypatch.setattr(dependencies, "read", edit_as_well)
+    with pytest.raises(
+        WarplogError, match=r"right\.cu: it or a header changed while nvcc compiled it; run again"
+    ):
+        built(tmp_path)
+    assert not (tmp_path / "results/build/record.json").exists()
+
+
+def test_a_list_of_dependencies_is_read_without_the_headers_of_cuda(tmp_path: Path) -> None:
+    listing = tmp_path / "kernel.d"
+    listing.write_text(
+        "out/kernel.so : out/launcher.cu \\\n /cuda/13/include/cuda_runtime.h \\\n /cuda/13/include/crt/x.h \\\n"
+        "    kernels/a\\ b/../c\\#.cuh \\\n    kernels/$$d.cu\n"
+    )
+    files = dependencies.read(listing, Path("out/launcher.cu"))
+    assert files == [Path("kernels/c#.cuh"), Path("kernels/$d.cu")]
