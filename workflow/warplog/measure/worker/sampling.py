@@ -25,9 +25,8 @@ from warplog.measure.worker.timer import ColdSample, Timer
 
 LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
 _LONG_US, _VERY_LONG_US = 5e4, 5e5  # a launch that takes longer is sampled twice, or once
-_PAUSE_OF_LAUNCH = (
-    4  # the GPU is busy for a fifth of the time: a board that can draw 3 times its limit stays below
-)
+# Busy for a third of the time: a board that can draw twice its limit stays below it.
+_PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
 _LIMITED_US = 500.0  # shorter launches are so far apart because of the flushes that they rarely need pauses
 _BATCH_SECONDS, _BATCH_MOST = 0.03, 20
