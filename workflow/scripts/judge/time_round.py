@@ -1,4 +1,4 @@
-"""Times the variants of a family for one A/A round, each in a separate process."""
+"""Times the variants of a family for one A/A round: a whole measurement, in fresh processes."""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,8 @@ from warplog.measure import job as jobs
 from warplog.plan.script import job, values_of_family
 
 
-def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str], backwards: bool) -> None:
-    found = jobs.make_jobs(**values)
-    check_time.time_round(found[::-1] if backwards else found, check, timer, cases)
+def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> None:
+    check_time.time_round(jobs.make_jobs(**values), check, timer, cases)
 
 
 if "snakemake" in globals():
@@ -20,5 +19,4 @@ if "snakemake" in globals():
             Path(snakemake.input.check),
             Path(snakemake.input.timer),
             snakemake.params.job["cases"],
-            snakemake.params.job["backwards"],
         )
