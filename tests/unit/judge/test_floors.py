@@ -145,6 +145,98 @@ def test_the_gap_is_that_of_students_t():
     assert spread.noise().p(1 + spread.noise().gap()) == pytest.approx(0.002)
 
 
+def test_the_variance_of_a_median_is_that_of_drawn_medians():
+    random = np.random.default_rng(12)
+    for count, deviation in ((1, 0.02), (2, 0.02), (3, 0.02), (4, 0.02), (5, 0.02), (12, 0.02), (25, 0.05)):
+        drawn = np.median(random.standard_normal((100_000, count)), axis=1)
+        assert median_variance(count) == pytest.approx(drawn.var(), rel=deviation)
+
+
+def test_the_processes_of_a_campaign_give_its_floor_without_rounds():
+    random = np.random.default_rng(13)
+    floors = measure_floors([campaign(random, processes=3)])
+    assert floors.processes == 3
+    assert math.sqrt(floors.typical["rest"].variance) == pytest.approx(OFFSET, rel=0.4)
+    assert floors.typical["rest"].common == 0
+
+
+def test_three_processes_on_either_side_hardly_ever_differ_and_show_one_percent():
+    random = np.random.default_rng(14)
+    same, slower = [], []
+    for _ in range(12):
+        floors = measure_floors([campaign(random, processes=3)])
+        same += words(random, 1.0, floors, times=2, processes=3)
+        slower += words(random, 1.015, floors, times=1, processes=3)
+    assert share(same, *CLAIMS) <= 0.01
+    assert share(slower, "SLOWER") > 0.9
+
+
+def test_more_samples_of_a_process_are_no_evidence_between_processes():
+    """Two processes 1 % apart differ beyond doubt, but their code shows such gaps."""
+    random = np.random.default_rng(15)
+
+    def times(median_us):
+        return Samples(tuple(median_us * (1 + 0.001 * random.standard_normal(1000))))
+
+    key = ("f", "v", "c")
+    a, b = (
+        Campaign("made up", {key: measured(*map(times, medians))})
+        for medians in ((100.0, 101.0, 99.0), (101.0, 102.0, 100.0))
+    )
+    verdict = compare(a, b, measure_floors([a])).rows[0].verdict
+    assert verdict.p_samples < 1e-9
+    assert verdict.p > 0.1
+    assert verdict.word not in CLAIMS
+    assert verdict.before_us == pytest.approx(100, rel=1e-3)
+
+
+def test_what_the_processes_of_a_campaign_have_in_common_is_not_averaged():
+    """Every case of every campaign has an offset of its own, and its processes hardly differ."""
+    random = np.random.default_rng(16)
+
+    def drifting():
+        cases = {key: us * math.exp(random.normal(0, 0.005)) for key, us in CASES.items()}
+        return campaign(random, cases=cases, processes=3)
+
+    floors = measure_floors([drifting() for _ in range(4)])
+    assert floors.typical["rest"].common > 0.5
+    alone = measure_floors([drifting()])
+    key = next(iter(CASES))
+    assert floors.gap(key, first=(3,), second=(3,)) > 2 * alone.gap(key, first=(3,), second=(3,))
+    found = [row.word for _ in range(10) for row in compare(drifting(), drifting(), floors).rows]
+    assert share(found, *CLAIMS) <= 0.015
+
+
+def test_sustained_times_have_rows_and_floors_of_their_own():
+    random = np.random.default_rng(17)
+    options = {"processes": 3, "sustained": 1.2}
+    floors = measure_floors([campaign(random, **options)])
+    assert set(floors.typical) == {"rest", "sustained"}
+    a, b = campaign(random, **options), campaign(random, **options)
+    slower = {
+        key: replace(m, sustained_us=tuple(1.02 * us for us in m.sustained_us)) for key, m in b.cases.items()
+    }
+    found = compare(a, replace(b, cases=slower), floors)
+    assert [row.regime for row in found.rows] == ["rest"] * len(CASES) + ["sustained"] * len(CASES)
+    assert share([row.word for row in found.rows if row.regime == "rest"], *CLAIMS) == 0
+    sustained = [row for row in found.rows if row.regime == "sustained"]
+    assert share([row.word for row in sustained], "SLOWER") > 0.9
+    assert found.confirmed == 0
+    assert "part of the result" in next(row.reason for row in sustained if row.word == "SLOWER")
+    before = {key: float(np.median(m.sustained_us)) for key, m in a.cases.items()}
+    assert [row.verdict.before_us for row in sustained] == pytest.approx(list(before.values()))
+
+
+def test_a_sustained_time_of_one_side_only_is_refused():
+    random = np.random.default_rng(18)
+    a, b = campaign(random, processes=3), campaign(random, processes=3, sustained=1.2)
+    rows = compare(a, b).rows
+    assert {(row.word, row.reason) for row in rows if row.regime == "sustained"} == {
+        ("REFUSED", "not measured in A")
+    }
+    assert "REFUSED" not in {row.word for row in rows if row.regime == "rest"}
+
+
 def test_a_floor_of_another_driver_does_not_serve():
     random = np.random.default_rng(9)
     floors = measure_floors(aa_rounds(random))

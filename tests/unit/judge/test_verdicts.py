@@ -13,7 +13,7 @@ from one_variant import write_record
 from warplog.cli import main
 from warplog.core.records import FamilyRecord
 from warplog.judge import comparison, verdicts
-from warplog.judge.verdicts import Noise, Samples, judge, judge_sustained
+from warplog.judge.verdicts import Noise, Samples, judge
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded"
 CLOCK = 1980.0
