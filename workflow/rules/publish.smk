@@ -5,7 +5,8 @@
 rule plot_family:
     input:
         tables=expand(
-            "results/tables/{table}.parquet", table=[*plan.tables(), "floors", "claims"]
+            "results/tables/{table}.parquet",
+            table=[*plan.tables(), "floors", "claims"],
         ),
         code=plan.code("plot"),
     output:
