@@ -18,9 +18,9 @@ uv run snakemake --cores 8 compare --config "$folders" families=planted \
 uv run python - "$status" <<'PYTHON'
 import csv, sys
 rows = list(csv.DictReader(open("results/compare/verdicts.csv")))
-verdicts = {(r["variant"], r["case"]): r["verdict"] for r in rows}
+verdicts = {(r["variant"], r["case"], r["regime"]): r["verdict"] for r in rows}
 for row in rows:
-    print(f"{row['variant']:24} {row['case']:>6} {100 * float(row['ratio']) - 100:+.3f} % {row['verdict']}")
+    print(f"{row['variant']:24} {row['case']:>6} {row['regime']:9} {100 * float(row['ratio']) - 100:+.3f} % {row['verdict']}")
 expected = {"steps_plus_2_percent": {"SLOWER"}, "steps_minus_2_percent": {"FASTER"}}
 wrong = {key: word for key, word in verdicts.items() if word not in expected.get(key[0], {"SAME", "AMBIGUOUS"})}
 if sys.argv[1] != "1":

@@ -1,4 +1,4 @@
-# Metrics from the profilers' reports, tables of all records, and verdicts on claims.
+# Metrics from the profilers' reports, tables of all records, the floor of each case, and verdicts on claims.
 
 
 rule extract_family:
@@ -46,9 +46,27 @@ rule make_tables:
         "../scripts/evaluate/make_tables.py"
 
 
+rule judge_floors:
+    input:
+        time=plan.files("time"),
+        campaign=plan.campaign(),
+        code=plan.code("floors"),
+    output:
+        parquet="results/tables/floors.parquet",
+        csv="results/tables/floors.csv",
+    log:
+        "results/logs/floors.log",
+    params:
+        plan=plan.decisions(),
+        rounds=judging.rounds_state,
+    script:
+        "../scripts/evaluate/judge_floors.py"
+
+
 rule judge_claims:
     input:
         tables=rules.make_tables.output.parquet,
+        floors=rules.judge_floors.output.parquet,
         code=plan.code("claims"),
     output:
         parquet="results/tables/claims.parquet",
@@ -65,4 +83,5 @@ rule judge_claims:
 rule tables:
     input:
         rules.make_tables.output,
+        rules.judge_floors.output,
         rules.judge_claims.output,

@@ -21,7 +21,7 @@ rule time_round:
     resources:
         measuring=1,
     params:
-        job=judging.round_job,
+        job=plan.time_job,
     script:
         "../scripts/judge/time_round.py"
 

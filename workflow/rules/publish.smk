@@ -5,7 +5,8 @@
 rule plot_family:
     input:
         tables=expand(
-            "results/tables/{table}.parquet", table=[*plan.tables(), "claims"]
+            "results/tables/{table}.parquet",
+            table=[*plan.tables(), "floors", "claims"],
         ),
         code=plan.code("plot"),
     output:
@@ -34,6 +35,7 @@ rule figures:
 rule write_worklog:
     input:
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         figures="results/figures/{family}",
         sources=plan.page_sources,
@@ -64,6 +66,7 @@ rule worklog:
 rule log_mlflow:
     input:
         tables=rules.make_tables.output.parquet,
+        floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         campaign=plan.campaign(),
         code=plan.code("track"),

@@ -1,4 +1,4 @@
-"""Times the variants of a family for one A/A round."""
+"""Times the variants of a family for one A/A round: a whole measurement, in fresh processes."""
 
 from pathlib import Path
 from typing import Any

@@ -39,13 +39,15 @@ examples:
   warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
-Compares B with A, for each variant and case, using all samples of both.
-FASTER, SLOWER: the rank-sum test gives p < 0.002 after Holm's correction, the 99 % interval of the ratio of the medians
-excludes 1, the gap reaches the least gap, and clock cycles give the same result.
+Compares B with A, for each variant and case, by the medians of their processes.
+FASTER, SLOWER at rest: the gap reaches the least gap, the rank-sum test of all samples gives p < 0.002 after Holm's
+correction, the 99 % interval of the ratio excludes 1, and clock cycles give the same result.
+FASTER, SLOWER sustained, where measured: the gap reaches the least gap.
 SAME: the interval lies within the least gap. AMBIGUOUS: neither; the remarks state why.
 REFUSED: GPU, driver or clocks differ, or the case is missing or failed in A or B.
-The least gap is the largest gap that the same code is likely to show from process to process, estimated from the A/A
-rounds of A, B or results/ (`snakemake aa`). It is 1.3 % without such rounds, and at least --min-effect.
+The least gap is the largest gap that the same code is likely to show from process to process (p = 0.002), estimated
+from the processes and A/A rounds of A, B or results/ (`snakemake aa`). It is 1.3 % between single processes without
+such rounds, and at least --min-effect.
 Counters get a separate verdict: MORE, LESS, MIXED or SAME.
 Exit status 1: a case is SLOWER both in time and in cycles, or no case could be compared.
 """

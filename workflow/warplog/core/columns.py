@@ -380,6 +380,22 @@ CLAIMS: Mapping[str, Column] = {
     "reason": Column("str", "", "why the claim is not measurable; else notes on the rows behind the verdict"),
     **ORIGIN,
 }
+FLOORS: Mapping[str, Column] = {
+    **KEY,
+    "regime": Column(
+        "str",
+        "",
+        "rest: cold launches with pauses, so that no limit lowers the clock; sustained: back to back, until one does",
+    ),
+    "processes": Column("int", "", "number of processes in which the case was measured"),
+    "floor": Column(
+        "float",
+        "",
+        "smallest relative gap that counts between two campaigns, each with the median of that many processes:"
+        " the same code exceeds it with p = 0.002, at least 0.005; empty if nothing ran in two processes",
+    ),
+    **ORIGIN,
+}
 ORACLE: Mapping[str, Column] = {
     "probe": Column("str", "", "known property of the kernel"),
     **KEY,

@@ -14,9 +14,9 @@ from warplog.core.text import Table, escape_markdown, join_notes, markdown_table
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts
 from warplog.judge.floors import ASSUMED, Floors, measure_floors, same_code
-from warplog.judge.samples import CONDITIONS, Campaign, Key, Measured, load_rounds
+from warplog.judge.samples import CONDITIONS, REGIMES, REST, SUSTAINED, Campaign, Key, Measured, load_rounds
 from warplog.judge.sources import PARENTS, Sources
-from warplog.judge.verdicts import Samples, Verdict, percent
+from warplog.judge.verdicts import Noise, Verdict, percent
 
 WORDS = ("SLOWER", "FASTER", "SAME", "AMBIGUOUS", "REFUSED")
 # Largest relative change of each counter between runs of the same code, and values too small to matter.
@@ -27,6 +27,7 @@ TOLERANCES: Mapping[str, float] = {
     "shared_wavefronts": 0.01,
     "registers_per_thread": 0.0,
 }
+_BOARD = "gpu_uuid"
 _SMALL: Mapping[str, float] = {"dram_bytes": 1e6, "l2_bytes": 1e6}
 
 
@@ -42,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Row:
-    """One case of one variant, B against A.
+    """One case of one variant in one regime (rest or sustained), B against A.
 
     `word` is the verdict on time, or REFUSED if the two cannot be compared. `counters` is MORE, LESS, MIXED,
     SAME, or "" if A and B have no counter in common; `changes` lists the counters beyond their tolerance.
@@ -51,6 +52,7 @@ class Row:
     family: str
     variant: str
     case: str
+    regime: str
     word: str
     reason: str
     remarks: tuple[str, ...]
@@ -61,13 +63,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """B against A: both names, B's GPU, one row per case, and the A/A floors (None if there are none)."""
+    """B against A: both names, B's GPU, one row per case and regime, and the floors (None if there are none).
+
+    `remarks` hold for the whole comparison.
+    """
 
     a: str
     b: str
     gpu: str
     rows: tuple[Row, ...]
     floors: Floors | None
+    remarks: tuple[str, ...] = ()
 
     @property
     def status(self) -> int:
@@ -81,47 +87,67 @@ class Comparison:
         return sum(1 for verdict in slower if verdict and verdict.confirmed)
 
     def summary(self) -> str:
-        """Returns the number of cases per verdict, and on a second line the range and origin of the least gap."""
+        """Returns lines: the number of rows per verdict, the range and origin of the least gap, and the remarks."""
         counts = {word: sum(row.word == word for row in self.rows) for word in WORDS}
         listed = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        words = f"{self.b} against {self.a}: {listed or 'no cases'}; {self.confirmed} confirmed SLOWER"
-        gaps = [100 * row.verdict.least for row in self.rows if row.verdict]
-        if not gaps:
-            return words
-        span = f"{min(gaps):.2f} to {max(gaps):.2f} % (median {median_high(gaps):.2f} %)"
+        lines = [f"{self.b} against {self.a}: {listed or 'no cases'}; {self.confirmed} confirmed SLOWER"]
+        if gaps := [100 * row.verdict.least for row in self.rows if row.verdict]:
+            span = f"{min(gaps):.2f} to {max(gaps):.2f} % (median {median_high(gaps):.2f} %)"
+            lines.append(f"least gap that counts: {span}, based on {self._origin()}")
+        return "\n".join((*lines, *self.remarks))
+
+    def _origin(self) -> str:
         if self.floors is None:
             drift = f"an assumed drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes"
-            return f"{words}\nleast gap that counts: {span}, based on {drift}; `snakemake aa` measures it"
-        origin = f"up to {self.floors.processes} processes of the same code"
-        return f"{words}\nleast gap that counts: {span}, based on {origin}"
+            return f"{drift}; campaigns of several processes, or `snakemake aa`, measure it"
+        return f"up to {self.floors.processes} processes of the same code"
 
 
 def compare(
     a: Campaign, b: Campaign, floors: Floors | None = None, least: float = verdicts.LEAST_EFFECT
 ) -> Comparison:
-    """Compares every case of either campaign, in the order of A.
+    """Compares every case of either campaign at rest, in the order of A, then those that either measured sustained.
 
-    The A/A rounds of a campaign with the same sources count as further processes of its code: their samples are
-    pooled, and the floor falls with their number.
+    The A/A rounds of a campaign with the same sources count as further processes of its code, so that the floor falls
+    with their number.
     """
     keys = list(dict.fromkeys((*a.cases, *b.cases)))
-    refused = {key: _why_not(key, a, b) for key in keys}
-    good = [key for key in keys if not refused[key]]
-    sides = {key: [_processes(key, campaign) for campaign in (a, b)] for key in good}
-    pairs = [(verdicts.pooled(first), verdicts.pooled(second)) for first, second in sides.values()]
-    gaps = [_least(key, a, floors, [len(side) for side in sides[key]], least) for key in good]
-    judged = dict(zip(good, verdicts.judge(pairs, gaps), strict=True))
-    rows = []
-    for key in keys:
-        verdict = judged.get(key)
-        if verdict is None:
-            rows.append(Row(*key, "REFUSED", refused[key], (), None, "", ()))
-            continue
-        word, changes = counted(a.cases[key].counters, b.cases[key].counters)
-        remarks = _remarks(a.cases[key], b.cases[key])
-        rows.append(Row(*key, verdict.word, verdict.reason, remarks, verdict, word, changes))
+    rows: list[Row] = []
+    for regime in REGIMES:
+        listed = [key for key in keys if regime == REST or _is_sustained(key, a, b)]
+        judged = _judged(listed, regime, a, b, floors, least)
+        rows += [_row(key, regime, judged.get(key), a, b) for key in listed]
     gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
-    return Comparison(a.name, b.name, gpu, tuple(rows), floors)
+    return Comparison(a.name, b.name, gpu, tuple(rows), floors, _remarks_on_all(rows, a, b))
+
+
+def _is_sustained(key: Key, a: Campaign, b: Campaign) -> bool:
+    return any(key in one.cases and one.cases[key].sustained_us for one in (a, b))
+
+
+def _judged(
+    keys: Sequence[Key], regime: str, a: Campaign, b: Campaign, floors: Floors | None, least: float
+) -> dict[Key, Verdict]:
+    """Returns the verdicts of the cases that can be compared in a regime."""
+    good = [key for key in keys if not _why_not(key, regime, a, b)]
+    sides = {key: [same_code(key, (*one.rounds, one), regime) for one in (a, b)] for key in good}
+    noises = [_noise(key, regime, sides[key], floors) for key in good]
+    if regime == SUSTAINED:
+        times = [tuple([t for m in side for t in m.sustained_us] for side in sides[key]) for key in good]
+        found = verdicts.judge_sustained([(first, second) for first, second in times], noises, least)
+    else:
+        processes = [tuple([one for m in side for one in m.processes] for side in sides[key]) for key in good]
+        found = verdicts.judge([(first, second) for first, second in processes], noises, least)
+    return dict(zip(good, found, strict=True))
+
+
+def _row(key: Key, regime: str, verdict: Verdict | None, a: Campaign, b: Campaign) -> Row:
+    if verdict is None:
+        return Row(*key, regime, "REFUSED", _why_not(key, regime, a, b), (), None, "", ())
+    first, second = a.cases[key], b.cases[key]
+    word, changes = counted(first.counters, second.counters) if regime == REST else ("", ())
+    remarks = _remarks(first, second)
+    return Row(*key, regime, verdict.word, verdict.reason, remarks, verdict, word, changes)
 
 
 def counted(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, tuple[Change, ...]]:
@@ -173,8 +199,8 @@ def floors_of(a: Campaign, b: Campaign, sources: Sources) -> Floors | None:
     return None
 
 
-def _why_not(key: Key, a: Campaign, b: Campaign) -> str:
-    """Returns why a case cannot be compared between A and B; "" if it can."""
+def _why_not(key: Key, regime: str, a: Campaign, b: Campaign) -> str:
+    """Returns why a case cannot be compared between A and B in a regime; "" if it can."""
     for side, campaign in (("A", a), ("B", b)):
         if key not in campaign.cases:
             why = campaign.failed.get(key[:2], "")
@@ -187,7 +213,18 @@ def _why_not(key: Key, a: Campaign, b: Campaign) -> str:
         before, after = first.conditions[name], second.conditions[name]
         if before != after or "unknown" in (before, after):
             return f"{name.removesuffix('_name')} differs or is unknown: A {before}, B {after}"
-    return ""
+    lacking = [side for side, measured in (("A", first), ("B", second)) if not measured.numbers(regime)]
+    return f"not measured in {' and '.join(lacking)}" if lacking else ""
+
+
+def _remarks_on_all(rows: Sequence[Row], a: Campaign, b: Campaign) -> tuple[str, ...]:
+    """Returns the remarks on the comparison as a whole."""
+    keys = {(row.family, row.variant, row.case) for row in rows if row.verdict}
+    moved = sum(a.cases[key].remarks.get(_BOARD) != b.cases[key].remarks.get(_BOARD) for key in keys)
+    if not moved:
+        return ()
+    where = "" if moved == len(keys) else f" in {moved} of {len(keys)} cases"
+    return (f"A and B were measured on different boards of the same model{where}",)
 
 
 def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
@@ -196,25 +233,19 @@ def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
         after = b.remarks.get(name, "")
         if name == "throttle":
             remarks += [f"{side} throttled: {why}" for side, why in (("A", before), ("B", after)) if why]
-        elif name == "gpu_uuid" and before != after:
-            remarks.append("different boards of the same model")
-        elif before != after:
+        elif name != _BOARD and before != after:
             remarks.append(f"{name}: A {before or 'unknown'}, B {after or 'unknown'}")
     return tuple(remarks)
 
 
-def _processes(key: Key, campaign: Campaign) -> list[Samples]:
-    return [m.samples for m in same_code(key, (*campaign.rounds, campaign)) if m.samples]
+def _noise(key: Key, regime: str, sides: Sequence[Sequence[Measured]], floors: Floors | None) -> Noise:
+    first, second = ([len(measured.numbers(regime)) for measured in side] for side in sides)
+    if floors is None or floors.conditions != sides[0][-1].conditions:
+        return ASSUMED.noise(first, second)
+    return floors.noise(key, regime, first, second)
 
 
-def _least(key: Key, a: Campaign, floors: Floors | None, processes: Sequence[int], least: float) -> float:
-    first, second = processes
-    if floors is None or floors.conditions != a.cases[key].conditions:
-        return max(least, ASSUMED.gap(first, second))
-    return floors.gap(key, first, second, least)
-
-
-_KEY = ("family", "variant", "case", "verdict")
+_KEY = ("family", "variant", "case", "regime", "verdict")
 _NUMBERS = ("A us", "time", "99 % interval", "least gap", "cycles", "p", "effect")
 _WORDS = ("counters", "remarks")
 
@@ -243,7 +274,7 @@ def show(found: Comparison, out: TextIO) -> None:
 def folded(rows: Sequence[Row]) -> list[Row]:
     """Returns the rows to print: one row for a family or variant whose cases were all refused for one reason."""
     lines: list[Row] = []
-    for _, group in groupby(rows, lambda row: row.family):
+    for _, group in groupby(rows, lambda row: (row.regime, row.family)):
         family = list(group)
         variants = [list(cases) for _, cases in groupby(family, lambda row: row.variant)]
         if len(variants) > 1 and _is_one(family):
@@ -273,6 +304,7 @@ def as_json(found: Comparison) -> str:
         "gpu": found.gpu,
         "summary": found.summary(),
     }
+    about["remarks"] = list(found.remarks)
     about["claims"] = [_claim(row) for row in found.rows if row.word in ("SLOWER", "FASTER")]
     return json.dumps({**about, "rows": rows}, indent=1, allow_nan=False) + "\n"
 
@@ -307,16 +339,29 @@ def _flat(row: Row) -> dict[str, Any]:
         "family": row.family,
         "variant": row.variant,
         "case": row.case,
+        "regime": row.regime,
         "verdict": row.word,
     }
     verdict = row.verdict
     flat |= {"confirmed": bool(verdict and verdict.confirmed), "reason": row.reason}
-    names = ("before_us", "ratio", "low", "high", "p", "effect", "least_gap", "cycles_ratio", "cycles_p")
+    names = (
+        "before_us",
+        "ratio",
+        "low",
+        "high",
+        "p",
+        "least_gap",
+        "samples_p",
+        "effect",
+        "cycles_ratio",
+        "cycles_p",
+    )
     flat |= dict.fromkeys(names)
     if verdict:
         time, cycles = verdict.time, verdict.cycles
-        numbers = (verdict.before_us, time.ratio, time.low, time.high, verdict.p, time.effect, verdict.least)
+        numbers = (verdict.before_us, time.ratio, time.low, time.high, verdict.p, verdict.least)
         flat |= dict(zip(names, numbers, strict=False))
+        flat |= {"samples_p": verdict.p_samples, "effect": time.effect}
         flat |= {"cycles_ratio": cycles.ratio if cycles else None, "cycles_p": verdict.p_cycles}
     return flat | {
         "counters": row.counters,
@@ -329,20 +374,22 @@ def _cells(row: Row) -> list[str]:
     found, changes = row.verdict, _changes(row)
     last = [f"{row.counters}: {changes}" if changes else row.counters]
     last.append(join_notes(row.reason, *row.remarks))
-    key = [row.family, row.variant, row.case, row.word]
+    key = [row.family, row.variant, row.case, row.regime, row.word]
     numbers = [""] * len(_NUMBERS)
     if found is not None:
-        interval = f"{percent(found.time.low)} to {percent(found.time.high)}"
+        low, high, effect = found.time.low, found.time.high, found.time.effect
+        interval = "n/a" if effect is None else f"{percent(low)} to {percent(high)}"
         cycles = percent(found.cycles.ratio) if found.cycles else "n/a"
         gap = f"{100 * found.least:.2f} %"
         numbers = [f"{found.before_us:.5g}", percent(found.time.ratio), interval, gap, cycles]
-        numbers += [f"{found.p:.1g}", f"{found.time.effect:+.2f}"]
+        numbers += [f"{found.p:.1g}", "n/a" if effect is None else f"{effect:+.2f}"]
     return [printable(cell) for cell in (*key, *numbers, *last)]
 
 
 def _claim(row: Row) -> str:
     change = percent(row.verdict.time.ratio) if row.verdict else ""
-    return printable(f"{row.word}  {row.family}/{row.variant}  {row.case}  {change}")
+    regime = "" if row.regime == REST else f" {row.regime}"
+    return printable(f"{row.word}  {row.family}/{row.variant}  {row.case}{regime}  {change}")
 
 
 def _changes(row: Row) -> str:

@@ -1,48 +1,75 @@
-"""Estimate the A/A floor: the largest gap that two processes running the same code are likely to show.
+"""Estimate the floor of a case: the smallest gap between the numbers of two campaigns that counts as a difference.
 
-Drift from process to process (memory placement, clocks, neighbours) does not appear in the samples of a single
-process. It is estimated by running the same code in several fresh processes: each case then has a variance of its log
-medians. Three rounds estimate that variance poorly, so the cases share information by empirical-Bayes shrinkage (as in
-limma): the variance of a case is shrunk towards the typical one, with prior degrees of freedom that follow from how
-similar the variances of all cases are. Only drift that is independent between cases adds degrees of freedom this way;
-a drift common to all cases of a round is observed only once per round. A gap counts if its Student's t has p < 0.002.
+The number of a campaign is the median of its processes. Drift from process to process (memory placement, clocks,
+neighbours) does not appear in the samples of a single process, so each case has a variance of its log times between
+the processes of a campaign and of its A/A rounds. Three processes estimate that variance poorly, so the cases of a
+regime share information by empirical-Bayes shrinkage (as in limma): the variance of a case is shrunk towards the
+typical one, with prior degrees of freedom that follow from how similar the variances of all cases are. Only drift that
+is independent between cases adds degrees of freedom this way; a drift common to the cases of a process is observed only
+once per process. What the processes of a campaign have in common, and another campaign does not, is not averaged by
+their median: its share of the variance (the intraclass correlation) follows from campaigns with rounds. A gap counts if
+its Student's t has p < 0.002.
 
 Sources: G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3, sections 3 and 6.2 (moments of the log variances);
-F. E. Satterthwaite, Biometrics Bull. 2 (1946) 110 (degrees of freedom of a sum of variances).
+F. E. Satterthwaite, Biometrics Bull. 2 (1946) 110 (degrees of freedom of a sum of variances); A. Donner,
+Int. Stat. Rev. 54 (1986) 67 (intraclass correlation from groups of unequal size).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from warplog.judge.samples import Campaign, Key, Measured
-from warplog.judge.verdicts import ALPHA, LEAST_EFFECT, Array
+from warplog.judge.samples import REGIMES, REST, Campaign, Key, Measured
+from warplog.judge.verdicts import LEAST_EFFECT, Array, Noise
+from warplog.tables.files import read_table
+
+CaseKey = tuple[str, str, str, str]  # family, variant, case, regime
+Runs = Sequence[Sequence[float]]  # times in microseconds, one per process, of each run of the same code
 
 _LEAST_VARIANCE = 1e-4**2  # (0.01 %)^2: medians of a quantised clock can be equal
+# Variance of the median of n values of the standard normal distribution, by integration over the joint density of the
+# middle ones; beyond the table the asymptotic pi / (2 n), which is a little larger.
+_MEDIAN_VARIANCE = (1.0, 0.5, 0.4487, 0.2982, 0.2868, 0.2147, 0.2104, 0.1682, 0.1661, 0.1383, 0.1372, 0.1175)
+
+
+def median_variance(count: int) -> float:
+    """Returns the variance of the median of `count` normal values, relative to that of one of them."""
+    return _MEDIAN_VARIANCE[count - 1] if count <= len(_MEDIAN_VARIANCE) else math.pi / (2 * count)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Variance of the log medians between processes, and its degrees of freedom (`freedom`)."""
+    """Variance of the log times between processes, and its degrees of freedom (`freedom`).
+
+    `common` is the share of it that the processes of one run have in common, from 0 to 1.
+    """
 
     variance: float
     freedom: float
+    common: float = 0.0
 
-    def gap(self, first: int = 1, second: int = 1) -> float:
-        """Returns the relative gap that the same code exceeds with p = 0.002.
+    def noise(self, first: Sequence[int] = (1,), second: Sequence[int] = (1,)) -> Noise:
+        """Returns what the same code shows between the medians of two sets of processes.
 
-        `first` and `second` are the numbers of processes pooled in the two medians.
+        `first` and `second` are the numbers of processes of each run that is pooled in the two medians.
         """
-        from scipy.stats import t
+        return Noise(
+            math.sqrt(self.variance * (self._of_median(first) + self._of_median(second))), self.freedom
+        )
 
-        quantile = float(t.ppf(1 - ALPHA / 2, self.freedom))
-        return math.expm1(min(quantile * math.sqrt(self.variance * (1 / first + 1 / second)), 10.0))
+    def _of_median(self, processes: Sequence[int]) -> float:
+        """Returns the variance of the median of the pooled processes, relative to that of one process."""
+        total = sum(processes)
+        between = sum((count / total) ** 2 for count in processes)
+        return self.common * between + (1 - self.common) * median_variance(total)
 
 
-# Used until an A/A run has measured the drift: 0.3 % between processes, so that gaps from 1.3 % on count.
+# Used if no case was measured in several processes: 0.3 % between them, so that single ones differ from 1.3 % on.
 ASSUMED = Spread(0.003**2, math.inf)
 
 
@@ -51,81 +78,175 @@ class Floors:
     """Differences between processes that run the same code.
 
     Attributes:
-        gaps: per case, the relative gaps between the medians of all pairs of processes.
-        spreads: per case; `typical` is used for cases that ran in one process only.
+        gaps: per case and regime, the relative gaps between the numbers of all pairs of runs.
+        spreads: per case and regime; `typical`, per regime, is used for cases that ran in one process only.
         conditions: the GPU, driver and clocks for which the floors hold.
         processes: the largest number of processes in which a case ran.
     """
 
-    gaps: Mapping[Key, tuple[float, ...]]
-    spreads: Mapping[Key, Spread]
-    typical: Spread
+    gaps: Mapping[CaseKey, tuple[float, ...]]
+    spreads: Mapping[CaseKey, Spread]
+    typical: Mapping[str, Spread]
     conditions: Mapping[str, str]
     processes: int
 
-    def gap(self, key: Key, first: int = 1, second: int = 1, least: float = LEAST_EFFECT) -> float:
-        """Returns the smallest gap that counts, between medians of `first` and `second` processes; at least `least`."""
-        return max(least, self.spreads.get(key, self.typical).gap(first, second))
+    def noise(
+        self, key: Key, regime: str = REST, first: Sequence[int] = (1,), second: Sequence[int] = (1,)
+    ) -> Noise:
+        """Returns what the same code shows between two medians; see Spread.noise."""
+        spread = self.spreads.get((*key, regime)) or self.typical.get(regime, ASSUMED)
+        return spread.noise(first, second)
+
+    def gap(
+        self,
+        key: Key,
+        regime: str = REST,
+        first: Sequence[int] = (1,),
+        second: Sequence[int] = (1,),
+        least: float = LEAST_EFFECT,
+    ) -> float:
+        """Returns the smallest gap that counts between these medians; at least `least`."""
+        return max(least, self.noise(key, regime, first, second).gap())
 
 
-def same_code(key: Key, runs: Sequence[Campaign]) -> list[Measured]:
-    """Returns the valid measurements of a case with the same source, GPU, driver and clocks as the last one."""
-    found = [run.cases[key] for run in runs if key in run.cases and run.cases[key].samples]
+def same_code(key: Key, runs: Sequence[Campaign], regime: str = REST) -> list[Measured]:
+    """Returns the measurements of a case in a regime with the source, GPU, driver and clocks of the last of them."""
+    found = [run.cases[key] for run in runs if key in run.cases and run.cases[key].numbers(regime)]
     return [m for m in found if (m.source, m.conditions) == (found[-1].source, found[-1].conditions)]
 
 
 def measure_floors(runs: Sequence[Campaign]) -> Floors | None:
     """Estimates the floors from runs of the same code; None if no case ran in two processes."""
     keys = list(dict.fromkeys(key for run in runs for key in run.cases))
-    measured = {key: same_code(key, runs) for key in keys}
-    measured = {key: found for key, found in measured.items() if len(found) > 1}
-    if not measured:
+    measured = {(*key, regime): same_code(key, runs, regime) for regime in REGIMES for key in keys}
+    times = {key: [m.numbers(key[3]) for m in found] for key, found in measured.items()}
+    times = {key: found for key, found in times.items() if sum(map(len, found)) > 1}
+    if not times:
         return None
-    conditions = next(reversed(measured.values()))[-1].conditions
-    medians = {
-        key: [float(np.median(m.samples.times_us)) for m in found if m.samples]
-        for key, found in measured.items()
-        if found[-1].conditions == conditions
-    }
-    gaps = {k: tuple(max(a, b) / min(a, b) - 1 for a, b in combinations(m, 2)) for k, m in medians.items()}
-    spreads, typical = _moderated(medians)
-    return Floors(gaps, spreads, typical, conditions, max(map(len, medians.values())))
+    conditions = measured[next(reversed(times))][-1].conditions
+    times = {key: found for key, found in times.items() if measured[key][-1].conditions == conditions}
+    spreads: dict[CaseKey, Spread] = {}
+    typical: dict[str, Spread] = {}
+    for regime in REGIMES:
+        if of_regime := {key: found for key, found in times.items() if key[3] == regime}:
+            found, typical[regime] = _moderated(of_regime)
+            spreads |= found
+    gaps = {key: tuple(_gaps([float(np.median(run)) for run in found])) for key, found in times.items()}
+    most = max(sum(map(len, found)) for found in times.values())
+    return Floors(gaps, spreads, typical, conditions, most)
 
 
-def _moderated(medians: Mapping[Key, Sequence[float]]) -> tuple[dict[Key, Spread], Spread]:
+def table_rows(campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """Yields the rows of the table `floors`, without the origin: one per measured case and regime.
+
+    The floor holds between two campaigns with as many processes as this one; it is None if the campaign and its A/A
+    rounds ran no case in two processes.
+    """
+    floors = measure_floors((*campaign.rounds, campaign))
+    for key, measured in campaign.cases.items():
+        for regime in REGIMES:
+            if processes := len(measured.numbers(regime)):
+                row = dict(zip(("family", "variant", "case"), key, strict=True))
+                floor = floors.gap(key, regime, (processes,), (processes,)) if floors else None
+                yield {**row, "regime": regime, "processes": processes, "floor": floor}
+
+
+def load_table(folder: Path) -> dict[CaseKey, float]:
+    """Returns (family, variant, case, regime) -> relative floor from the table `floors` in a folder of tables.
+
+    Cases without a floor are left out; a folder of an older campaign, without the table, has none.
+
+    Raises:
+        WarplogError: the table is not readable.
+    """
+    if not any(folder.glob("floors.*")):
+        return {}
+    table = read_table(folder, "floors").dropna(subset="floor")
+    columns = [table[name] for name in ("family", "variant", "case", "regime")]
+    keys: Iterator[CaseKey] = zip(*columns, strict=True)
+    return dict(zip(keys, map(float, table["floor"]), strict=True))
+
+
+def _gaps(numbers: Sequence[float]) -> Iterator[float]:
+    return (max(a, b) / min(a, b) - 1 for a, b in combinations(numbers, 2))
+
+
+def _moderated(times: Mapping[CaseKey, Runs]) -> tuple[dict[CaseKey, Spread], Spread]:
     """Returns the shrunken spread of each case, and the typical spread."""
-    variances = np.array([max(np.var(np.log(m), ddof=1), _LEAST_VARIANCE) for m in medians.values()])
-    freedom = np.array([len(m) - 1.0 for m in medians.values()])
+    logs = {key: [np.log(np.array(run)) for run in runs] for key, runs in times.items()}
+    pooled = {key: np.concatenate(runs) for key, runs in logs.items()}
+    variances = np.array([max(np.var(values, ddof=1), _LEAST_VARIANCE) for values in pooled.values()])
+    freedom = np.array([len(values) - 1.0 for values in pooled.values()])
     variance, prior = _prior(variances, freedom)
-    total, most = float(freedom.sum()), float(freedom.max())
-    complete = [m for m in medians.values() if len(m) == most + 1]
-    shared = _shared(np.log(np.array(complete)))
-
-    def spread(value: float, own: float) -> Spread:
-        independent = min(prior + own, total) or total
-        return Spread(value, 1 / (shared**2 / most + (1 - shared) ** 2 / independent))
-
     if math.isinf(prior):
         posterior = np.full(len(variances), variance)
     else:
         posterior = (prior * variance + freedom * variances) / (prior + freedom)
-    spreads = {k: spread(float(v), d) for k, v, d in zip(medians, posterior, freedom, strict=True)}
+    common = _common(list(logs.values()), posterior)
+    own = [_own_freedom(runs, common) for runs in logs.values()]
+    total, most, shared = sum(own), max(own), _shared(pooled)
+
+    def spread(value: float, of_case: float) -> Spread:
+        independent = min(prior + of_case, total) or total
+        return Spread(value, 1 / (shared**2 / most + (1 - shared) ** 2 / independent), common)
+
+    spreads = {k: spread(float(v), d) for k, v, d in zip(times, posterior, own, strict=True)}
     return spreads, spread(variance, 0.0)
 
 
-def _shared(logs: Array) -> float:
-    """Returns the share of the variance that is common to all cases, 0 to 1: the mean correlation of two cases.
+def _common(cases: Sequence[Sequence[Array]], variances: Array) -> float:
+    """Returns the intraclass correlation of the processes of a run, 0 to 1; 0 if no case can show it.
 
-    `logs` holds the log medians, one row per case and one column per process.
+    `cases` holds the log times per run. The mean squares between and within runs (one-way analysis of variance) are
+    averaged over the cases, each relative to the variance of its case.
     """
-    centred = logs - logs.mean(axis=1, keepdims=True)
-    sizes = np.sqrt((centred**2).sum(axis=1))
-    unit = centred[sizes > 0] / sizes[sizes > 0, None]
-    count = len(unit)
-    if count < 2:
+    between, within, sizes = [], [], []
+    for runs, variance in zip(cases, variances, strict=True):
+        counts = np.array([run.size for run in runs], dtype=np.float64)
+        total, groups = counts.sum(), counts.size
+        if groups < 2 or total == groups:
+            continue
+        means = np.array([run.mean() for run in runs])
+        mean = float((counts * means).sum() / total)
+        between.append(float((counts * (means - mean) ** 2).sum()) / (groups - 1) / variance)
+        within.append(
+            sum(float(((run - run.mean()) ** 2).sum()) for run in runs) / (total - groups) / variance
+        )
+        sizes.append((total - (counts**2).sum() / total) / (groups - 1))
+    if not between:
         return 0.0
-    common = float((unit.mean(axis=0) ** 2).sum())
-    return min(max((count * common - 1) / (count - 1), 0.0), 1.0)
+    outer, inner, size = (float(np.mean(values)) for values in (between, within, sizes))
+    share = (outer - inner) / (outer + (size - 1) * inner)
+    return min(max(share, 0.0), 1.0)
+
+
+def _own_freedom(runs: Sequence[Array], common: float) -> float:
+    """Returns the degrees of freedom for a run's number: what its processes have in common is seen once per run."""
+    processes = sum(run.size for run in runs)
+    if common == 0:
+        return processes - 1.0
+    of_run = (1 - common) * median_variance(round(processes / len(runs)))
+    share = common / (common + of_run)
+    return 1 / (share**2 / max(len(runs) - 1, 1) + (1 - share) ** 2 / (processes - 1))
+
+
+def _shared(logs: Mapping[CaseKey, Array]) -> float:
+    """Returns the share of the variance that is common to the cases of a family, which run in the same processes.
+
+    It is the mean correlation of two cases of a family, 0 to 1; `logs` holds the log times of each case.
+    """
+    most = max(values.size for values in logs.values())
+    together, pairs = 0.0, 0
+    for _, keys in groupby(sorted(logs), lambda key: key[0]):
+        complete = np.array([logs[key] for key in keys if logs[key].size == most])
+        if not len(complete):
+            continue
+        centred = complete - complete.mean(axis=1, keepdims=True)
+        sizes = np.sqrt((centred**2).sum(axis=1))
+        unit = centred[sizes > 0] / sizes[sizes > 0, None]
+        together += float((unit.sum(axis=0) ** 2).sum()) - len(unit)
+        pairs += len(unit) * (len(unit) - 1)
+    return min(max(together / pairs, 0.0), 1.0) if pairs else 0.0
 
 
 def _prior(variances: Array, freedom: Array) -> tuple[float, float]:

@@ -1,8 +1,9 @@
-"""The history of a family: the headline time of each variant over the campaigns, and its changes."""
+"""The history of a family: the headline time (rest) of each variant over the campaigns, and its changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -11,13 +12,13 @@ from warplog.catalog.family import Family
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
 from warplog.judge.floors import measure_floors
-from warplog.judge.samples import Campaign, Key, gpus, load
-from warplog.judge.verdicts import Samples
+from warplog.judge.samples import Campaign, Key, Measured, gpus, load
 
 COLUMNS = (
     "family", "variant", "order", "is_baseline", "case", "place", "campaign", "commit", "started", "gpu_name",
     "status", "reason",
-    "median_us", "q1_us", "q3_us", "samples", "gflops", "gbytes_per_s", "step", "change", "least_gap", "against",
+    "median_us", "q1_us", "q3_us", "samples", "processes", "process_min_us", "process_max_us",
+    "gflops", "gbytes_per_s", "step", "change", "least_gap", "against",
 )  # fmt: skip
 
 
@@ -65,32 +66,36 @@ def _rows(key: Key, campaigns: Sequence[Campaign], family: Family) -> Iterator[M
         measured = one.cases.get(key)
         about = {"place": place, "campaign": one.name, "commit": one.commit[:12], "started": one.started}
         about["gpu_name"] = measured.conditions["gpu_name"] if measured else ""
-        if measured is None or measured.samples is None:
+        if measured is None or not measured.processes:
             status, reason = (measured.status, measured.reason) if measured else ("missing", "not timed")
             yield {**head, **about, "status": status, "reason": reason, "step": "", "against": ""}
             continue
         step = _step(key, level, one) if level else _Step("", None, None, "")
         if level is None or step.step:
             level = one
-        numbers = _times(measured.samples, family, key[2])
+        numbers = _times(measured, family, key[2])
         yield {**head, **about, "status": "ok", "reason": "", **numbers, **asdict(step)}
 
 
-def _times(samples: Samples, family: Family, case: str) -> dict[str, float]:
-    times = summarise(samples.times_us)
+def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
+    """Returns the columns with numbers: the quartiles are those of all samples, the median that of the processes."""
+    times = summarise([us for process in measured.processes for us in process.times_us])
+    processes = measured.numbers()
+    median_us = median(processes)
     work = {"gflops": family.flops, "gbytes_per_s": family.bytes_moved}
     rates = {
-        name: family.value(formula, family.cases[case]) / times.median_us / 1e3
-        for name, formula in work.items()
+        name: family.value(formula, family.cases[case]) / median_us / 1e3 for name, formula in work.items()
     }
-    return {name: getattr(times, name) for name in ("median_us", "q1_us", "q3_us", "samples")} | rates
+    found = {"median_us": median_us, "q1_us": times.q1_us, "q3_us": times.q3_us, "samples": times.samples}
+    spread = {"processes": len(processes), "process_min_us": min(processes), "process_max_us": max(processes)}
+    return {**found, **spread, **rates}
 
 
 def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
     """Compares one case with the current level, using the floors of the level's campaign, else of `one`."""
     floors = measure_floors((level, *level.rounds)) or measure_floors((one, *one.rounds))
     before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
-    row = compare(before, after, floors).rows[0]
+    row = compare(before, after, floors).rows[0]  # rest comes first
     word = row.word if row.word in ("FASTER", "SLOWER", "REFUSED") else ""
     if row.verdict is None:
         return _Step(word, None, None, level.name)

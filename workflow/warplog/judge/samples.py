@@ -1,4 +1,4 @@
-"""Reads what the comparison of campaigns requires: samples, counters and measuring conditions of each case."""
+"""Reads what the comparison of campaigns requires: times per process, counters and conditions of each case."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +17,9 @@ CONDITIONS = ("gpu_name", "driver", "clocks")
 _REMARKED = ("gpu_uuid", "nvcc", "cuda_runtime")
 _MOST_SAMPLES, _MOST_VALUE = 1_000_000, 1e12
 
+# Rest: cold launches with pauses, so that no limit acts. Sustained: back to back until a limit lowers the clock.
+REST, SUSTAINED = REGIMES = ("rest", "sustained")
+
 Key = tuple[str, str, str]
 
 
@@ -28,7 +31,9 @@ class Measured:
         status: "ok", or that of the first stage that is not ok; `reason` states why.
         conditions: what must be equal for a comparison (gpu_name, driver, clocks), as recorded.
         remarks: what may differ but is reported (board, compiler, throttle reasons).
-        samples: cold times, and SM clocks if recorded; None if the status is not ok.
+        processes: the cold samples of each process, with SM clocks if recorded; empty if the status is not ok. A record
+            without processes is of one process.
+        sustained_us: mean time per launch of each process in the sustained regime; empty if not measured.
         counters: those of SUMMED and LARGEST that the profiler could read.
         source: fingerprint of the measured source, its headers and parameters.
     """
@@ -37,9 +42,14 @@ class Measured:
     reason: str
     conditions: Mapping[str, str]
     remarks: Mapping[str, str]
-    samples: Samples | None
+    processes: tuple[Samples, ...]
+    sustained_us: tuple[float, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
+
+    def numbers(self, regime: str = REST) -> tuple[float, ...]:
+        """Returns one time per process in microseconds: the medians at rest, or the means when sustained."""
+        return self.sustained_us if regime == SUSTAINED else tuple(one.median_us for one in self.processes)
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,7 @@ class Campaign:
 
     Attributes:
         failed: status and reason of variants that have no cases.
-        rounds: its A/A rounds, in which the same variants were timed again in fresh processes; may be empty.
+        rounds: its A/A rounds, each a whole measurement of the same variants in fresh processes; may be empty.
         started: start time, ISO 8601 UTC; commit: the measured commit; "" if unknown.
     """
 
@@ -115,18 +125,45 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
         status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be correct"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
     remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
-    samples = _samples(case.get("cold"), where) if status == "ok" else None
+    processes, sustained = (_processes(case, where), _sustained(case, where)) if status == "ok" else ((), ())
     conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
     source = str(record.get("source_sha256", ""))
-    return Measured(status, reason, conditions, remarks, samples, counters, source)
+    return Measured(status, reason, conditions, remarks, processes, sustained, counters, source)
 
 
-def _samples(cold: Any, where: str) -> Samples:
+def _processes(case: Mapping[str, Any], where: str) -> tuple[Samples, ...]:
+    """Returns the cold samples of each process: their parts of the list of all samples, in its order.
+
+    The clock of a process is the set one if it was recorded: what the clock generator skips below it is the kernel's
+    own doing.
+    """
+    cold: Any = case.get("cold")
     times = _numbers(cold.get("samples_us") if isinstance(cold, dict) else None)
     if not times:
         raise WarplogError(f"{where}: the samples are not a list of positive numbers; time the variant again")
     clocks = _numbers(cold.get("sm_mhz_samples"))
-    return Samples(times, clocks if len(clocks) == len(times) else None)
+    parts = case.get("processes") or [{"samples": len(times)}]
+    counted = sum(one["samples"] for one in parts)
+    if counted != len(times):
+        why = f"its processes have {counted} samples, the case has {len(times)}"
+        raise WarplogError(f"{where}: {why}; time the variant again")
+    found, start = [], 0
+    for one in parts:
+        end = start + one["samples"]
+        mhz = clocks[start:end] if len(clocks) == len(times) else None
+        if one.get("set_mhz"):
+            mhz = (float(one["set_mhz"]),) * one["samples"]
+        found.append(Samples(times[start:end], mhz))
+        start = end
+    return tuple(one for one in found if one.times_us)
+
+
+def _sustained(case: Mapping[str, Any], where: str) -> tuple[float, ...]:
+    measured = [one["sustained"] for one in case.get("processes", ()) if one.get("sustained")]
+    found = _numbers([one.get("mean_us") for one in measured])
+    if len(found) != len(measured):
+        raise WarplogError(f"{where}: the sustained times are not positive numbers; time the variant again")
+    return found
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

@@ -1,12 +1,16 @@
-"""Is B faster than A? Judge the samples of two measurements by fixed rules.
+"""Is B faster than A? Judge the times of two measurements, each made in several processes, by fixed rules.
 
-FASTER or SLOWER requires all of: a rank-sum test with p < 0.002 after Holm's correction for the number of
-comparisons; a confidence interval of the ratio of the medians that excludes 1; a gap of at least `least` (0.5 %, or the
-gap that the same code shows against itself); and the same result in cycles if the SM clock was recorded. SAME requires
-the whole interval within that gap. Everything else is AMBIGUOUS, with a reason. The samples of one process are treated
-as independent; drift between processes does not appear in them. With a fixed least gap of 0.5 %, a drift of 0.25 %
-would pass for a difference in one comparison out of six. Therefore the least gap is derived from the same code in
-several processes, see floors.py.
+The number of a measurement is the median of its processes' medians. FASTER or SLOWER requires all of:
+
+- a gap of at least `least` (0.5 %) that is also larger than the same code shows between processes with p = 0.002. The
+  processes are the unit of this test: more samples of one process are no further evidence (see floors.py);
+- a rank-sum test of all samples with p < 0.002 after Holm's correction for the number of comparisons;
+- a confidence interval of the ratio, from the samples within the processes, that excludes 1;
+- the same result in cycles if the SM clock was recorded.
+
+SAME requires the whole interval within the gap. Everything else is AMBIGUOUS, with a reason. A sustained time is one
+number per process: the gap decides alone, and nothing is confirmed in cycles, since the limited clock is part of the
+result.
 
 Sources: H. B. Mann and D. R. Whitney, Ann. Math. Statist. 18 (1947) 50; S. Holm, Scand. J. Statist. 6 (1979) 65;
 B. Efron, Ann. Statist. 7 (1979) 1; N. Cliff, Psychol. Bull. 114 (1993) 494.
@@ -30,40 +34,66 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Samples:
-    """Times of one case in microseconds, and the SM clock of each sample in MHz if it was recorded."""
+    """Times of one case in one process in microseconds, and the SM clock of each in MHz if it was recorded."""
 
     times_us: tuple[float, ...]
     sm_mhz: tuple[float, ...] | None = None
 
+    @property
+    def median_us(self) -> float:
+        """The median time in microseconds."""
+        return float(np.median(self.times_us))
 
-def pooled(processes: Sequence[Samples]) -> Samples:
-    """Pools the samples of several processes that ran the same code; clocks only if all of them have clocks."""
-    times = tuple(t for p in processes for t in p.times_us)
-    clocks = tuple(mhz for p in processes for mhz in p.sm_mhz or ())
-    return Samples(times, clocks if all(p.sm_mhz is not None for p in processes) else None)
+
+Processes = Sequence[Samples]  # one measurement: the samples of each of its processes
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the same code shows: standard deviation of the log ratio of two numbers, and its degrees of freedom."""
+
+    deviation: float
+    freedom: float = math.inf
+
+    def gap(self, p: float = ALPHA) -> float:
+        """Returns the relative gap that the same code exceeds with this two-sided probability."""
+        from scipy.stats import t
+
+        return math.expm1(min(float(t.ppf(1 - p / 2, self.freedom)) * self.deviation, 10.0))
+
+    def p(self, ratio: float) -> float:
+        """Returns the two-sided probability that the same code shows this ratio or one further from 1."""
+        from scipy.stats import t
+
+        if self.deviation == 0:
+            return float(ratio == 1)
+        return float(2 * t.sf(abs(math.log(ratio)) / self.deviation, self.freedom))
 
 
 @dataclass(frozen=True)
 class Contrast:
     """Comparison of B with A in one quantity.
 
-    `ratio` is B's median over A's, (`low`, `high`) its 99 % bootstrap interval, `p` the two-sided p-value of the
-    rank-sum test, `effect` Cliff's delta: P(b > a) - P(b < a), from -1 to 1.
+    `ratio` is B's number over A's and (`low`, `high`) its 99 % bootstrap interval from the samples within the
+    processes; `p` is the two-sided p-value of the rank-sum test of all samples, `effect` Cliff's delta:
+    P(b > a) - P(b < a), from -1 to 1. Of one number per process there is no interval (low = ratio = high) and no test
+    (`p` and `effect` are None).
     """
 
     ratio: float
     low: float
     high: float
-    p: float
-    effect: float
+    p: float | None
+    effect: float | None
 
 
 @dataclass(frozen=True)
 class Verdict:
     """FASTER, SLOWER, SAME or AMBIGUOUS for B against A, and the numbers it is based on.
 
-    `before_us` is A's median. `confirmed` is True if the verdict is FASTER or SLOWER in cycles too. `p` and `p_cycles`
-    are corrected for the number of comparisons; `least` is the smallest gap that counts.
+    `before_us` is A's number. `confirmed` is True if the verdict is FASTER or SLOWER in cycles too. `p` is that of the
+    gap, with the processes as the unit; `p_samples` and `p_cycles` are those of the rank-sum tests, corrected for the
+    number of comparisons; `least` is the smallest gap that counts.
     """
 
     word: str
@@ -73,40 +103,65 @@ class Verdict:
     time: Contrast
     cycles: Contrast | None
     p: float
+    p_samples: float | None
     p_cycles: float | None
     least: float
 
 
-def judge(pairs: Sequence[tuple[Samples, Samples]], least: Sequence[float]) -> list[Verdict]:
+def judge(
+    pairs: Sequence[tuple[Processes, Processes]], noises: Sequence[Noise], least: float = LEAST_EFFECT
+) -> list[Verdict]:
     """Returns one verdict per pair (A, B); Holm's correction uses the number of pairs.
 
-    `least` is the smallest relative gap that counts, per pair. The result is deterministic: the bootstrap has a fixed
-    seed.
+    `noises` is what the same code shows, per pair; a gap below `least` never counts. The result is deterministic: the
+    bootstrap has a fixed seed.
     """
-    times = [contrast(a.times_us, b.times_us) for a, b in pairs]
-    cycles = [
-        contrast(_cycles(a), _cycles(b)) if a.sm_mhz is not None and b.sm_mhz is not None else None
-        for a, b in pairs
-    ]
-    in_time = holm([t.p for t in times])
-    in_cycles = iter(holm([c.p for c in cycles if c is not None]))
+    times = [contrast(_times(a), _times(b)) for a, b in pairs]
+    cycles = [contrast(_cycles(a), _cycles(b)) if _has_clocks((*a, *b)) else None for a, b in pairs]
+    in_time = holm([t.p for t in times if t.p is not None])
+    in_cycles = iter(holm([c.p for c in cycles if c is not None and c.p is not None]))
     verdicts = []
-    for (a, b), time, cycle, p, gap in zip(pairs, times, cycles, in_time, least, strict=True):
+    for (a, b), time, cycle, p_time, noise in zip(pairs, times, cycles, in_time, noises, strict=True):
         p_cycles = next(in_cycles) if cycle is not None else None
-        enough = 2 / math.comb(len(a.times_us) + len(b.times_us), len(a.times_us)) < ALPHA
-        word, reason = _decide(time, cycle, p, p_cycles, gap) if enough else ("AMBIGUOUS", _few(a, b))
+        gap = max(least, noise.gap())
+        first, second = (sum(len(one.times_us) for one in side) for side in (a, b))
+        if 2 / math.comb(first + second, first) < ALPHA:
+            word, reason = _decide(time, cycle, p_time, p_cycles, gap)
+        else:
+            word, reason = "AMBIGUOUS", f"{first} and {second} samples are too few for a verdict; take more"
         confirmed = word in ("FASTER", "SLOWER") and cycle is not None
-        before = float(np.median(a.times_us))
-        verdicts.append(Verdict(word, reason, confirmed, before, time, cycle, p, p_cycles, gap))
+        p = noise.p(time.ratio)
+        verdicts.append(
+            Verdict(word, reason, confirmed, _number(_times(a)), time, cycle, p, p_time, p_cycles, gap)
+        )
     return verdicts
 
 
-def contrast(a: Sequence[float], b: Sequence[float]) -> Contrast:
-    """Compares B with A; both must hold at least one positive number."""
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+def judge_sustained(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+    noises: Sequence[Noise],
+    least: float = LEAST_EFFECT,
+) -> list[Verdict]:
+    """Returns one verdict per pair (A, B) of sustained times, one number per process in microseconds."""
+    verdicts = []
+    for (a, b), noise in zip(pairs, noises, strict=True):
+        before = float(np.median(a))
+        ratio = float(np.median(b)) / before
+        gap = max(least, noise.gap())
+        direction = _direction(ratio, gap)
+        word = {1: "SLOWER", 0: "SAME", -1: "FASTER"}[direction]
+        reason = "not confirmed in cycles: the limited clock is part of the result" if direction else ""
+        time = Contrast(ratio, ratio, ratio, None, None)
+        verdicts.append(Verdict(word, reason, False, before, time, None, noise.p(ratio), None, None, gap))
+    return verdicts
+
+
+def contrast(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> Contrast:
+    """Compares B with A; both hold the positive numbers of each process, at least one."""
+    first, second = ([np.asarray(one, dtype=np.float64) for one in side] for side in (a, b))
     low, high = _interval(first, second)
-    p, effect = rank_sum(first, second)
-    return Contrast(float(np.median(second) / np.median(first)), low, high, p, effect)
+    p, effect = rank_sum(np.concatenate(first), np.concatenate(second))
+    return Contrast(_number(second) / _number(first), low, high, p, effect)
 
 
 def rank_sum(a: Array, b: Array) -> tuple[float, float]:
@@ -150,9 +205,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _interval(a: Array, b: Array) -> tuple[float, float]:
+def _number(processes: Sequence[Sequence[float]] | Sequence[Array]) -> float:
+    """Returns the number of a measurement: the median of the medians of its processes."""
+    return float(np.median([float(np.median(one)) for one in processes]))
+
+
+def _interval(a: Sequence[Array], b: Sequence[Array]) -> tuple[float, float]:
     random = np.random.default_rng(_SEED)
-    first, second = (_resampled_medians(values, random) for values in (a, b))
+    first, second = (
+        np.median([_resampled_medians(process, random) for process in side], axis=0) for side in (a, b)
+    )
     tail = 50 * (1 - _CONFIDENCE)
     low, high = np.percentile(second / first, (tail, 100 - tail))
     return float(low), float(high)
@@ -176,32 +238,45 @@ def _resampled_medians(values: Array, random: np.random.Generator) -> Array:
     return (below + above) / 2
 
 
-def _cycles(samples: Samples) -> list[float]:
-    assert samples.sm_mhz is not None
-    return [t * mhz for t, mhz in zip(samples.times_us, samples.sm_mhz, strict=True)]
+def _times(processes: Processes) -> list[tuple[float, ...]]:
+    return [one.times_us for one in processes]
+
+
+def _has_clocks(processes: Processes) -> bool:
+    return all(one.sm_mhz is not None for one in processes)
+
+
+def _cycles(processes: Processes) -> list[list[float]]:
+    return [[t * mhz for t, mhz in zip(one.times_us, one.sm_mhz or (), strict=True)] for one in processes]
 
 
 def _decide(
     time: Contrast, cycles: Contrast | None, p: float, p_cycles: float | None, least: float
 ) -> tuple[str, str]:
-    found = _direction(time, p, least)
+    found = _shown(time, p, least)
     if not found:
         return _unclaimed(time, p, least)
     word = "SLOWER" if found > 0 else "FASTER"
     if cycles is None or p_cycles is None:
         return word, "not confirmed in cycles: clock samples are missing"
-    if _direction(cycles, p_cycles, least) != found:
+    if _shown(cycles, p_cycles, least) != found:
         changes = f"time {percent(time.ratio)}, but cycles {percent(cycles.ratio)} (p = {p_cycles:.1g})"
         return "AMBIGUOUS", f"{changes}: not confirmed, the clock differed"
     return word, ""
 
 
-def _direction(found: Contrast, p: float, least: float) -> int:
+def _shown(found: Contrast, p: float, least: float) -> int:
     """Returns 1 if B is clearly above A, -1 if it is clearly below, 0 if neither is shown."""
-    large = abs(math.log(found.ratio)) >= math.log1p(least)
-    if p >= ALPHA or not large or found.low <= 1 <= found.high:
+    if p >= ALPHA or found.low <= 1 <= found.high:
         return 0
-    return 1 if found.ratio > 1 else -1
+    return _direction(found.ratio, least)
+
+
+def _direction(ratio: float, least: float) -> int:
+    """Returns 1 or -1 if the ratio is above or below 1 by at least the least gap, else 0."""
+    if abs(math.log(ratio)) < math.log1p(least):
+        return 0
+    return 1 if ratio > 1 else -1
 
 
 def _unclaimed(time: Contrast, p: float, least: float) -> tuple[str, str]:
@@ -217,10 +292,6 @@ def _unclaimed(time: Contrast, p: float, least: float) -> tuple[str, str]:
             f"a difference, but {span} is not clearly above the least gap of {100 * least:.2g} %",
         )
     return "AMBIGUOUS", f"no difference shown, but {span} is too wide for SAME"
-
-
-def _few(a: Samples, b: Samples) -> str:
-    return f"{len(a.times_us)} and {len(b.times_us)} samples are too few for a verdict; take more"
 
 
 def percent(ratio: float) -> str:

@@ -34,9 +34,10 @@ class Judging:
         place = turns.index(self._round(int(wildcards.round), wildcards.family))
         return [turns[place - 1]] if place else self.plan.files("check")
 
-    def round_job(self, wildcards: Any) -> dict[str, Any]:
-        """Returns the parameters of timing a family in one round; even rounds go through the ladder backwards."""
-        return {**self.plan.time_job(wildcards), "backwards": int(wildcards.round) % 2 == 0}
+    def rounds_state(self, wildcards: Any) -> str:
+        """Returns the hash of the A/A rounds that exist; the floors use them but do not wait for them."""
+        files = sorted(self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json"))
+        return sha256_of([(str(path), sha256_file(path)) for path in files])
 
     def names(self) -> list[str]:
         """Returns the names of the campaigns to compare: baseline and candidate."""

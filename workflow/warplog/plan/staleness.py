@@ -30,6 +30,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "tables": ("tables.rows", "tables.files"),
     "oracle": ("judge.oracle", "tables.rows", "tables.quantities"),
     "claims": ("judge.claims",),
+    "floors": ("judge.floors",),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
     "track": ("track.log",),

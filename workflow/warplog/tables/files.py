@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from warplog.core.columns import CLAIMS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 
@@ -25,7 +25,7 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     for name, columns in TABLES.items():
         write_table(rows[name], columns, folder / name)
     lines = [("table", "column", "type", "unit", "meaning")]
-    described = {**TABLES, "claims": CLAIMS, "tune": TUNE, "oracle": ORACLE}
+    described = {**TABLES, "claims": CLAIMS, "floors": FLOORS, "tune": TUNE, "oracle": ORACLE}
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]
@@ -85,6 +85,7 @@ NEEDED = {
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+    "floors": ["family", "variant", "case", "regime", "processes", "floor"],
 }
 
 
@@ -122,7 +123,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """Reads a CSV table; empty cells are "" in text columns such as `case`, and NaN in numeric columns."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
-    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence"]
+    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence", "regime"]
     table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
     for column in set(texts) & set(table.columns):
         table[column] = table[column].fillna("")

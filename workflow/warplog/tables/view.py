@@ -14,7 +14,7 @@ from warplog.metrics.kernels import kernel_key, longest_kernel
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-LATER = ("power_trace", "claims", "lines")  # added later: older campaigns may lack them
+LATER = ("power_trace", "claims", "lines", "floors")  # added later: older campaigns may lack them
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class FigureTables:
     power_trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
     lines: pd.DataFrame = field(default_factory=pd.DataFrame)
+    floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
 
     @property
     def family(self) -> str:

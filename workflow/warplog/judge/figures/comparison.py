@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from warplog.judge.comparison import Comparison, Row
+from warplog.judge.samples import REST
 from warplog.judge.verdicts import percent
 from warplog.plotting import style
 from warplog.plotting.labels import FAINT, INK, ROW_IN, fit, gap_note, legend_above, number, text_column
@@ -17,8 +18,8 @@ from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
 NOTE = (
-    "points: change of the median cold time; lines: 99 % confidence intervals, without drift between processes; grey:"
-    " gaps that the same code shows between processes, which do not count"
+    "points: change of the median cold time, or of the sustained time; lines: 99 % intervals from the samples within"
+    " the processes; grey: gaps that the same code shows between processes, which do not count"
 )
 MOST_ROWS = 70
 # Shape and colour both show the direction; markers without a claimed difference are hollow.
@@ -77,9 +78,7 @@ def _rows(axes: Axes, rows: Sequence[Row]) -> None:
     """Labels the rows from the top down: the variant in its first row, the case in each; lines separate variants."""
     names = [f"{row.family}/{row.variant}" for row in rows]
     first = [place for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
-    labels = [
-        (f"{fit(n, 1.9)}  " if p in first else "") + fit(rows[p].case, 0.8) for p, n in enumerate(names)
-    ]
+    labels = [(f"{fit(n, 1.9)}  " if p in first else "") + _case(rows[p]) for p, n in enumerate(names)]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(max(len(labels), 1) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
@@ -87,6 +86,10 @@ def _rows(axes: Axes, rows: Sequence[Row]) -> None:
     for place in first[1:]:
         axes.axhline(place - 0.5, color=FAINT, lw=0.6)
     axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def _case(row: Row) -> str:
+    return fit(row.case, 0.8) + ("" if row.regime == REST else f" ({row.regime})")
 
 
 def _point(axes: Axes, place: int, row: Row) -> None:

@@ -18,7 +18,8 @@ from warplog.tables.view import gap_text
 
 TITLE = "Headline time over the campaigns"
 NOTE = (
-    "points: medians of cold times; lines: quartiles; triangles: FASTER (down) or SLOWER (up) than the previous level,"
+    "points: median cold time at rest; lines: smallest to largest median of a process (quartiles of the samples if"
+    " there was only one); triangles: FASTER (down) or SLOWER (up) than the previous level,"
     " as judged by `warplog compare`; dashed: GPU, driver or clocks differ; each panel has its own axis"
 )
 PANEL_IN, PANEL_COLUMNS = 1.15, 2
@@ -62,18 +63,28 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     breaks = ((rows["status"] != "ok") | (rows["step"] == "REFUSED")).cumsum()
     for _, level in good.groupby(breaks[good.index]):
         axes.plot(level["place"], level["median_us"], color=MUTED, lw=0.9, zorder=1)
-    axes.vlines(good["place"], good["q1_us"], good["q3_us"], color=INK, lw=1.0, zorder=1.5)
+    low_us, high_us = _whiskers(good)
+    axes.vlines(good["place"], low_us, high_us, color=INK, lw=1.0, zorder=1.5)
     axes.plot(good["place"], good["median_us"], marker="o", ms=3.5, color=INK, ls="", zorder=2)
     if len(good):
-        low, high = float(good["q1_us"].min()), float(good["q3_us"].max())
+        low, high = float(low_us.min()), float(high_us.max())
         room = max(high - low, _LEAST_SPAN * high)
         axes.set_ylim((low + high - room) / 2 - 0.4 * room, (low + high + room) / 2 + 0.4 * room)
-    for row in rows.to_dict("records"):
+    for row in rows.assign(low_us=low_us, high_us=high_us).to_dict("records"):
         _mark(axes, row)
     axes.yaxis.set_major_locator(MaxNLocator(3))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     axes.grid(axis="y")
     axes.spines[["right", "top"]].set_visible(False)
+
+
+def _whiskers(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Returns both ends of each whisker: the spread between processes, or the quartiles of a single process."""
+    single = rows["processes"] == 1
+    return (
+        rows["process_min_us"].where(~single, rows["q1_us"]),
+        rows["process_max_us"].where(~single, rows["q3_us"]),
+    )
 
 
 def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
@@ -95,7 +106,7 @@ def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
         axes.plot(row["place"], row["median_us"], marker=marker, mfc=face, mec=edge, ms=8, ls="", zorder=3)
         up = row["step"] == "SLOWER"
         axes.annotate(
-            f"{100 * row['change']:+.1f} %", (row["place"], row["q3_us" if up else "q1_us"]), (0, 6 if up else -6),
+            f"{100 * row['change']:+.1f} %", (row["place"], row["high_us" if up else "low_us"]), (0, 6 if up else -6),
             textcoords="offset points", ha="center", va="bottom" if up else "top", color=edge, bbox=ON_PAPER,
             annotation_clip=False,
         )  # fmt: skip

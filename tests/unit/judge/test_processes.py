@@ -1,0 +1,205 @@
+"""Campaigns whose cases were measured in several processes, from records to verdicts, tables and figures."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from statistics import median
+
+import pandas as pd
+import pytest
+
+from made_up_campaigns import BRAKED, SUSTAINED, dated, make
+from warplog.catalog import family
+from warplog.core import paths
+from warplog.core.columns import FLOORS
+from warplog.core.errors import WarplogError
+from warplog.judge import aa, comparison, floors, history
+from warplog.judge.figures import comparison as comparison_figure
+from warplog.judge.figures import history as history_figure
+from warplog.judge.samples import load
+from warplog.judge.sources import Sources
+from warplog.tables.files import read_table, write_table
+from warplog.tables.view import LATER
+
+KEY = ("sgemm", "warptile", "4096")
+
+
+@pytest.fixture(autouse=True)
+def unchecked(monkeypatch):
+    """The records hold only what the judge reads."""
+    monkeypatch.setattr("warplog.core.schema.check", lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Made-up campaigns of three processes: a base with two rounds, one on another board with warptile 2 % slower."""
+    place = tmp_path_factory.mktemp("campaigns")
+    make(place / "base", 1, about=dated(1), processes=3)
+    for number in (1, 2):
+        make(place / "base" / "aa" / f"round{number}", 10 + number, processes=3)
+    make(place / "slow", 2, {"warptile": 1.02}, dated(2), processes=3, board="GPU-other")
+    make(place / "old", 3, about=dated(3))
+    return place
+
+
+@pytest.fixture
+def found(place):
+    return comparison.run([str(place / "base"), str(place / "slow")], Sources(place))
+
+
+def record(folder):
+    return json.loads((folder / "time" / "h200" / "sgemm.json").read_text())["variants"]["warptile"]
+
+
+def test_samples_are_those_of_each_process_in_order(place):
+    measured = load(place / "base").cases[KEY]
+    case = next(case for case in record(place / "base")["cases"] if case["case"] == "4096")
+    assert len(measured.processes) == 3
+    assert list(measured.numbers()) == pytest.approx([one["median_us"] for one in case["processes"]])
+    assert [us for one in measured.processes for us in one.times_us] == case["cold"]["samples_us"]
+    assert set(measured.processes[0].sm_mhz) == {1980.0}
+    assert measured.numbers("sustained") == tuple(one["sustained"]["mean_us"] for one in case["processes"])
+
+
+def test_a_record_without_processes_is_of_one(place):
+    measured = load(place / "old").cases[KEY]
+    case = next(case for case in record(place / "old")["cases"] if case["case"] == "4096")
+    assert [one.times_us for one in measured.processes] == [tuple(case["cold"]["samples_us"])]
+    assert measured.sustained_us == ()
+
+
+def change(place, tmp_path, edit):
+    """Copies the base to a folder with another record of warptile."""
+    together = json.loads((place / "base" / "time" / "h200" / "sgemm.json").read_text())
+    edit(next(case for case in together["variants"]["warptile"]["cases"] if case["case"] == "4096"))
+    target = paths.family_record(tmp_path, "time", "h200", "sgemm")
+    target.parent.mkdir(parents=True)
+    target.write_text(json.dumps(together))
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda case: case["processes"].pop(), "its processes have .* samples, the case has"),
+        (
+            lambda case: case["processes"][0]["sustained"].update(mean_us=0),
+            "sustained times are not positive",
+        ),
+    ],
+)
+def test_processes_that_do_not_fit_the_samples_are_an_error(place, tmp_path, edit, why):
+    change(place, tmp_path, edit)
+    with pytest.raises(WarplogError, match=f"warptile: case 4096: .*{why}"):
+        load(tmp_path)
+
+
+def test_a_process_without_samples_or_sustained_time_is_left_out(place, tmp_path):
+    def edit(case):
+        del case["processes"][0]["sustained"]
+        case["processes"].append({"process": 4, "samples": 0})
+
+    change(place, tmp_path, edit)
+    measured = load(tmp_path).cases[KEY]
+    assert (len(measured.processes), len(measured.sustained_us)) == (3, 2)
+
+
+def test_verdicts_name_their_regime_in_every_form(found):
+    sustained = [row for row in found.rows if row.regime == "sustained"]
+    assert {row.case for row in sustained} == set(BRAKED)
+    slower = {(row.case, row.regime) for row in found.rows if row.word == "SLOWER"}
+    assert slower >= {("4096", "rest"), ("8192", "rest"), ("4096", "sustained"), ("8192", "sustained")}
+    assert found.status == 1
+    rows = list(csv.DictReader(comparison.as_csv(found).splitlines()))
+    assert [row["regime"] for row in rows] == [row.regime for row in found.rows]
+    assert [row["regime"] for row in json.loads(comparison.as_json(found))["rows"]] == [
+        r["regime"] for r in rows
+    ]
+    assert "warptile  4096 sustained  +" in comparison.as_json(found)
+    assert "| sustained |" in comparison.as_markdown(found)
+    only = replace(found, rows=tuple(row for row in found.rows if row.variant == "warptile"))
+    labels = [text.get_text() for text in comparison_figure.draw(only).axes[0].get_yticklabels()]
+    assert [label.split()[0] for label in labels if "(sustained)" in label] == list(BRAKED)
+
+
+def test_another_board_is_said_once(found):
+    assert found.remarks == ("A and B were measured on different boards of the same model",)
+    assert comparison.as_markdown(found).count("different boards") == 1
+    assert not [row for row in found.rows if any("board" in remark for remark in row.remarks)]
+
+
+def test_old_and_new_records_can_be_compared(place):
+    found = comparison.run([str(place / "old"), str(place / "base")], Sources(place))
+    words = {row.word for row in found.rows if row.regime == "rest"}
+    assert words <= {"SAME", "AMBIGUOUS"}
+    assert {row.reason for row in found.rows if row.regime == "sustained"} == {"not measured in A"}
+
+
+def test_floors_of_the_table_are_those_that_compare_applies(place, tmp_path):
+    campaign = load(place / "base")
+    rows = list(floors.table_rows(campaign))
+    assert {row["processes"] for row in rows} == {3}
+    labels = {"gpu": "h200", "gpu_name": "NVIDIA H200", "origin": "live", "campaign": "made-up"}
+    write_table([{**row, **labels} for row in rows], FLOORS, tmp_path / "floors")
+    table = floors.load_table(tmp_path)
+    assert {key[3] for key in table} == {"rest", "sustained"}
+    estimated = floors.measure_floors((*campaign.rounds, campaign))
+    against = comparison.compare(replace(campaign, rounds=()), load(place / "slow"), estimated)
+    for row in against.rows:
+        assert table[row.family, row.variant, row.case, row.regime] == pytest.approx(row.verdict.least)
+    assert min(table.values()) >= 0.005
+    assert median(table.values()) < 0.015
+
+
+def test_without_a_second_process_there_is_no_floor(place, tmp_path):
+    rows = list(floors.table_rows(load(place / "old")))
+    assert {(row["regime"], row["processes"], row["floor"]) for row in rows} == {("rest", 1, None)}
+    write_table(rows, FLOORS, tmp_path / "floors")
+    assert floors.load_table(tmp_path) == {}
+    (tmp_path / "floors.parquet").unlink()
+    assert floors.load_table(tmp_path) == {}
+    assert list(read_table(tmp_path, "floors")["regime"].unique()) == ["rest"]
+    assert floors.load_table(tmp_path / "older") == {}
+    assert "floors" in LATER
+
+
+def test_rounds_list_false_verdicts_and_floors_by_regime(place, tmp_path):
+    found = aa.judge_rounds(place / "base", "h200")
+    for regime in ("rest", "sustained"):
+        assert found.false_share(found.judged, regime) <= 0.01
+        assert f"false FASTER or SLOWER, {regime}: " in found.summary()
+    *_, rest, sustained = found.summary().splitlines()
+    assert rest.startswith("floor to use: rest ")
+    assert sustained.startswith("floor to use: sustained ")
+    rows = found.floor_rows()
+    floor = max(row["floor"] for row in rows if row["regime"] == "rest" and row["median_us"] > 10)
+    assert f"no floor above {100 * floor:.2f} % for kernels over 10 us" in rest
+    assert sum(found.counts(found.judged, "sustained").values()) == len(found.judged) * sum(
+        row["regime"] == "sustained" for row in rows
+    )
+    aa.write(found, *(tmp_path / name for name in ("verdicts.csv", "floors.csv", "summary.md")))
+    table = pd.read_csv(tmp_path / "floors.csv")
+    of_braked = table[(table["variant"] == "warptile") & (table["case"] == 4096)].set_index("regime")[
+        "median_us"
+    ]
+    assert of_braked["sustained"] / of_braked["rest"] == pytest.approx(SUSTAINED, rel=0.01)
+    assert table["processes"].eq(3).all()
+    assert (table["floor_with_rounds"] <= table["floor"]).all()
+
+
+def test_history_shows_the_spread_between_processes(place):
+    of_sgemm = family.load_family(paths.project() / "kernels" / "sgemm" / "family.yaml")
+    data = history.collect([place / name for name in ("base", "slow", "old")], of_sgemm, "h200")
+    mine = data[data["variant"] == "warptile"]
+    measured = load(place / "base").cases[KEY]
+    first, _, old = mine.to_dict("records")
+    assert (first["processes"], old["processes"]) == (3, 1)
+    assert first["median_us"] == pytest.approx(median(measured.numbers()))
+    assert first["process_min_us"] == min(measured.numbers())
+    assert first["process_max_us"] == max(measured.numbers())
+    assert list(mine["step"])[1] == "SLOWER"
+    panel = next(a for a in history_figure.draw(data, of_sgemm).axes if "warptile" in a.get_title(loc="left"))
+    ends = [segment[:, 1] for segment in panel.collections[0].get_segments()]
+    assert list(ends[0]) == [first["process_min_us"], first["process_max_us"]]
+    assert list(ends[2]) == [old["q1_us"], old["q3_us"]]
+    assert not math.isclose(old["q1_us"], old["q3_us"])
