@@ -1,7 +1,8 @@
 """The metric registry: every metric with its unit, its counters and its formula.
 
-`registry` defines the metrics, `counters` selects the counters to request from ncu, `evaluation` turns counters
-into values. Raw counter names appear only here and in `parsers.ncu`.
+`registry` defines the metrics, `counters` selects the counters to request from ncu, `substitutes` computes counters
+that a report lacks from others, `evaluation` turns counters into values. Raw counter names appear only here and in
+`parsers.ncu`.
 """
 
 from warplog.metrics.counters import counters_to_collect, set_for_opcodes

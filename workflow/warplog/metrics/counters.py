@@ -70,6 +70,13 @@ LIMITED = MappingProxyType(
     }
 )
 _ALWAYS_REPORTED = "device__attribute_"
+# Read if a report contains them, never requested: campaigns do without their passes.
+READ_ONLY = frozenset(
+    {
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    }
+)
 # Only in the set "full", because they cost additional passes of the kernel.
 FULL_ONLY = frozenset(
     {
@@ -132,7 +139,7 @@ def _slots() -> Iterator[str]:
 
 def _first_collectable(slot: str, capability: Capability | None) -> str | None:
     for name in alternatives(slot):
-        if name.startswith(_ALWAYS_REPORTED):
+        if name.startswith(_ALWAYS_REPORTED) or name in READ_ONLY:
             return None
         if name not in LIMITED or (capability is not None and supports(name, capability)):
             return name

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from warplog.metrics.counters import Capability, alternatives, set_of, supports
 from warplog.metrics.metric import Metric
 from warplog.metrics.registry import METRICS
+from warplog.metrics.substitutes import completed
 
 Counters = Mapping[str, float | None]
 
@@ -25,8 +26,9 @@ def evaluate(counters: Counters, compute_capability: Capability | None = None) -
     """Evaluates every metric that is computed from counters, in registry order.
 
     If a counter is absent, has no value or is NaN, the metric is "missing" and the reason names the counter;
-    it is never treated as zero.
+    it is never treated as zero. Some absent counters are computed from others (see `substitutes.completed`).
     """
+    counters = completed(counters, compute_capability)
     done: dict[str, Evaluated] = {}
     for metric in METRICS.values():
         if metric.formula is not None:
