@@ -29,12 +29,16 @@ _KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", 
 
 @dataclass
 class PrintedLaunch:
-    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them."""
+    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them.
+
+    On a page of `--print-summary` it stands for `invocations` launches, with the averages of their values.
+    """
 
     kernel: str
     compute_capability: tuple[int, int] | None = None
     grid: tuple[int, ...] | None = None
     block: tuple[int, ...] | None = None
+    invocations: int | None = None
     cells: list[Cell] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
 
@@ -89,8 +93,9 @@ def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
         WarplogError: if the page is truncated.
     """
     announced = 0 if _FAILED in text else len(_PROFILING.findall(text))
-    if announced > len(launches):
-        raise WarplogError(f"is truncated: {len(launches)} of {announced} profiled launches; print it again")
+    found = sum(launch.invocations or 1 for launch in launches)
+    if announced > found:
+        raise WarplogError(f"is truncated: {found} of {announced} profiled launches; print it again")
     if len(launches) > 1:
         before, last = launches[-2].labels, launches[-1].labels
         if len(last) < len(before) and last == before[: len(last)]:

@@ -1,12 +1,15 @@
 """Reads a .ncu-rep report with NVIDIA's package `ncu_report`, after checking that the file is complete."""
 
 import math
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.parsers.inputs import printable
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
 
@@ -73,11 +76,24 @@ def _actions(path: Path) -> Iterator[NcuObject]:
         raise WarplogError(
             f"{path}: reading it requires the Python package ncu-report; reinstall warplog"
         ) from None
-    context = ncu_report.load_report(str(path))
-    for number in range(context.num_ranges()):
-        span = context.range_by_idx(number)
-        for index in range(span.num_actions()):
-            yield span.action_by_idx(index)
+    with _nameable(path) as name:  # the package reads parts of the file later
+        context = ncu_report.load_report(name)
+        for number in range(context.num_ranges()):
+            span = context.range_by_idx(number)
+            for index in range(span.num_actions()):
+                yield span.action_by_idx(index)
+
+
+@contextmanager
+def _nameable(path: Path) -> Iterator[str]:
+    """Yields a name of the file that the package accepts, which must be UTF-8: the file's own, or that of a link."""
+    if path == Path(printable(str(path))):
+        yield str(path)
+    else:
+        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
+            link = Path(folder) / "report.ncu-rep"
+            link.symlink_to(path.absolute())
+            yield str(link)
 
 
 def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
