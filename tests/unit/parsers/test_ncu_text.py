@@ -182,8 +182,7 @@ def test_texts_that_others_printed():
     rows = read_any(path)
     assert len(ncu_text.parse(path.read_text())) == len({r["launch"] for r in rows}) == 17
     square = {r["metric"]: r["value"] for r in rows if r["kernel"] == "square_kernel_0d1d234"}
-    assert (square["duration_us"], square["grid_blocks"]) == (10.85, 1823)
-    assert square["sm_mhz_in_ncu"] == pytest.approx(1070.8, abs=0.05)  # 11,618 cycles; printed: 1.06 GHz
+    assert (square["duration_us"], square["grid_blocks"], square["sm_mhz_in_ncu"]) == (10.85, 1823, 1060)
     assert (square["dram_throughput_pct"], square["occupancy_limit_shared_memory_blocks"]) == (34.28, 164)
     (path,) = CAPTURES.glob("*/cc89_ncu_text.txt")
     rows = [r for r in read_any(path) if r["launch"] == 1]

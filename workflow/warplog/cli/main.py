@@ -254,11 +254,22 @@ def _explain(options: argparse.Namespace) -> int:
 
     folder = options.folder or _project() / "results" / "tables"
     if folder.is_file():
-        print(explain.of_report(folder))
+        print(_explained(folder))
         return 0
     for family in [options.family] if options.family else explain.families(folder):
         print(explain.markdown(view.load(folder, family, options.gpu)))
     return 0
+
+
+def _explained(report: Path) -> str:
+    """Returns Markdown with what bounds each kernel launch in a report that `warplog extract` reads."""
+    from warplog.parsers import reports
+    from warplog.worklog import launches
+
+    def fail(error: WarplogError) -> None:
+        raise error
+
+    return launches.markdown(reports.read_all([report], fail))
 
 
 def _best_of(options: argparse.Namespace) -> int:

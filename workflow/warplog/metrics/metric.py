@@ -67,15 +67,6 @@ def difference(minuend: float, subtrahend: float) -> float:
     return minuend - subtrahend
 
 
-def clock_mhz(cycles: float | None, duration_us: float | None, per_second: float | None) -> float | str:
-    """Returns cycles per duration, which come from one pass of the kernel, otherwise the rate that ncu counted."""
-    if cycles is not None and duration_us:
-        return cycles / duration_us
-    if per_second is None:
-        return "neither cycles and duration nor the clock rate were collected"
-    return per_second * 1e-6
-
-
 def share_pct(part: float, *parts: float | None) -> float | str:
     """Returns `part` in percent of the sum of `parts`; `parts` must include it."""
     whole = total(*parts)

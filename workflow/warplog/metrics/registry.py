@@ -41,9 +41,8 @@ _TIME = (
     Metric("gpu_cycles", "cycle", "time", ("gpc__cycles_elapsed.max",), f.same,
            "elapsed GPU cycles of one kernel"),
     Metric("sm_mhz_in_ncu", "MHz", "time",
-           ("@gpu_cycles?", "@duration_us?",
-            "smsp__cycles_elapsed.avg.per_second|gpc__cycles_elapsed.avg.per_second?"), f.clock_mhz,
-           "SM clock under ncu: gpu_cycles / duration_us; durations are comparable only at equal clocks"),
+           ("gpc__cycles_elapsed.avg.per_second|smsp__cycles_elapsed.avg.per_second",), f.times(1e-6),
+           "SM clock under ncu; durations are comparable only at equal clocks"),
 )
 _OVERLAP = (
     Metric("wall_us", "us", "overlap", (), None,

@@ -49,6 +49,7 @@ _SECTORS, _TRAFFIC_RATE, _DURATION = (
     "dram__bytes.sum.per_second",
     "gpu__time_duration.sum",
 )
+_CLOCK = "gpc__cycles_elapsed.avg.per_second"
 INPUTS = frozenset(
     {
         *(f"{THREAD_OP.format(operation)}.per_cycle_elapsed" for operation in _OPERATIONS),
@@ -65,6 +66,7 @@ def completed(counters: Counters, capability: tuple[int, int] | None) -> Counter
 
     - thread instructions by operation: the threads that executed the opcode, or the instructions per elapsed cycle
       times the elapsed cycles,
+    - the SM clock: elapsed cycles per duration,
     - bytes looked up in L2: sectors of 32 bytes,
     - bytes of device memory traffic: their rate times the duration,
     - cycles per issued instruction by warp state: samples in the state per sample in which the warp issued; only if
@@ -80,9 +82,12 @@ def _computed(counters: Counters, capability: tuple[int, int] | None) -> Iterato
     sectors = counters.get(_SECTORS)
     if sectors is not None:
         yield "lts__t_bytes.sum", _SECTOR_BYTES * sectors
+    cycles = counters.get(_CYCLES[-1])
     rate, duration_ns = counters.get(_TRAFFIC_RATE), counters.get(_DURATION)
     if rate is not None and duration_ns is not None and not any(name in counters for name in _TRAFFIC):
         yield "dram__bytes.sum", rate * duration_ns * 1e-9
+    if cycles is not None and duration_ns:
+        yield _CLOCK, cycles / duration_ns * 1e9
     if not any(STALL.format(reason) in counters for reason in STALL_REASONS):
         yield from _sampled_states(counters)
     counted = [OPCODE_COUNTER, *map(TENSOR_PATH.format, TENSOR_TYPES)]

@@ -15,7 +15,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import read_bytes
 from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
-from warplog.metrics import Evaluated, evaluate
+from warplog.metrics import Evaluated, evaluate_any
 from warplog.parsers import inputs, ptxas, sass
 from warplog.parsers.inputs import Input, printable
 from warplog.parsers.ncu import blocks, csv, printed
@@ -92,7 +92,7 @@ def _start(path: Path) -> bytes:
 def _ncu(path: Path) -> Iterator[Row]:
     report = ncu_rep.read(path)
     for launch in report.launches:
-        found = evaluate(launch.counters, launch.compute_capability)
+        found = evaluate_any(launch.counters, launch.compute_capability)
         yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, found)
 
 

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from warplog.core import text
 from warplog.core.text import escape_markdown
-from warplog.parsers.reports import read_any
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables
-from warplog.worklog import bounds, decomposition, launches
+from warplog.worklog import bounds, decomposition
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import Step
 from warplog.worklog.sentences import sentence
@@ -72,15 +69,6 @@ def markdown(tables: FigureTables) -> str:
             notes = [escape_markdown(note) for note in table.notes]
             lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *text.markdown_table(table)]
     return "\n".join(lines) + "\n"
-
-
-def of_report(path: Path) -> str:
-    """Returns Markdown with what bounds each kernel launch in a report that `warplog extract` reads.
-
-    Raises:
-        WarplogError: if the report cannot be read.
-    """
-    return launches.markdown(pd.DataFrame(read_any(path)).astype({"value": "float64"}))
 
 
 def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:

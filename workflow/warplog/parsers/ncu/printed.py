@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from warplog.core.errors import WarplogError
-from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate
+from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate_any
 from warplog.parsers import units
 from warplog.parsers.ncu import labels as ncu_labels
 from warplog.parsers.ncu import shared as ncu_shared
@@ -108,9 +108,9 @@ def rows(launch: PrintedLaunch) -> list[Evaluated]:
     """Evaluates every metric that is computed from counters; "missing" if the page lacks a counter."""
     counters, notes = _counters(launch)
     opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
-    found = evaluate(counters, launch.capability)
+    found = evaluate_any(counters, launch.capability)
     if opcodes:
-        whole = {each.metric: each for each in evaluate({**counters, **opcodes}, launch.capability)}
+        whole = {each.metric: each for each in evaluate_any({**counters, **opcodes}, launch.capability)}
         found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
     notes = notes if not opcodes else {**notes, OPCODE_COUNTER: _NO_ENTRIES}
     return [_noted(each, notes) for each in found]
