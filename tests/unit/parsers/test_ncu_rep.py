@@ -46,6 +46,14 @@ def test_absent_values_and_named_entries_are_kept_apart(tmp_path):
     assert not {"text", "breakdown:sm__throughput"} & set(found)
 
 
+def test_only_the_requested_counters_are_read(tmp_path):
+    counters = {"gpu__time_duration.sum": 1.0, "other": 2.0, "per_opcode": {"FFMA": 12}}
+    path = write_ncu(tmp_path / "a.ncu-rep", [Launch("alpha", counters)])
+    (launch,) = ncu_rep.read(path, only={"gpu__time_duration.sum", "per_opcode"}).launches
+    assert launch.counters == {"gpu__time_duration.sum": 1.0, "per_opcode": 12.0, "per_opcode:FFMA": 12.0}
+    assert (launch.compute_capability, launch.gpu_name) == ((9, 0), "NVIDIA H200")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

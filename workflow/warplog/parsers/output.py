@@ -69,6 +69,15 @@ def _as_text(table: "pd.DataFrame", style: str) -> str:
 
 def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
     """Yields each row as a JSON object on one line, because the output can have many rows."""
+    texts: dict[str, str] = {}  # names, units and reasons repeat
+    names = [json.dumps(name) for name in table.columns]
     for cells in table.itertuples(index=False, name=None):
-        known = (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in cells)
-        yield json.dumps(dict(zip(table.columns, known, strict=True)), ensure_ascii=False, allow_nan=False)
+        for cell in cells:
+            if isinstance(cell, str) and cell not in texts:
+                texts[cell] = json.dumps(cell, ensure_ascii=False)
+        shown = (texts[cell] if isinstance(cell, str) else _number(cell) for cell in cells)
+        yield "{" + ", ".join(f"{name}: {cell}" for name, cell in zip(names, shown, strict=True)) + "}"
+
+
+def _number(cell: float) -> str:
+    return repr(cell) if math.isfinite(cell) else "null"

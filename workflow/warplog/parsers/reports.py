@@ -90,7 +90,7 @@ def _start(path: Path) -> bytes:
 
 
 def _ncu(path: Path) -> Iterator[Row]:
-    report = ncu_rep.read(path)
+    report = ncu_rep.read(path, only=printed.KNOWN)
     for launch in report.launches:
         found = evaluate_any(launch.counters, launch.compute_capability)
         yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, found)
@@ -226,7 +226,10 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             done = 0
             for result in _results(output):
                 done += 1
-                yield WarplogError(result["error"]) if "error" in result else result["rows"]
+                if "error" in result:
+                    yield WarplogError(result["error"])
+                else:
+                    yield [dict(zip(COLUMNS, values, strict=True)) for values in result["rows"]]
         if done < len(chunk):
             tail = " ".join(ended.output_tail.split())[-200:]
             yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {tail}".rstrip())
@@ -251,7 +254,7 @@ def read_into(output: Path, files: list[Path]) -> None:
     with output.open("w", encoding="utf-8") as lines:
         for file in files:
             try:
-                result: dict[str, object] = {"rows": read_any(file)}
+                result: dict[str, object] = {"rows": [list(row.values()) for row in read_any(file)]}
             except WarplogError as error:
                 result = {"error": str(error)}
             lines.write(json.dumps(result) + "\n")

@@ -24,7 +24,7 @@ _NAME = "device__attribute_display_name"
 # Application replay announces a launch once per pass, in a different form.
 _PROFILING = re.compile(r'^==PROF== Profiling ".*" - \d+: 0%', re.MULTILINE)
 _FAILED = "==ERROR=="
-_KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
+KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
 
 
 @dataclass
@@ -44,14 +44,14 @@ class PrintedLaunch:
 
     def add_counter(self, name: str, unit: str, value: str) -> None:
         """Adds a counter; one that the registry does not use is dropped."""
-        if name in _KNOWN and value.strip():
+        if name in KNOWN and value.strip():
             self.cells.append(Cell("", name, unit, value))
 
     def add(self, section: str, label: str, unit: str, value: str) -> None:
         """Adds a value; one that the registry does not use is dropped, but its label is kept to detect truncation."""
         self.labels.append((section, label))
         used = ncu_labels.find(section, label) or ncu_labels.is_part_of_shared(section, label)
-        if value.strip() and (label in _KNOWN or used):
+        if value.strip() and (label in KNOWN or used):
             self.cells.append(Cell(section, label, unit, value))
 
     @property
@@ -137,8 +137,8 @@ def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str,
     labelled: dict[str, float | None] = {}
     notes: dict[str, str] = {}
     for cell in launch.cells:
-        label = None if cell.label in _KNOWN else ncu_labels.find(cell.section, cell.label)
-        if label is None and cell.label not in _KNOWN:
+        label = None if cell.label in KNOWN else ncu_labels.find(cell.section, cell.label)
+        if label is None and cell.label not in KNOWN:
             continue
         name = cell.label if label is None else ncu_labels.counter_of(label.metric)
         scale = units.to_base(cell.unit)

@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,8 @@ class NcuReport:
     launches: tuple[NcuLaunch, ...]
 
 
-def read(path: Path, with_lines: bool = False) -> NcuReport:
-    """Reads the whole report; `with_lines` adds the counters of each source line.
+def read(path: Path, with_lines: bool = False, only: Container[str] | None = None) -> NcuReport:
+    """Reads the whole report, or `only` the counters of these names; `with_lines` adds those of each source line.
 
     Raises:
         WarplogError: if the file is missing, empty, not a report, truncated, damaged, too large or without
@@ -58,7 +58,7 @@ def read(path: Path, with_lines: bool = False) -> NcuReport:
     """
     contents = blocks.read_contents(path)
     try:
-        launches = tuple(_launch(i, action, with_lines) for i, action in enumerate(_actions(path)))
+        launches = tuple(_launch(i, action, with_lines, only) for i, action in enumerate(_actions(path)))
     except WarplogError:
         raise
     except Exception as error:  # the C++ reader raises exceptions of any type on a damaged file
@@ -96,18 +96,22 @@ def _nameable(path: Path) -> Iterator[str]:
             yield str(link)
 
 
-def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
-    counters = dict(_counters(action))
+def _launch(index: int, action: NcuObject, with_lines: bool, only: Container[str] | None) -> NcuLaunch:
+    counters = dict(_counters(action, only))
     return NcuLaunch(
         index=index,
         kernel=action.name(action.NameBase_DEMANGLED),
         function=action.name(action.NameBase_FUNCTION),
         ranges=tuple(_ranges(action.nvtx_state())),
         counters=counters,
-        compute_capability=(int(counters[_CC.format("major")] or 0), int(counters[_CC.format("minor")] or 0)),
+        compute_capability=(_whole(action, "major"), _whole(action, "minor")),
         gpu_name=str(action[_NAME].value()),
         lines=source.lines(action) if with_lines else (),
     )
+
+
+def _whole(action: NcuObject, part: str) -> int:
+    return int(action[_CC.format(part)].value() or 0)
 
 
 def _ranges(state: NcuObject) -> Iterator[str]:
@@ -116,9 +120,11 @@ def _ranges(state: NcuObject) -> Iterator[str]:
             yield from state.domain_by_id(domain).push_pop_ranges()
 
 
-def _counters(action: NcuObject) -> Iterator[tuple[str, float | None]]:
+def _counters(action: NcuObject, only: Container[str] | None) -> Iterator[tuple[str, float | None]]:
     """Yields every numeric counter, except time series and ratios that the package adds up."""
     for name in action.metric_names():
+        if only is not None and name not in only:
+            continue
         if ":" in name:
             continue  # breakdown:* are lists of names, pmsampling:* are time series
         metric = action.metric_by_name(name)
