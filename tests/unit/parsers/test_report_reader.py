@@ -222,7 +222,7 @@ def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_pa
         "if 'warplog.parsers.reports' in ' '.join(getattr(sys, 'orig_argv', [])):\n"
         "    from warplog.parsers.ncu import report\n"
         "    read = report.read\n"
-        "    report.read = lambda p: os.abort() if p.name == '5.ncu-rep' else read(p)\n"
+        "    report.read = lambda p, **k: os.abort() if p.name == '5.ncu-rep' else read(p, **k)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     errors = []

@@ -111,7 +111,10 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    where = "results folder, name of a recorded campaign, or mlflow:<campaign or run id>"
+    where = (
+        "results folder, name of a recorded campaign, mlflow:<campaign or run id>, or a report: of ncu, or an SQLite"
+        " export of nsys, whose kernels are compared by name and size"
+    )
     compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
     compare.add_argument("b", metavar="B", help=where)
     compare.add_argument(
@@ -228,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
-    from warplog.judge import comparison
+    from warplog.judge import comparison, profiled
     from warplog.judge.sources import PARENTS, Sources, parent_of
     from warplog.track import connection
 
@@ -237,7 +240,7 @@ def _compare(options: argparse.Namespace) -> int:
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu),
+        Sources(project, store, options.gpu, read_report=profiled.load),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )
