@@ -34,7 +34,7 @@ def test_the_launches_of_two_traces_are_the_samples_of_each_kernel(tmp_path):
         "8 blocks of 128",
         "SLOWER",
     )
-    assert kernel.verdict.ratio == pytest.approx(1.5, rel=0.01)
+    assert kernel.verdict.time.ratio == pytest.approx(1.5, rel=0.01)
     assert other.word == "AMBIGUOUS"
 
 
