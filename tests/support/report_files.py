@@ -155,6 +155,7 @@ class Nsys:
     memsets: list[dict[str, object]] = field(default_factory=list)
     diagnostics: list[tuple[int, str]] = field(default_factory=list)
     gpus: Sequence[tuple[str, int, int]] = (("NVIDIA H200", 9, 0),)
+    visible: Sequence[int] = ()  # the GPUs by their number in CUDA, if some are hidden
 
     def text(self, value: str) -> int:
         return self.strings.setdefault(value, len(self.strings) + 1)
@@ -223,6 +224,8 @@ class Nsys:
                 columns = ["id", "name", "computeMajor", "computeMinor"]
                 rows = [dict(zip(columns, (i, *gpu), strict=True)) for i, gpu in enumerate(self.gpus)]
                 self._table(database, "TARGET_INFO_GPU", columns, rows)
+                seen = [{"gpuId": gpu, "cudaId": number} for number, gpu in enumerate(self.visible)]
+                self._table(database, "TARGET_INFO_CUDA_DEVICE", ["gpuId", "cudaId"], seen)
         database.close()
         return self.path
 

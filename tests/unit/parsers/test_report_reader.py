@@ -68,6 +68,12 @@ def test_a_gpu_that_ran_nothing_is_not_named(tmp_path):
     assert {r["gpu"] for r in read_any(nsys.write())} == {"NVIDIA A40"}
 
 
+def test_gpus_are_those_that_cuda_sees(tmp_path):
+    nsys = Nsys(tmp_path / "a.sqlite", gpus=[("NVIDIA A40", 8, 6), ("NVIDIA A100", 8, 0)], visible=[1])
+    nsys.kernel("k", called=0, start=0, duration=100)
+    assert {(r["gpu"], r["cc"]) for r in read_any(nsys.write())} == {("NVIDIA A100", "8.0")}
+
+
 def test_a_name_that_is_not_utf8_keeps_all_rows(tmp_path):
     report = write_ncu(tmp_path / "a.ncu-rep", [Launch("k\udce9", {"gpu__time_duration.sum": 1000.0})])
     nsys = Nsys(tmp_path / "b.sqlite")

@@ -249,13 +249,14 @@ def _key(process: int | None, correlation: int | None) -> tuple[int, int]:
 
 
 def _gpus(connection: sqlite3.Connection) -> dict[int, Gpu]:
-    """Returns the GPUs by their number in CUDA, which differs from that in the table if some GPUs are hidden."""
+    """Returns the GPUs by their number in CUDA, which differs from that in the table if some are hidden."""
     columns = ("id", "cuDevice", "name", "computeMajor", "computeMinor")
     rows = select(connection, "TARGET_INFO_GPU", columns)
     numbers = dict(select(connection, "TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId")))
     found: dict[int, Gpu] = {}
     for ident, device, name, major, minor in rows:
         cc = "" if major is None or minor is None else f"{int(major)}.{int(minor)}"
-        number = numbers.get(ident, device if not numbers and device is not None else ident)
-        found.setdefault(int(number or 0), Gpu(str(name or ""), cc))
+        number = numbers.get(ident) if numbers else (ident if device is None else device)
+        if number is not None:
+            found.setdefault(int(number), Gpu(str(name or ""), cc))
     return found
