@@ -62,7 +62,7 @@ def _values(events: Sequence[NsysEvent]) -> dict[str, float]:
     first, times = events[0], [event.duration_ns * 1e-3 for event in events]
     common = {
         "nsys_launches": float(len(events)),
-        "nsys_total_us": sum(times),
+        "nsys_total_us": sum(event.duration_ns for event in events) * 1e-3,
         "nsys_device": float(first.device),
     }
     if not isinstance(first, NsysKernel):
