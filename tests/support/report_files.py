@@ -43,7 +43,7 @@ def message(*fields: tuple[int, object]) -> bytes:
         elif isinstance(value, int):
             out += varint(number << 3) + varint(value)
         else:
-            data = value.encode() if isinstance(value, str) else value
+            data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
             out += varint(number << 3 | 2) + varint(len(data)) + data
     return out
 
@@ -71,6 +71,11 @@ def ncu_blocks(launches: Sequence[Launch], version: str = "2025.3.1.0") -> list[
 def write_ncu(path: Path, launches: Sequence[Launch]) -> Path:
     path.write_bytes(b"".join(ncu_blocks(launches)))
     return path
+
+
+def session_block(*fields: tuple[int, object], payload: int = 0) -> bytes:
+    """A block with these fields of the session, which announces a payload of this many bytes."""
+    return _sized(message((3, message(*fields)), (5, payload)))
 
 
 def _sized(data: bytes) -> bytes:
@@ -133,7 +138,7 @@ KERNEL_2026 = [
 ]
 RUNTIME = ["start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId"]
 NVTX = ["start", "end", "eventType", "text", "globalTid", "textId", "domainId"]
-COPY = ["start", "end", "streamId", "correlationId", "globalPid", "bytes", "copyKind"]
+COPY = ["start", "end", "streamId", "correlationId", "globalPid", "deviceId", "bytes", "copyKind"]
 
 
 @dataclass
@@ -149,6 +154,8 @@ class Nsys:
     copies: list[dict[str, object]] = field(default_factory=list)
     memsets: list[dict[str, object]] = field(default_factory=list)
     diagnostics: list[tuple[int, str]] = field(default_factory=list)
+    gpus: Sequence[tuple[str, int, int]] = (("NVIDIA H200", 9, 0),)
+    visible: Sequence[int] = ()  # the GPUs by their number in CUDA, if some are hidden
 
     def text(self, value: str) -> int:
         return self.strings.setdefault(value, len(self.strings) + 1)
@@ -169,7 +176,9 @@ class Nsys:
         self.runtime.append(row)
         return {"correlationId": number, "globalPid": thread >> 24 << 24}
 
-    def kernel(self, name: str, called: int, start: int, duration: int, thread: int = THREAD) -> None:
+    def kernel(
+        self, name: str, called: int, start: int, duration: int, thread: int = THREAD, device: int = 0
+    ) -> None:
         shape = {
             "gridX": 4,
             "gridY": 2,
@@ -181,7 +190,7 @@ class Nsys:
         }
         names = {"demangledName": self.text(f"{name}(float*)"), "shortName": self.text(name)}
         memory = {"staticSharedMemory": 1024, "dynamicSharedMemory": 0}
-        times = {"start": start, "end": start + duration, "streamId": 7}
+        times = {"start": start, "end": start + duration, "streamId": 7, "deviceId": device}
         self.kernels.append(
             {**self.call("cudaLaunchKernel_v7000", called, thread), **shape, **names, **memory, **times}
         )
@@ -212,7 +221,11 @@ class Nsys:
                 facts = {"EXPORT_PRODUCT_VERSION": "2025.3.2.0", "EXPORT_SCHEMA_VERSION": "3.20.3"}
                 rows = [{"name": name, "value": value} for name, value in facts.items()]
                 self._table(database, "META_DATA_EXPORT", ["name", "value"], rows)
-                self._table(database, "TARGET_INFO_GPU", ["id", "name"], [{"id": 0, "name": "NVIDIA H200"}])
+                columns = ["id", "name", "computeMajor", "computeMinor"]
+                rows = [dict(zip(columns, (i, *gpu), strict=True)) for i, gpu in enumerate(self.gpus)]
+                self._table(database, "TARGET_INFO_GPU", columns, rows)
+                seen = [{"gpuId": gpu, "cudaId": number} for number, gpu in enumerate(self.visible)]
+                self._table(database, "TARGET_INFO_CUDA_DEVICE", ["gpuId", "cudaId"], seen)
         database.close()
         return self.path
 

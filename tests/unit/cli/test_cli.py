@@ -13,11 +13,13 @@ import pytest
 
 import warplog
 from captures import CAPTURES
+from report_files import Launch, Nsys, write_ncu
 from warplog.cli import doctor, main
 from warplog.cli.checkup.finding import Finding
 from warplog.cli.main import make_parser
 from warplog.core.columns import CLAIMS
-from warplog.parsers.reports import COLUMNS
+from warplog.metrics.names import EVERYWHERE
+from warplog.parsers.rows import COLUMNS
 from warplog.tables import files
 
 PACKAGES = Path(warplog.__file__).parents[1]
@@ -130,7 +132,107 @@ def test_a_bad_file_is_one_line_and_the_others_are_still_written(log, tmp_path, 
     assert len(errors) == 3
     assert all(line.startswith("error: ") for line in errors)
     assert "missing.ncu-rep" in errors[1]
-    assert {row["source"] for row in json.loads(output.out)} == {"compile.log"}
+    assert {row["source"] for row in json.loads(output.out)} == {str(log)}
+
+
+@pytest.fixture
+def report(tmp_path):
+    slow = {
+        "gpu__time_duration.sum": 9000.0,
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 85.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+        "smsp__pcsamp_warps_issue_stalled_selected": 10.0,
+        **{f"launch__occupancy_limit_{name}": 8.0 for name in ("warps", "blocks", "registers")},
+        "memory_l1_wavefronts_shared": 96.0,
+        "memory_l1_wavefronts_shared_ideal": 32.0,
+    }
+    slow["launch__occupancy_limit_registers"] = 2.0
+    slow |= {
+        f"smsp__pcsamp_warps_issue_stalled_{reason}": 0.0
+        for reason in EVERYWHERE
+        if reason not in {"selected"}
+    }
+    slow["smsp__pcsamp_warps_issue_stalled_no_instructions"] = 0.0
+    slow["smsp__pcsamp_warps_issue_stalled_lg_throttle"] = 30.0
+    launches = [Launch("slow_gemm", slow), Launch("copy", {"gpu__time_duration.sum": 1000.0})]
+    return str(write_ncu(tmp_path / "r.ncu-rep", launches))
+
+
+def extracted(capsys, *arguments):
+    assert main.main(["extract", *arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_extract_shows_the_chosen_kernels_and_metrics(report, capsys):
+    rows = extracted(capsys, report, "--kernel", "gemm|gemv", "--metric", "duration_us", "--metric", "ipc")
+    assert [(row["kernel"], row["metric"], row["value"]) for row in rows] == [
+        ("slow_gemm()", "duration_us", 9.0),
+        ("slow_gemm()", "ipc", None),
+    ]
+    rows = extracted(capsys, report, "--kernel", "^copy", "--ok-only")
+    assert {(row["kernel"], row["status"]) for row in rows} == {("copy()", "ok")}
+
+
+def test_json_keeps_numbers_names_and_gaps_apart(report, capsys):
+    rows = extracted(capsys, report, "--kernel", "^copy", "--metric", "duration_us", "--metric", "ipc")
+    assert [(row["launch"], row["value"]) for row in rows] == [(1, 1.0), (1, None)]
+    assert [type(row["value"]) for row in rows] == [float, type(None)]
+
+
+def test_a_summary_has_one_row_per_launch(report, capsys):
+    slow, copy = extracted(capsys, report, "--summary")
+    assert (slow["kernel"], slow["duration_us"], slow["bound"], slow["ceiling_pct"]) == (
+        "slow_gemm()",
+        9.0,
+        "memory",
+        85,
+    )
+    assert (slow["stall"], slow["stall_pct"], slow["occupancy_limiter"]) == ("lg_throttle", 75.0, "registers")
+    assert (slow["shared_wavefronts_excess"], slow["shared_conflict_ways"]) == (64, 3)
+    assert (copy["kernel"], copy["bound"], copy["ceiling_pct"], copy["duration_us"]) == (
+        "copy()",
+        "",
+        None,
+        1.0,
+    )
+
+
+def test_a_summary_covers_traces_and_compiler_logs(log, tmp_path, capsys):
+    nsys = Nsys(tmp_path / "a.sqlite")
+    nsys.kernel("k", called=0, start=0, duration=100)
+    nsys.kernel("k", called=10, start=1000, duration=300)
+    kernel, compiled = extracted(capsys, str(nsys.write()), str(log), "--summary")
+    assert (kernel["duration_us"], kernel["launches"], kernel["total_us"]) == pytest.approx((0.2, 2, 0.4))
+    assert (compiled["tool"], compiled["registers_per_thread"]) == ("ptxas", 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--metric", "duration"], "error: --metric duration: no such metric"),
+        (["--kernel", "nothing"], "error: no row matches"),
+    ],
+)
+def test_a_choice_without_rows_is_an_error(report, tmp_path, capsys, arguments, said):
+    output = tmp_path / "out.csv"
+    assert main.main(["extract", report, *arguments, "-o", str(output)]) == 1
+    assert said in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_explain_names_what_bounds_the_launches_of_a_report(report, capsys):
+    assert main.main(["explain", report]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"# {report} (NVIDIA H200, compute capability 9.0): what bounds each launch"
+    (slow,) = (line for line in lines if "slow" in line)
+    assert [cell.strip() for cell in slow.split("|")[1:5]] == [
+        "0 slow_gemm, 9 us",
+        "memory",
+        "the memory system",
+        "85 %",
+    ]
+    assert "lg" in slow
+    assert "registers" in slow
 
 
 def test_an_output_that_cannot_be_written_is_one_line(log, tmp_path, capsys):

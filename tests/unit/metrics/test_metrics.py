@@ -12,6 +12,7 @@ from warplog.metrics import (
     counters_to_collect,
     dominant_stall,
     evaluate,
+    evaluate_any,
     occupancy_limiter,
     set_for_opcodes,
 )
@@ -248,6 +249,100 @@ def test_the_collected_counters_give_every_metric_on_a_hopper():
     lean = dict.fromkeys(counters_to_collect("lean", (9, 0)), 1.0)
     lost = {v.metric for v in evaluate(lean, (9, 0)) if v.status != "ok"}
     assert lost == {"pipe_xu_pct", "sm_throughput_pct", "l1_throughput_pct"}
+
+
+def of_any(counters, capability=(9, 0)):
+    return {found.metric: found for found in evaluate_any(counters, capability)}
+
+
+def test_the_clock_of_a_report_is_that_of_its_cycles_and_duration():
+    counters = {"smsp__cycles_elapsed.avg.per_second": 530.0e6, "gpu__time_duration.sum": 2000.0}
+    assert of_any(counters)["sm_mhz_in_ncu"].value == pytest.approx(530)
+    counters["gpc__cycles_elapsed.max"] = 1169.0
+    assert of_any(counters)["sm_mhz_in_ncu"].value == pytest.approx(584.5)
+    assert values(counters)["sm_mhz_in_ncu"].value == pytest.approx(530)  # as campaigns have recorded it
+    counters["gpc__cycles_elapsed.avg.per_second"] = 584.3e6
+    assert of_any(counters)["sm_mhz_in_ncu"].value == pytest.approx(584.3)
+
+
+def test_the_counters_of_every_conflict_and_of_the_memory_system_are_read_but_not_collected():
+    counters = {
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": 1160.0,
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 71.0,
+    }
+    found = of_any(counters)
+    assert (found["shared_bank_conflicts"].value, found["memory_throughput_pct"].value) == (1160, 71)
+    campaign = {v.metric for v in (*evaluate(counters), *absent("denied", "no permission"))}
+    assert not {"shared_bank_conflicts", "memory_throughput_pct"} & campaign
+    for capability in [None, (8, 0), (9, 0), (12, 0)]:
+        assert not set(counters) & set(counters_to_collect("full", capability))
+
+
+def per_cycle(**rates):
+    return {f"{name}.per_cycle_elapsed": value for name, value in thread_ops(**rates).items()}
+
+
+def test_operations_per_cycle_and_a_traffic_rate_give_flops_and_intensity():
+    rates = per_cycle(fadd=0.5, fmul=0, ffma=2, dadd=0, dmul=0, dfma=1, hadd=0, hmul=0, hfma=0)
+    counters = rates | {
+        "smsp__cycles_elapsed.avg": 1000.0,
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0,
+        "dram__bytes.sum.per_second": 650.0e9,
+        "gpu__time_duration.sum": 2.0,
+    }
+    found = of_any(counters, (8, 6))
+    assert (found["fp32_flops"].value, found["fp64_flops"].value) == (4500, 2000)
+    assert (found["fp16_flops"].value, found["tensor_flops"].value, found["dram_bytes"].value) == (0, 0, 1300)
+    assert found["arithmetic_intensity_flop_per_byte"].value == pytest.approx(5)
+    counted = of_any(counters | thread_ops(fadd=1, fmul=1, ffma=1), (8, 6))
+    assert counted["fp32_flops"].value == 4
+
+
+def test_executed_threads_per_opcode_give_flops():
+    threads = "sass__thread_inst_executed_true_per_opcode"
+    found = of_any({threads: 90.0, f"{threads}:FFMA": 32.0, f"{threads}:HFMA2": 8.0, f"{threads}:IMAD": 50.0})
+    assert (found["fp32_flops"].value, found["fp16_flops"].value, found["fp64_flops"].value) == (64, 32, 0)
+    assert of_any({threads: 90.0})["fp32_flops"].value is None
+
+
+def test_an_idle_tensor_pipe_proves_nothing_on_a_chip_with_a_second_one():
+    idle = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}
+    assert of_any(idle, (8, 6))["tensor_flops"].value == 0
+    assert of_any(idle, (10, 0))["tensor_flops"].value is None
+    assert of_any(idle, None)["tensor_flops"].value is None
+    used = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.1}
+    assert of_any(used, (8, 6))["tensor_flops"].value is None
+
+
+def test_sectors_give_the_bytes_of_l2():
+    assert of_any({"lts__t_sectors.sum": 10.0})["l2_bytes"].value == 320
+    assert of_any({"lts__t_sectors.sum": 10.0, "lts__t_bytes.sum": 300.0})["l2_bytes"].value == 300
+
+
+def sampled(**samples):
+    names = {f"smsp__pcsamp_warps_issue_stalled_{state}": float(count) for state, count in samples.items()}
+    everywhere = [r for r in STALL_REASONS if r not in {"gmma", "imc_miss", "no_instruction"}]
+    return {
+        f"smsp__pcsamp_warps_issue_stalled_{state}": 0.0 for state in (*everywhere, "no_instructions")
+    } | names
+
+
+def test_samples_give_the_warp_states_of_a_report_without_their_counters():
+    counters = sampled(selected=20, long_scoreboard=60, no_instructions=20)
+    found = of_any(counters, (8, 6))
+    assert found["stall_long_scoreboard_pct"].value == pytest.approx(60)
+    assert found["stall_no_instruction_pct"].value == pytest.approx(20)
+    assert found["warp_cycles_per_issue"].value == pytest.approx(5)
+    assert dominant_stall([v._asdict() for v in evaluate_any(counters, (8, 6))]) == "long_scoreboard"
+    hopper = of_any(sampled(selected=10, warpgroup_arrive=30), (9, 0))
+    assert hopper["stall_gmma_pct"].value == pytest.approx(75)
+
+
+def test_samples_are_not_mixed_with_counters():
+    counters = sampled(selected=20, long_scoreboard=60) | stalls(wait=3, selected=1)
+    assert of_any(counters)["stall_long_scoreboard_pct"].value == 0
+    one = sampled(selected=20, long_scoreboard=60) | {STALL.format("wait"): 3.0}
+    assert of_any(one)["stall_long_scoreboard_pct"].value is None
 
 
 def test_an_unknown_set_is_refused():

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from printed_pages import SPEED, damaged, details_page, raw_page, refused
+from printed_pages import SPEED, csv_line, damaged, details_page, raw_page, refused
 
 from captures import CAPTURES, needs_captures
 from warplog.core.errors import WarplogError
@@ -181,8 +181,70 @@ def test_of_a_cut_page_only_the_loss_of_an_ending_rule_goes_unseen(tmp_path):
         text = announced + page
         start = text.index("Kernel Name")
         unseen = [n for n in range(start, len(text)) if not is_refused(text[:n])]
-        assert unseen == ([text.rindex('"1","77"')] if "OPT" in text else [])
+        assert all(csv.parse(text[:n]) == csv.parse(text) for n in unseen)
+        assert min(unseen) >= (text.rindex('"1","77"') - len('"",\n') if "OPT" in text else len(text) - 1)
         assert all(refused(tmp_path / "cut.csv", text[:n].encode()) for n in range(0, start, 9))
+
+
+@pytest.mark.parametrize("page", ["details", "raw"])
+def test_a_page_without_the_last_line_end_is_whole_if_its_last_cell_is_closed(tmp_path, page):
+    text = {
+        "details": details_page(timed("1", "2"), rule=False),
+        "raw": raw_page(
+            [("k", {"gpu__time_duration.sum": "1"}), ("k", {"gpu__time_duration.sum": "25"})], {}
+        ),
+    }[page]
+    assert read(tmp_path, text[:-1]) == read(tmp_path, text)
+    with pytest.raises(WarplogError, match="is truncated"):
+        read(tmp_path, text[:-2])
+
+
+def test_a_page_of_one_launch_without_the_last_line_end_must_end_in_a_last_section(tmp_path):
+    occupancy = ("Occupancy", "Achieved Occupancy", "%", "58.78")
+    whole = details_page([("k", [*timed("1")[0][1], occupancy])], rule=False)
+    assert found(read(tmp_path, whole[:-1]), "achieved_occupancy_pct") == 58.78
+    with pytest.raises(WarplogError, match="last line has no line end"):
+        read(tmp_path, details_page(timed("1"), rule=False)[:-1])
+
+
+SUMMARY = (
+    '"Process ID","Process Name","Host Name","Kernel Name","Block Size","Grid Size","Device","CC","Invocations",'
+    '"Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"\n'
+)
+
+
+def averages(grid, invocations, minimum, maximum, average):
+    about = ["77", "app", "127.0.0.1", "k(int)", "(256, 1, 1)", f"({grid}, 1, 1)", "0", "8.0", invocations]
+    values = [
+        ("Duration", "usecond", minimum, maximum, average),
+        ("Compute (SM) Throughput", "%", "1", "3", "2"),
+    ]
+    return "".join(csv_line([*about, SPEED, *value]) for value in values)
+
+
+def test_a_summary_page_gives_the_averages_of_each_kernel_and_configuration(tmp_path):
+    rows = read(
+        tmp_path, NOISE + SUMMARY + averages(4, "14", "1.0", "9.0", "2.5") + averages(8, "3", "5", "7", "6")
+    )
+    for launch, expected in ((0, (2.5, 4, 256, 14, 2)), (1, (6, 8, 256, 3, 2))):
+        names = ("duration_us", "grid_blocks", "block_threads", "ncu_launches", "sm_throughput_pct")
+        assert tuple(found(rows, name, launch) for name in names) == expected
+    assert {r["cc"] for r in rows} == {"8.0"}
+
+
+def test_a_summary_page_of_fewer_launches_than_were_profiled_is_cut(tmp_path):
+    announced = "".join(f'==PROF== Profiling "k" - {i}: 0%....100% - 2 passes\n' for i in range(17))
+    page = SUMMARY + averages(4, "14", "1", "9", "2")
+    with pytest.raises(WarplogError, match="14 of 17 profiled launches"):
+        read(tmp_path, announced + page)
+    assert read(tmp_path, announced + page + averages(8, "3", "5", "7", "6"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_page_that_a_shell_stored_in_another_encoding_is_read(tmp_path, encoding):
+    path = tmp_path / "page.csv"
+    path.write_bytes(details_page(timed("1")).replace("\n", "\r\n").encode(encoding))
+    assert read_any(path) == read(tmp_path, details_page(timed("1")))
 
 
 def test_a_last_launch_that_stops_short_is_a_cut_page(tmp_path):
@@ -223,8 +285,12 @@ def test_any_number_and_unit_is_read_or_none(text):
 
 
 def values_of(rows):
-    """Returns values by (launch, metric), except metrics of single opcodes, which a printed page does not contain."""
+    """Returns values by (launch, metric), except metrics of single opcodes, which a printed page does not contain.
+
+    A report without counters of operations gives FLOPs from opcodes.
+    """
     opcodes = {m.name for m in METRICS.values() if any(f"{OPCODE_COUNTER}:" in c for c in m.counters)}
+    opcodes |= {f"fp{bits}_flops" for bits in (16, 32, 64)}
     return {
         (r["launch"], r["metric"]): float("nan") if r["value"] is None else r["value"]
         for r in rows

@@ -4,7 +4,7 @@ import struct
 import pytest
 
 from captures import captured, needs_captures
-from report_files import Launch, ncu_blocks, write_ncu
+from report_files import Launch, message, ncu_blocks, session_block, write_ncu
 from warplog.core.errors import WarplogError
 from warplog.parsers.ncu import blocks as framing
 from warplog.parsers.ncu import report as ncu_rep
@@ -46,6 +46,14 @@ def test_absent_values_and_named_entries_are_kept_apart(tmp_path):
     assert not {"text", "breakdown:sm__throughput"} & set(found)
 
 
+def test_only_the_requested_counters_are_read(tmp_path):
+    counters = {"gpu__time_duration.sum": 1.0, "other": 2.0, "per_opcode": {"FFMA": 12}}
+    path = write_ncu(tmp_path / "a.ncu-rep", [Launch("alpha", counters)])
+    (launch,) = ncu_rep.read(path, only={"gpu__time_duration.sum", "per_opcode"}).launches
+    assert launch.counters == {"gpu__time_duration.sum": 1.0, "per_opcode": 12.0, "per_opcode:FFMA": 12.0}
+    assert (launch.compute_capability, launch.gpu_name) == ((9, 0), "NVIDIA H200")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -64,6 +72,31 @@ def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, said):
         ncu_rep.read(path)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_session_of_the_user_interface_has_no_command_line_and_is_whole(tmp_path):
+    blocks = [block for block in ncu_blocks(LAUNCHES) if b"/opt/ncu" not in block]
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes(b"".join(blocks))
+    with pytest.raises(WarplogError, match="command line information is missing"):
+        ncu_rep.read(path)
+    path.write_bytes(
+        b"".join(
+            [*blocks[:-2], session_block(*((field, message((1, "/app"))) for field in (9, 10))), *blocks[-2:]]
+        )
+    )
+    assert len(ncu_rep.read(path).launches) == 3
+
+
+@pytest.mark.parametrize("filling", [b"\0" * 4, struct.pack("<I", 2) + b"\x28\x00", None])
+def test_endless_empty_blocks_and_messages_are_refused_early(tmp_path, filling):
+    start = ncu_blocks(LAUNCHES)[0]
+    size = 4_000_000
+    large = start + session_block(payload=size) + b"\0" * size
+    path = tmp_path / "a.ncu-rep"
+    path.write_bytes(start + filling * (size // len(filling)) if filling else large)
+    with pytest.raises(WarplogError, match=r"a block is empty|over 100000 blocks|messages"):
+        ncu_rep.read(path)
 
 
 def test_a_missing_file_is_an_error_with_its_name(tmp_path):

@@ -26,6 +26,10 @@ def read(tmp_path, text):
     return read_any(path)
 
 
+def kernels(rows):
+    return list(dict.fromkeys((r["launch"], r["kernel"], r["cc"]) for r in rows))
+
+
 def known(rows):
     return [(r["launch"], r["metric"], r["value"]) for r in rows if r["status"] == "ok"]
 
@@ -33,7 +37,9 @@ def known(rows):
 def test_the_text_gives_what_the_csv_gives(tmp_path):
     launches = [(NAME, VALUES), ("j()", VALUES[:4])]
     rows = read(tmp_path, "$ ncu ./app\nhello, Context\n" + text_page(launches[::-1]))
-    assert rows == [row | {"source": "page.txt"} for row in read(tmp_path, details_page(launches[::-1]))]
+    assert rows == [
+        row | {"source": str(tmp_path / "page.txt")} for row in read(tmp_path, details_page(launches[::-1]))
+    ]
     assert [r["kernel"] for r in rows][:1] + [r["kernel"] for r in rows][-1:] == ["j()", NAME]
     assert {(r["tool"], r["cc"]) for r in rows} == {("ncu", "9.0")}
 
@@ -47,6 +53,80 @@ def test_a_text_of_before_2022_has_no_sizes_and_no_chip(tmp_path):
         (0, "achieved_occupancy_pct", 58.78),
         (0, "dram_throughput_pct", 0),
     ]
+
+
+def test_an_indented_text_is_read_as_if_it_were_not(tmp_path):
+    text = text_page([(NAME, VALUES), ("j()", VALUES)])
+    indented = "".join(f"        {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+    assert read(tmp_path, indented) == read(tmp_path, text)
+
+
+def test_headings_with_different_indentations_start_launches(tmp_path):
+    text = text_page([("i()", VALUES), ("j()", VALUES)])
+    assert kernels(read(tmp_path, text.replace("  j() (8,", "      j() (8,"))) == [
+        (0, "i()", "9.0"),
+        (1, "j()", "9.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "  void k<float (*)(int), 4>(float *, lambda(int) (instance 1))\n  (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>(float *,\n  lambda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>\n      (float *, lambda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+        "  void k<float (*)(int), 4>(float *, lam\nbda(int) (instance 1)) (8, 4, 1)x(256, 1, 1), Context",
+    ],
+)
+def test_a_wrapped_heading_gives_the_whole_name(tmp_path, wrapped):
+    text = text_page([("j()", VALUES), (NAME, VALUES)])
+    rows = read(tmp_path, text.replace(f"  {NAME} (8, 4, 1)x(256, 1, 1), Context", wrapped))
+    names = [name.replace("4> (", "4>(") for _, name, _ in kernels(rows)]
+    assert names == ["j()", NAME]
+    assert (1, "grid_blocks", 32) in known(rows)
+
+
+def test_a_heading_without_a_name_is_refused(tmp_path):
+    text = text_page([("j()", VALUES), (NAME, VALUES)])
+    with pytest.raises(WarplogError, match="a heading without the name of its kernel"):
+        read(tmp_path, text.replace(f"  {NAME} (8", "  (8"))
+
+
+SUMMARY = """\
+  saxpy(float, const float *) (4096, 1, 1)x(256, 1, 1), Device 0, CC 11.0, Invocations 14
+    Section: Command line profiler metrics
+    ----------------------------------- ----------- ------------ ------------ ------------
+    Metric Name                         Metric Unit      Minimum      Maximum      Average
+    ----------------------------------- ----------- ------------ ------------ ------------
+    smsp__inst_executed.sum                    inst 1,016,796.00 1,016,893.00 1,016,842.50
+    gpu__time_duration.sum                               1,000.0      3,000.0      2,000.0
+    ----------------------------------- ----------- ------------ ------------ ------------
+
+  scale(float *) (8, 1, 1)x(64, 1, 1), Device 0, CC 11.0, Invocations 3
+    Section: Occupancy
+    ------------------------------- ----------- ------- ------- -------
+    Metric Name                     Metric Unit Minimum Maximum Average
+    ------------------------------- ----------- ------- ------- -------
+    Achieved Occupancy                        %   34.68   35.78   35.26
+    ------------------------------- ----------- ------- ------- -------
+
+"""
+
+
+def test_a_summary_page_gives_averages(tmp_path):
+    rows = read(tmp_path, SUMMARY)
+    assert kernels(rows) == [(0, "saxpy(float, const float *)", "11.0"), (1, "scale(float *)", "11.0")]
+    values = {(launch, metric): value for launch, metric, value in known(rows)}
+    assert values[0, "instructions_executed"] == 1_016_842.5
+    assert (values[0, "duration_us"], values[0, "ncu_launches"], values[0, "grid_blocks"]) == (2.0, 14, 4096)
+    assert (values[1, "achieved_occupancy_pct"], values[1, "ncu_launches"]) == (35.26, 3)
+
+
+def test_a_text_that_ends_with_a_table_needs_no_last_line_end(tmp_path):
+    text = SUMMARY.rstrip("\n")
+    assert read(tmp_path, text) == read(tmp_path, SUMMARY)
+    with pytest.raises(WarplogError, match="last line has no line end"):
+        read(tmp_path, text[: text.rindex("35.26") + 3])
 
 
 def test_a_line_of_ncu_inside_a_table_is_passed_over_and_any_other_is_not(tmp_path):

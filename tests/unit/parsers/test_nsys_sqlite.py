@@ -100,6 +100,14 @@ def test_a_warning_of_nsys_is_passed_on_where_there_is_no_kernel(tmp_path):
         sqlite.read(warned.write())
 
 
+def test_a_warning_about_something_else_is_not_given_as_the_cause(tmp_path):
+    warned = Nsys(
+        tmp_path / "a.sqlite", diagnostics=[(2, "Not all OS runtime libraries events were collected.")]
+    )
+    with pytest.raises(WarplogError, match="no CUDA kernel; none was launched, or CUDA was not traced"):
+        sqlite.read(warned.write())
+
+
 def test_an_empty_kernel_table_is_an_error_too(tmp_path):
     path = Nsys(tmp_path / "a.sqlite").write()
     with sqlite3.connect(path) as database:

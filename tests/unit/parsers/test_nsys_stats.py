@@ -1,5 +1,7 @@
 """The output of `nsys stats`, with the old and the new report names."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from printed_pages import damaged, refused
 
 from captures import CAPTURES, needs_captures
 from warplog.core.errors import WarplogError
+from warplog.parsers.nsys import stats
 from warplog.parsers.reports import read_any
 
 TIMES = "Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
@@ -58,8 +61,10 @@ def test_a_kernel_summary_gives_medians_and_launches(tmp_path):
     assert values(rows) == [
         (name, 0, "nsys_kernel_duration_us", pytest.approx(2.9505)),
         (name, 0, "nsys_launches", 2),
+        (name, 0, "nsys_total_us", 6.0),
         ("scale(float *)", 1, "nsys_kernel_duration_us", 0.5),
         ("scale(float *)", 1, "nsys_launches", 4),
+        ("scale(float *)", 1, "nsys_total_us", 2.0),
     ]
     assert {r["unit"] for r in rows if r["metric"] == "nsys_kernel_duration_us"} == {"us"}
     assert {r["tool"] for r in rows} == {"nsys"}
@@ -69,8 +74,78 @@ def test_a_kernel_summary_gives_medians_and_launches(tmp_path):
     }
 
 
+def test_a_last_row_without_line_end_is_read_if_its_name_is_closed(tmp_path):
+    assert read(tmp_path, KERNELS[:-1]) == read(tmp_path, KERNELS)
+
+
+TRACE = (
+    "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),"
+    "Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name\n"
+    "100,661,1,,,,,,,,,,4.194,6337.593,Pinned,Device,NVIDIA L4 (0),1,13,[CUDA memcpy Host-to-Device]\n"
+    '900,70,2,64,2,1,256,1,1,16,0.001,0.000,,,,,NVIDIA L4 (0),1,13,"saxpy(float, const float *)"\n'
+    '990,90,3,64,2,1,256,1,1,16,0.001,0.000,,,,,NVIDIA L4 (0),1,13,"saxpy(float, const float *)"\n'
+    '995,40,4,64,2,1,256,1,1,16,0.001,0.000,,,,,NVIDIA L40S (1),2,14,"saxpy(float, const float *)"\n'
+    "2000,25,5,,,,,,,,,,0.000,0.5,,Device,NVIDIA L4 (0),1,13,[CUDA memset]\n"
+)
+TRACE_AS_TEXT = """\
+ Start (us)  Duration (us)  CorrId  GrdX  GrdY  GrdZ  BlkX  BlkY  BlkZ  Reg/Trd  Device         Strm  Name
+ ----------  -------------  ------  ----  ----  ----  ----  ----  ----  -------  -------------  ----  --------------
+        0.9          0.070       2    64     2     1   256     1     1       16  NVIDIA L4 (0)    13  saxpy(float, …
+
+"""
+
+
+def test_a_trace_gives_kernels_copies_and_memsets_per_gpu(tmp_path):
+    rows = read(tmp_path, SAID + TRACE)
+    name, copy, memset = "saxpy(float, const float *)", "[CUDA memcpy Host-to-Device]", "[CUDA memset]"
+    about = dict.fromkeys((r["launch"], r["kernel"], r["gpu"]) for r in rows)
+    assert list(about) == [
+        (0, name, "NVIDIA L4"),
+        (1, name, "NVIDIA L40S"),
+        (2, copy, "NVIDIA L4"),
+        (3, memset, "NVIDIA L4"),
+    ]
+    found = {(launch, metric): value for _, launch, metric, value in values(rows)}
+    assert (found[0, "nsys_kernel_duration_us"], found[0, "nsys_launches"]) == (pytest.approx(0.08), 2)
+    assert (found[0, "registers_per_thread"], found[0, "grid_blocks"], found[0, "block_threads"]) == (
+        16,
+        128,
+        256,
+    )
+    assert (found[1, "nsys_device"], found[1, "nsys_total_us"]) == (1, pytest.approx(0.04))
+    assert (found[2, "nsys_duration_us"], found[3, "nsys_duration_us"]) == (
+        pytest.approx(0.661),
+        pytest.approx(0.025),
+    )
+    rounded = {(r["launch"], r["metric"]) for r in rows if r["status"] == "missing"}
+    assert {(0, "static_shared_bytes"), (2, "nsys_bytes")} <= rounded
+
+
+def test_a_trace_as_text_is_read_in_its_unit(tmp_path):
+    found = {metric: value for _, _, metric, value in values(read(tmp_path, TRACE_AS_TEXT))}
+    assert (found["nsys_kernel_duration_us"], found["grid_blocks"]) == (pytest.approx(0.07), 128)
+
+
+@pytest.mark.parametrize(
+    "cut", [TRACE[: TRACE.index(",14,")], TRACE[: TRACE.rindex("set]")], TRACE.split("\n")[0] + "\n"]
+)
+def test_a_cut_trace_is_refused(tmp_path, cut):
+    with pytest.raises(WarplogError, match=r"stats\.csv: (is truncated|contains no kernel)"):
+        read(tmp_path, cut)
+
+
+def test_a_ruler_of_millions_of_columns_is_no_table(tmp_path):
+    text = f"{TEXT.splitlines()[2]}\n{'-- ' * 1_000_000}\n"
+    tracemalloc.start()
+    with pytest.raises(WarplogError, match="contains no summary"):
+        stats.parse(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * len(text)
+
+
 def test_sizes_are_read_where_the_summary_holds_them(tmp_path):
-    assert values(read(tmp_path, SIZED))[2:] == [
+    assert values(read(tmp_path, SIZED))[3:] == [
         ("scale(float *)", 0, "grid_blocks", 64),
         ("scale(float *)", 0, "block_threads", 128),
     ]
@@ -80,8 +155,10 @@ def test_a_memory_operation_is_no_kernel(tmp_path):
     assert values(read(tmp_path, MEMORY)) == [
         ("[CUDA memcpy Host-to-Device]", 0, "nsys_duration_us", pytest.approx(0.21)),
         ("[CUDA memcpy Host-to-Device]", 0, "nsys_launches", 3),
+        ("[CUDA memcpy Host-to-Device]", 0, "nsys_total_us", pytest.approx(0.6)),
         ("[CUDA memset]", 1, "nsys_duration_us", pytest.approx(0.1)),
         ("[CUDA memset]", 1, "nsys_launches", 4),
+        ("[CUDA memset]", 1, "nsys_total_us", pytest.approx(0.4)),
     ]
 
 
@@ -95,7 +172,7 @@ def test_of_several_summaries_those_of_gpu_work_are_read(tmp_path):
 
 def test_an_average_is_not_taken_for_a_median(tmp_path):
     rows = read(tmp_path, OLD)
-    assert values(rows) == [("k(int)", 0, "nsys_launches", 4)]
+    assert values(rows) == [("k(int)", 0, "nsys_launches", 4), ("k(int)", 0, "nsys_total_us", 2.0)]
     assert {r["status"] for r in rows if r["metric"] == "nsys_kernel_duration_us"} == {"missing"}
 
 
@@ -111,15 +188,18 @@ def test_the_table_as_text_is_read_to_its_end_past_others(tmp_path):
     assert values(rows) == [
         ("void gemm<float, 4>(float *, in…", 0, "nsys_kernel_duration_us", 2.5),
         ("void gemm<float, 4>(float *, in…", 0, "nsys_launches", 2),
+        ("void gemm<float, 4>(float *, in…", 0, "nsys_total_us", 6.0),
         ("scale(float *)", 1, "nsys_kernel_duration_us", 0.5),
         ("scale(float *)", 1, "nsys_launches", 4),
+        ("scale(float *)", 1, "nsys_total_us", 2.0),
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (KERNELS[:-1], "last line has no line end"),
+        (KERNELS[:-3], "last line has no line end"),
+        (TEXT.rstrip()[: TEXT.index("scale") + 5], "last line has no line end"),
         (KERNELS[: KERNELS.index("25.0")], "shares of the time do not match"),
         (KERNELS.replace("4000,10.0,", ""), "a row has 7 of 9 fields"),
         (KERNELS.replace(",2,3000.0", ",many,3000.0"), "instances is 'many'"),
@@ -139,7 +219,9 @@ def test_a_cut_or_damaged_summary_is_refused(tmp_path, text, said):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_summary_is_read_or_refused_in_one_line(tmp_path, data):
-    page = damaged(data.draw(st.sampled_from([KERNELS, SIZED + MEMORY, TEXT])), data, b'"-\n,.\0\xff9( ')
+    page = damaged(
+        data.draw(st.sampled_from([KERNELS, SIZED + MEMORY, TEXT, TRACE])), data, b'"-\n,.\0\xff9( '
+    )
     refused(tmp_path / "stats.txt", page[: data.draw(st.integers(1, len(page)))])
 
 
@@ -148,5 +230,9 @@ def test_a_summary_that_others_printed():
     (path,) = CAPTURES.glob("*/h100_nsys_stats.txt")
     rows = read_any(path)
     first = [(metric, value) for _, launch, metric, value in values(rows) if launch == 0]
-    assert first == [("nsys_kernel_duration_us", pytest.approx(28.992)), ("nsys_launches", 110)]
+    assert first == [
+        ("nsys_kernel_duration_us", pytest.approx(28.992)),
+        ("nsys_launches", 110),
+        ("nsys_total_us", pytest.approx(3193.338)),
+    ]
     assert len({r["launch"] for r in rows}) == 8

@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -22,10 +23,11 @@ def picked(rows, metric):
 
 
 def test_an_ncu_report_is_known_by_its_content_whatever_its_name(tmp_path):
-    rows = read_any(write_ncu(tmp_path / "report.bin", [Launch("k", {"gpu__time_duration.sum": 2000.0})]))
+    report = write_ncu(tmp_path / "report.bin", [Launch("k", {"gpu__time_duration.sum": 2000.0})])
+    rows = read_any(report)
     assert picked(rows, "duration_us") == {"k()": 2.0}
     assert {(r["tool"], r["tool_version"], r["gpu"], r["cc"], r["source"]) for r in rows} == {
-        ("ncu", "2025.3.1.0", "NVIDIA H200", "9.0", "report.bin")
+        ("ncu", "2025.3.1.0", "NVIDIA H200", "9.0", str(report))
     }
 
 
@@ -37,6 +39,54 @@ def test_an_nsys_export_gives_medians_per_kernel(tmp_path):
     assert picked(rows, "nsys_kernel_duration_us") == {"k(float*)": 0.2}
     assert picked(rows, "nsys_launches") == {"k(float*)": 3}
     assert picked(rows, "block_threads") == {"k(float*)": 128}
+
+
+def test_copies_and_memsets_are_rows_with_totals_and_bytes(tmp_path):
+    nsys = Nsys(tmp_path / "a.sqlite")
+    nsys.copy(called=1, start=10, duration=3000, kind=1, moved=4096)
+    nsys.copy(called=2, start=5000, duration=1000, kind=1, moved=1024)
+    nsys.memset(called=3, start=9000, duration=500, moved=64)
+    rows = read_any(nsys.write())
+    assert picked(rows, "nsys_duration_us") == {"[CUDA memcpy Host-to-Device]": 2.0, "[CUDA memset]": 0.5}
+    assert picked(rows, "nsys_total_us") == {"[CUDA memcpy Host-to-Device]": 4.0, "[CUDA memset]": 0.5}
+    assert picked(rows, "nsys_bytes") == {"[CUDA memcpy Host-to-Device]": 5120, "[CUDA memset]": 64}
+
+
+def test_kernels_of_two_gpus_are_kept_apart_under_the_name_of_their_gpu(tmp_path):
+    nsys = Nsys(tmp_path / "a.sqlite", gpus=[("NVIDIA A40", 8, 6), ("NVIDIA A100", 8, 0)])
+    for i, (device, duration) in enumerate(((0, 100), (1, 700), (0, 300))):
+        nsys.kernel("k", called=10 * i, start=1000 * i, duration=duration, device=device)
+    rows = read_any(nsys.write())
+    medians = [(r["gpu"], r["cc"], r["value"]) for r in rows if r["metric"] == "nsys_kernel_duration_us"]
+    assert medians == [("NVIDIA A40", "8.6", pytest.approx(0.2)), ("NVIDIA A100", "8.0", pytest.approx(0.7))]
+    assert [r["value"] for r in rows if r["metric"] == "nsys_total_us"] == pytest.approx([0.4, 0.7])
+
+
+def test_a_gpu_that_ran_nothing_is_not_named(tmp_path):
+    nsys = Nsys(tmp_path / "a.sqlite", gpus=[("NVIDIA A40", 8, 6), ("NVIDIA A100", 8, 0)])
+    nsys.kernel("k", called=0, start=0, duration=100)
+    assert {r["gpu"] for r in read_any(nsys.write())} == {"NVIDIA A40"}
+
+
+def test_gpus_are_those_that_cuda_sees(tmp_path):
+    nsys = Nsys(tmp_path / "a.sqlite", gpus=[("NVIDIA A40", 8, 6), ("NVIDIA A100", 8, 0)], visible=[1])
+    nsys.kernel("k", called=0, start=0, duration=100)
+    assert {(r["gpu"], r["cc"]) for r in read_any(nsys.write())} == {("NVIDIA A100", "8.0")}
+
+
+def test_a_name_that_is_not_utf8_keeps_all_rows(tmp_path):
+    report = write_ncu(tmp_path / "a.ncu-rep", [Launch("k\udce9", {"gpu__time_duration.sum": 1000.0})])
+    nsys = Nsys(tmp_path / "b.sqlite")
+    nsys.kernel("k", called=0, start=0, duration=100)
+    trace = nsys.write()
+    trace.write_bytes(trace.read_bytes().replace(b"k(float*)", b"\xe9(float*)"))
+    odd = tmp_path / os.fsdecode(b"caf\xe9.ncu-rep")
+    odd.write_bytes(report.read_bytes())
+    errors = []
+    table = reports.read_all([report, trace, odd], errors.append)
+    assert errors == []
+    assert list(dict.fromkeys(table["source"])) == [str(report), str(trace), f"{tmp_path}/caf\\xe9.ncu-rep"]
+    assert set(table["kernel"]) == {"k\\xe9()", "\\xe9(float*)"}
 
 
 def test_a_compiler_log_gives_resources_per_kernel_and_architecture():
@@ -104,7 +154,7 @@ def only_nsys(tmp_path, monkeypatch):
 @pytest.fixture
 def nsys_report(tmp_path):
     path = tmp_path / "trace.nsys-rep"
-    path.write_bytes(b"\0\1 what only nsys can read")
+    path.write_bytes(b"NVIDIA Tegra Profiler Report\n2025.5.1\n\0\1 what only nsys can read")
     return path
 
 
@@ -114,8 +164,15 @@ def test_an_nsys_report_is_exported_by_the_nsys_that_is_there(tmp_path, only_nsy
     only_nsys(f'cp {export.write()} "$7"')
     rows = read_any(nsys_report)
     assert picked(rows, "nsys_kernel_duration_us") == {"k(float*)": 0.1}
-    assert {r["source"] for r in rows} == {"trace.nsys-rep"}
+    assert {r["source"] for r in rows} == {str(nsys_report)}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bin", "made.sqlite", "trace.nsys-rep"]
+
+
+def test_an_nsys_report_is_known_by_its_first_bytes_whatever_its_name(tmp_path, only_nsys, nsys_report):
+    export = Nsys(tmp_path / "made.sqlite")
+    export.kernel("k", called=0, start=0, duration=100)
+    only_nsys(f'case "$8" in *.nsys-rep) cp {export.write()} "$7";; esac')
+    assert picked(read_any(nsys_report.rename(tmp_path / "trace.bin")), "nsys_launches") == {"k(float*)": 1}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +228,7 @@ def test_many_reports_are_read_apart_in_their_order_and_a_crash_costs_one(tmp_pa
         "if 'warplog.parsers.reports' in ' '.join(getattr(sys, 'orig_argv', [])):\n"
         "    from warplog.parsers.ncu import report\n"
         "    read = report.read\n"
-        "    report.read = lambda p: os.abort() if p.name == '5.ncu-rep' else read(p)\n"
+        "    report.read = lambda p, **k: os.abort() if p.name == '5.ncu-rep' else read(p, **k)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     errors = []

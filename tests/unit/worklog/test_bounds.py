@@ -29,6 +29,16 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
     assert found.ceiling_pct == max(v for n, v in values.items() if n.endswith("_pct"))
 
 
+@pytest.mark.parametrize(
+    ("l1", "kind", "ceiling"),
+    [(40.0, "memory", "the memory system"), (71.8, "memory", "L1 and shared memory")],
+)
+def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
+    values = {"memory_throughput_pct": 72.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
+    found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 72.0)
+
+
 def test_an_unknown_bound_is_not_guessed():
     found = bounds.bound("a", {"waves_per_sm": 3.0, "l1_throughput_pct": math.nan}, SMS)
     assert found.kind == ""

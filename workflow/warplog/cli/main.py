@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
+from warplog.cli import extracting
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
-FORMATS = ("csv", "json", "parquet")
 _TABLES = "folder of tables (default: results/tables)"
 _GPU = "slug of the GPU, if the tables hold several"
 
@@ -51,13 +51,6 @@ such rounds, and at least --min-effect.
 Counters get a separate verdict: MORE, LESS, MIXED or SAME.
 Exit status 1: a case is SLOWER both in time and in cycles, or no case could be compared.
 """
-_EXTRACT = """\
-Reads reports, whether made by warplog or not: Nsight Compute's .ncu-rep, CSV (raw and details pages) and text output,
-Nsight Systems' SQLite exports, .nsys-rep (requires nsys) and `nsys stats` output, logs of `nvcc -Xptxas -v`, and SASS
-dumps of cuobjdump. Writes one row per metric and kernel launch, with the columns
-source, tool, tool_version, gpu, cc, kernel, launch, metric, value, unit, status, reason.
-If a report lacks a metric, its value is empty and `reason` states why. Requires neither a GPU nor ncu.
-"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -68,18 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     _add_doctor(commands)
-    extract = commands.add_parser(
-        "extract", help="turn profiler reports into a table", description=_EXTRACT, formatter_class=raw
-    )
-    extract.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="a report in one of these formats"
-    )
-    extract.add_argument("--format", choices=FORMATS, help="default: the extension of OUT, else csv")
-    extract.add_argument(
-        "-o", "--output", type=Path, metavar="OUT", help="write to OUT instead of standard output"
-    )
-    extract.set_defaults(command="extract", parser=extract)
-
+    extracting.add(commands)
     _add_record(commands)
     _add_compare(commands)
     _add_readers(commands)
@@ -131,7 +113,10 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    where = "results folder, name of a recorded campaign, or mlflow:<campaign or run id>"
+    where = (
+        "results folder, name of a recorded campaign, mlflow:<campaign or run id>, or a report: of ncu, or an SQLite"
+        " export of nsys, whose kernels are compared by name and size"
+    )
     compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
     compare.add_argument("b", metavar="B", help=where)
     compare.add_argument(
@@ -166,6 +151,7 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     explain.description = (
         "Prints Markdown: for each variant, what changed from its parent and how much of the cycles each change"
         " accounts for; for each kernel, what bounds it. Reports only what the counters in the tables support."
+        " FOLDER may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
     )
     explain.set_defaults(command="explain")
     claims = commands.add_parser("claims", help="judge published claims by the measurements")
@@ -224,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: with status 2 for wrong usage, 0 after --help or --version.
     """
-    options = make_parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
@@ -246,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
-    from warplog.judge import comparison
+    from warplog.judge import comparison, profiled
     from warplog.judge.sources import PARENTS, Sources, parent_of
     from warplog.track import connection
 
@@ -255,7 +242,7 @@ def _compare(options: argparse.Namespace) -> int:
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu),
+        Sources(project, store, options.gpu, read_report=profiled.load),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )
@@ -271,9 +258,23 @@ def _explain(options: argparse.Namespace) -> int:
     from warplog.worklog import explain
 
     folder = options.folder or _project() / "results" / "tables"
+    if folder.is_file():
+        print(_explained(folder))
+        return 0
     for family in [options.family] if options.family else explain.families(folder):
         print(explain.markdown(view.load(folder, family, options.gpu)))
     return 0
+
+
+def _explained(report: Path) -> str:
+    """Returns Markdown with what bounds each kernel launch in a report that `warplog extract` reads."""
+    from warplog.parsers import reports
+    from warplog.worklog import launches
+
+    def fail(error: WarplogError) -> None:
+        raise error
+
+    return launches.markdown(reports.read_all([report], fail))
 
 
 def _best_of(options: argparse.Namespace) -> int:
@@ -375,26 +376,7 @@ def _project() -> Path:
 
 
 def _extract(options: argparse.Namespace) -> int:
-    style = options.format or _format_of(options.output)
-    if style == "parquet" and options.output is None:
-        options.parser.error("parquet requires an output file: -o OUT")
-    from warplog.parsers import reports
-
-    failures = 0
-
-    def on_error(error: WarplogError) -> None:
-        nonlocal failures
-        failures += 1
-        _to_stderr(f"error: {error}")
-
-    table = reports.read_all(options.files, on_error)
-    reports.write(table, style, options.output)
-    return _FAILED if failures else 0
-
-
-def _format_of(output: Path | None) -> str:
-    suffix = output.suffix.lstrip(".").lower() if output else ""
-    return suffix if suffix in FORMATS else "csv"
+    return extracting.run(options, _to_stderr)
 
 
 def _to_stderr(text: str) -> None:

@@ -37,18 +37,20 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def read_bytes(path: Path, most: int, remedy: str) -> bytes:
-    """Returns the content of a file.
+    """Returns the content of a file; reads at most `most` bytes, also where the file system reports a wrong size.
 
     Raises:
         WarplogError: The file cannot be read, or is larger than `most` bytes; that message ends with `remedy`.
     """
     try:
         size = path.stat().st_size
-        if size > most:
-            raise WarplogError(f"{path}: {size} bytes, over the limit of {most}; {remedy}")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = b"" if size > most else file.read(most + 1)
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    if max(size, len(data)) > most:
+        raise WarplogError(f"{path}: {max(size, len(data))} bytes, over the limit of {most}; {remedy}")
+    return data
 
 
 def state_of(path: Path) -> tuple[int, int]:

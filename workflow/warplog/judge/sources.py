@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,12 +112,14 @@ class Sources:
         gpu: slug of the GPU to load, if a folder has several.
         results: the results folder whose A/A rounds give the floors if no compared campaign has any (default:
             that of the project).
+        read_report: loads a single report of a profiler (`profiled.load`); None: reports are not accepted.
     """
 
     project: Path
     uri: str = ""
     gpu: str = ""
     results: Path | None = None
+    read_report: Callable[[Path], Campaign] | None = None
 
     @property
     def own_results(self) -> Path:
@@ -125,7 +127,7 @@ class Sources:
         return self.results or self.project / paths.RESULTS
 
     def load(self, name: str) -> Campaign:
-        """Loads a campaign: a results folder, a recorded campaign, or mlflow:<campaign or run id>.
+        """Loads a campaign: a results folder, a recorded campaign, a report, or mlflow:<campaign or run id>.
 
         Raises:
             WarplogError: `name` is none of these, or the campaign is not readable.
@@ -134,6 +136,8 @@ class Sources:
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 fetch(name.removeprefix(MLFLOW), self.uri, Path(folder))
                 return replace(load(Path(folder), self.gpu), name=name)
+        if self.read_report is not None and Path(name).is_file():
+            return self.read_report(Path(name))
         return load(folder_of(name, self.project), self.gpu)
 
 

@@ -1,11 +1,19 @@
 """The metric registry: every metric with its unit, its counters and its formula.
 
-`registry` defines the metrics, `counters` selects the counters to request from ncu, `evaluation` turns counters
-into values. Raw counter names appear only here and in `parsers.ncu`.
+`registry` defines the metrics, `counters` selects the counters to request from ncu, `substitutes` computes counters
+that a report lacks from others, `evaluation` turns counters into values. Raw counter names appear only here and in
+`parsers.ncu`.
 """
 
 from warplog.metrics.counters import counters_to_collect, set_for_opcodes
-from warplog.metrics.evaluation import Evaluated, absent, dominant_stall, evaluate, occupancy_limiter
+from warplog.metrics.evaluation import (
+    Evaluated,
+    absent,
+    dominant_stall,
+    evaluate,
+    evaluate_any,
+    occupancy_limiter,
+)
 from warplog.metrics.metric import Metric
 from warplog.metrics.names import OPCODE_COUNTER, STALL_REASONS
 from warplog.metrics.registry import METRICS
@@ -20,6 +28,7 @@ __all__ = [
     "counters_to_collect",
     "dominant_stall",
     "evaluate",
+    "evaluate_any",
     "occupancy_limiter",
     "set_for_opcodes",
 ]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from warplog.core.errors import WarplogError
+from warplog.metrics.metric import Metric
 from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH
 from warplog.metrics.registry import METRICS
 
@@ -70,6 +71,14 @@ LIMITED = MappingProxyType(
     }
 )
 _ALWAYS_REPORTED = "device__attribute_"
+# Read if a report contains them, never requested: campaigns do without their passes.
+READ_ONLY = frozenset(
+    {
+        "gpc__cycles_elapsed.avg.per_second",
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    }
+)
 # Only in the set "full", because they cost additional passes of the kernel.
 FULL_ONLY = frozenset(
     {
@@ -120,6 +129,11 @@ def set_of(counter: str) -> SetName:
     return "tensor" if counter.startswith(TENSOR_PATH.split("{", 1)[0]) else "lean"
 
 
+def is_collected(metric: Metric) -> bool:
+    """Returns whether campaigns collect the metric: it does not depend on counters in READ_ONLY alone."""
+    return not any(set(alternatives(slot)) <= READ_ONLY for slot in metric.counters)
+
+
 def alternatives(slot: str) -> tuple[str, ...]:
     """Returns the raw counter names of one input of a metric: `a|b?` gives (a, b), `base:KEY` gives (base,)."""
     return tuple(name.split(":", 1)[0] for name in slot.rstrip("?").split("|"))
@@ -134,6 +148,8 @@ def _first_collectable(slot: str, capability: Capability | None) -> str | None:
     for name in alternatives(slot):
         if name.startswith(_ALWAYS_REPORTED):
             return None
+        if name in READ_ONLY:
+            continue
         if name not in LIMITED or (capability is not None and supports(name, capability)):
             return name
     return None

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from warplog.metrics.counters import Capability, alternatives, set_of, supports
+from warplog.metrics.counters import Capability, alternatives, is_collected, set_of, supports
 from warplog.metrics.metric import Metric
 from warplog.metrics.registry import METRICS
+from warplog.metrics.substitutes import completed
 
 Counters = Mapping[str, float | None]
 
@@ -22,22 +23,39 @@ class Evaluated(NamedTuple):
 
 
 def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
-    """Evaluates every metric that is computed from counters, in registry order.
+    """Evaluates every metric that campaigns collect with ncu, in registry order.
 
     If a counter is absent, has no value or is NaN, the metric is "missing" and the reason names the counter;
     it is never treated as zero.
     """
+    return _evaluated(filter(is_collected, METRICS.values()), counters, compute_capability)
+
+
+def evaluate_any(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
+    """Evaluates every metric on a report that may be of any origin, like `evaluate`.
+
+    This includes metrics that campaigns do not collect. Some counters that the report lacks are computed from others
+    (see `substitutes.completed`).
+    """
+    return _evaluated(METRICS.values(), completed(counters, compute_capability), compute_capability)
+
+
+def _evaluated(
+    metrics: Iterable[Metric], counters: Counters, capability: Capability | None
+) -> list[Evaluated]:
     done: dict[str, Evaluated] = {}
-    for metric in METRICS.values():
+    for metric in metrics:
         if metric.formula is not None:
-            done[metric.name] = _evaluate(metric, counters, done, compute_capability)
+            done[metric.name] = _evaluate(metric, counters, done, capability)
     return list(done.values())
 
 
 def absent(status: str, reason: str) -> list[Evaluated]:
-    """Returns every metric that is computed from counters, without a value: the counters were not collected."""
+    """Returns every metric that `evaluate` returns, without a value: the counters were not collected."""
     return [
-        Evaluated(m.name, None, m.unit, status, reason) for m in METRICS.values() if m.formula is not None
+        Evaluated(m.name, None, m.unit, status, reason)
+        for m in METRICS.values()
+        if m.formula is not None and is_collected(m)
     ]
 
 

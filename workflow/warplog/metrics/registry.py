@@ -32,10 +32,16 @@ _TIME = (
     Metric("nsys_kernel_duration_us", "us", "time", (), None,
            "duration of one kernel of a launch under nsys, median of back-to-back launches"),
     Metric("nsys_launches", "launch", "time", (), None, "launches of the kernel that nsys recorded"),
+    Metric("nsys_total_us", "us", "time", (), None,
+           "total time of all launches of the kernel, or of all copies of a kind, that nsys recorded"),
+    Metric("nsys_device", "index", "time", (), None, "number of the GPU, as CUDA counts them"),
+    Metric("nsys_bytes", "byte", "time", (), None, "bytes moved or set by all copies or memsets of a kind"),
+    Metric("ncu_launches", "launch", "time", (), None,
+           "launches over which a page of ncu's --print-summary shows averages"),
     Metric("gpu_cycles", "cycle", "time", ("gpc__cycles_elapsed.max",), f.same,
            "elapsed GPU cycles of one kernel"),
     Metric("sm_mhz_in_ncu", "MHz", "time",
-           ("smsp__cycles_elapsed.avg.per_second|gpc__cycles_elapsed.avg.per_second",), f.times(1e-6),
+           ("gpc__cycles_elapsed.avg.per_second|smsp__cycles_elapsed.avg.per_second",), f.times(1e-6),
            "SM clock under ncu; durations are comparable only at equal clocks"),
 )
 _OVERLAP = (
@@ -106,6 +112,10 @@ _STALL = (
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _NO_SHARED = "the kernel makes no shared-memory access"
 _SHARED = (
+    Metric("shared_bank_conflicts", "conflict", "shared",
+           ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), f.same,
+           "hardware counter for all accesses, also atomics, asynchronous copies and matrix loads; campaigns do not"
+           " collect it"),
     Metric("shared_wavefronts", "wavefront", "shared", ("memory_l1_wavefronts_shared",), f.same,
            "wavefronts that the kernel's shared-memory accesses take"),
     Metric("shared_wavefronts_ideal", "wavefront", "shared",
@@ -157,6 +167,9 @@ _MEMORY = (
     Metric("l1_throughput_pct", "%", "memory",
            ("l1tex__throughput.avg.pct_of_peak_sustained_active",), f.same,
            "throughput of the busiest part of L1 and shared memory, in percent of its peak"),
+    Metric("memory_throughput_pct", "%", "memory", (f"gpu__compute_memory_throughput{ELAPSED}",), f.same,
+           "throughput of the busiest part of the memory system (speed of light), in percent of its peak; campaigns do"
+           " not collect it"),
     Metric("l1_hit_pct", "%", "memory", ("l1tex__t_sector_hit_rate.pct",), f.same,
            "share of sectors found in L1"),
     Metric("l2_hit_pct", "%", "memory", ("lts__t_sector_hit_rate.pct",), f.same,

@@ -1,38 +1,36 @@
 """`warplog extract`: reads any report of a profiler or compiler, identified by its content, into rows of metrics."""
 
 import json
-import math
 import os
 import re
 import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import prod
+from itertools import takewhile
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes, write_bytes
+from warplog.core.files import read_bytes
 from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
-from warplog.metrics import METRICS, Evaluated, evaluate
-from warplog.parsers import ptxas, sass
+from warplog.metrics import Evaluated, evaluate_any
+from warplog.parsers import inputs, ptxas, sass
+from warplog.parsers.inputs import Input, printable
 from warplog.parsers.ncu import blocks, csv, printed
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.ncu import text as ncu_text
 from warplog.parsers.ncu.printed import PrintedLaunch
 from warplog.parsers.ncu.report import NcuLaunch
 from warplog.parsers.nsys import report as nsys_rep
-from warplog.parsers.nsys import sqlite, stats, tables
-from warplog.parsers.nsys.sqlite import NsysKernel
-from warplog.parsers.nsys.stats import NsysSummary
+from warplog.parsers.nsys import rows as nsys_rows
+from warplog.parsers.nsys import sqlite, stats, tables, trace
+from warplog.parsers.rows import COLUMNS, Row, capability_of, row
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = dict[str, Any]
 _MOST_TEXT_BYTES = 64 * 1024**2
 _MOST_LINES = 2_000_000
 _PTXAS_FACTS = (
@@ -47,17 +45,22 @@ _PTXAS_FACTS = (
 
 
 def read_any(path: Path) -> list[Row]:
-    """Returns the rows of a report, one per kernel and metric.
+    """Returns the rows of a report, one per kernel and metric; `source` is the path as given, `-` for standard input.
 
-    Supported are ncu reports and pages that ncu prints (raw or details page as CSV, or text), nsys reports (if
-    nsys is installed), their SQLite exports and the output of `nsys stats` (CSV or text), logs of
-    `nvcc -Xptxas -v`, and SASS dumps.
+    Supported are ncu reports and pages that ncu prints (raw, details or summary page as CSV, details or summary page
+    as text), nsys reports (if nsys is installed), their SQLite exports and the output of `nsys stats` (CSV or text),
+    logs of `nvcc -Xptxas -v`, and SASS dumps.
 
     Raises:
         WarplogError: if the file is missing, damaged, truncated, or none of these; the message is one line with
             the file and the remedy.
     """
-    start = _start(path)
+    with inputs.opened(str(path)) as found:
+        return _read(found)
+
+
+def _read(found: Input) -> list[Row]:
+    path, start = found.path, _start(found.path)
     if blocks.is_report(start):
         rows = list(_ncu(path))
     elif tables.is_sqlite(start):
@@ -69,7 +72,10 @@ def read_any(path: Path) -> list[Row]:
         rows = list(_text(path))
     if not rows:
         raise WarplogError(f"{path}: contains no kernel")
-    return [{"source": path.name, **row} for row in rows]
+    source = {"source": printable(found.name)}
+    return [
+        source | {key: printable(v) if isinstance(v, str) else v for key, v in each.items()} for each in rows
+    ]
 
 
 def _start(path: Path) -> bytes:
@@ -84,15 +90,18 @@ def _start(path: Path) -> bytes:
 
 
 def _ncu(path: Path) -> Iterator[Row]:
-    report = ncu_rep.read(path)
+    report = ncu_rep.read(path, only=printed.KNOWN)
     for launch in report.launches:
-        found = evaluate(launch.counters, launch.compute_capability)
+        found = evaluate_any(launch.counters, launch.compute_capability)
         yield from _counted(launch, launch.compute_capability, launch.index, report.tool_version, found)
 
 
 def _printed(launches: Sequence[PrintedLaunch]) -> Iterator[Row]:
     for index, launch in enumerate(launches):
-        yield from _counted(launch, launch.capability, index, "", printed.rows(launch))
+        values = printed.rows(launch)
+        if launch.invocations is not None:
+            values.append(Evaluated("ncu_launches", launch.invocations, "launch", "ok", ""))
+        yield from _counted(launch, launch.capability, index, "", values)
 
 
 def _counted(
@@ -114,55 +123,27 @@ def _counted(
 
 
 def _nsys(path: Path) -> Iterator[Row]:
-    """Yields rows per kernel and launch configuration; times are medians over its launches."""
-    report = sqlite.read(path)
-    groups: dict[tuple[object, ...], list[NsysKernel]] = {}
-    for kernel in report.kernels:
-        groups.setdefault((kernel.name, kernel.grid, kernel.block), []).append(kernel)
-    for number, kernels in enumerate(groups.values()):
-        first = kernels[0]
-        values = {
-            "nsys_kernel_duration_us": median(k.duration_ns for k in kernels) * 1e-3,
-            "nsys_launches": len(kernels),
-            "registers_per_thread": first.registers,
-            "static_shared_bytes": first.static_shared_bytes,
-            "grid_blocks": prod(first.grid),
-            "block_threads": prod(first.block),
-        }
-        for metric, value in values.items():
-            yield _row("nsys", report.tool_version, report.gpu_name, "", first.name, number, metric, value)
+    return nsys_rows.of_report(sqlite.read(path, needs_kernels=False))
 
 
 def _text(path: Path) -> Iterator[Row]:
-    raw = read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?").decode(errors="replace")
+    raw = inputs.decoded(read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?"))
     text = re.sub("\r\n?", "\n", raw)
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
     try:
         if csv.is_page(text):
             yield from _printed(csv.parse(text))
-            return
-        if ncu_text.is_page(text):
+        elif ncu_text.is_page(text):
             yield from _printed(ncu_text.parse(text))
-            return
-        if stats.is_stats(text):
-            yield from _stats(stats.parse(text))
-            return
-        yield from _compiled(text)
+        elif stats.is_stats(text):
+            yield from nsys_rows.of_summaries(stats.parse(text))
+        elif trace.is_trace(text):
+            yield from nsys_rows.of_report(trace.parse(text), trace.UNKNOWN)
+        else:
+            yield from _compiled(text)
     except WarplogError as error:
         raise WarplogError(f"{path}: {error}") from None
-
-
-def _stats(summaries: Sequence[NsysSummary]) -> Iterator[Row]:
-    """Yields the same rows as for an nsys export; for a memory operation, `kernel` is the operation's name."""
-    for number, summary in enumerate(summaries):
-        duration = "nsys_kernel_duration_us" if summary.is_kernel else "nsys_duration_us"
-        values: dict[str, float | None] = {duration: summary.median_us, "nsys_launches": summary.launches}
-        if summary.is_kernel:
-            values |= dict.fromkeys(("registers_per_thread", "static_shared_bytes"))
-            values |= {"grid_blocks": summary.grid_blocks, "block_threads": summary.block_threads}
-        for metric, value in values.items():
-            yield _row("nsys", "", "", "", summary.name, number, metric, value, "not in this summary")
 
 
 def _compiled(text: str) -> Iterator[Row]:
@@ -171,7 +152,7 @@ def _compiled(text: str) -> Iterator[Row]:
         for number, kernel in enumerate(ptxas.parse(text)):
             for metric in _PTXAS_FACTS:
                 value = getattr(kernel, metric)
-                yield _row("ptxas", "", "", kernel.arch, kernel.kernel, number, metric, value)
+                yield row("ptxas", kernel.kernel, number, metric, value, cc=capability_of(kernel.arch))
     elif "code for sm_" in text and "Function :" in text:
         sass.check_whole(text)
         yield from _sass(text)
@@ -187,65 +168,21 @@ def _sass(text: str) -> Iterator[Row]:
             counts = {"sass_instructions": sum(opcodes.values())}
             counts |= {f"sass_{opcode}": count for opcode, count in sorted(opcodes.items())}
             for metric, count in counts.items():
-                yield _row("cuobjdump", "", "", arch, mangled, number, metric, count)
-
-
-def _row(
-    tool: str,
-    version: str,
-    gpu: str,
-    arch: str,
-    kernel: str,
-    launch: int,
-    metric: str,
-    value: float | None,
-    absent: str = "",
-) -> Row:
-    unit = METRICS[metric].unit if metric in METRICS else "inst"
-    status, reason = ("ok", "") if value is not None else ("missing", absent or f"{tool} does not report it")
-    return {
-        "tool": tool,
-        "tool_version": version,
-        "gpu": gpu,
-        "cc": _capability(arch),
-        "kernel": kernel,
-        "launch": launch,
-        "metric": metric,
-        "value": value,
-        "unit": unit,
-        "status": status,
-        "reason": reason,
-    }
-
-
-def _capability(arch: str) -> str:
-    """Returns `9.0` for `sm_90a`; "" if `arch` is empty."""
-    digits = "".join(letter for letter in arch if letter.isdigit())
-    return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""
+                yield row("cuobjdump", mangled, number, metric, count, cc=capability_of(arch))
 
 
 # NVIDIA's reader starts with 120 MB of memory and does not free 4 to 13 MB per report of 1 MB.
 FILES_A_PROCESS = 10
 _PROCESS_S = 600.0
 Found = list[dict[str, Any]] | WarplogError
-COLUMNS = (
-    "source",
-    "tool",
-    "tool_version",
-    "gpu",
-    "cc",
-    "kernel",
-    "launch",
-    "metric",
-    "value",
-    "unit",
-    "status",
-    "reason",
-)
 
 
-def read_all(files: Sequence[Path], on_error: Callable[[WarplogError], None]) -> "pd.DataFrame":
-    """Returns the rows of all files, in the given order, with COLUMNS.
+def read_all(
+    files: Sequence[Path],
+    on_error: Callable[[WarplogError], None],
+    wanted: Callable[[Row], bool] = lambda _: True,
+) -> "pd.DataFrame":
+    """Returns the `wanted` rows of all files, in the given order, with COLUMNS.
 
     A file that cannot be read contributes no rows, and its error is passed to `on_error`.
     """
@@ -256,24 +193,32 @@ def read_all(files: Sequence[Path], on_error: Callable[[WarplogError], None]) ->
         if isinstance(found, WarplogError):
             on_error(found)
             continue
+        rows = [each for each in found if wanted(each)]
         for name, column in columns.items():  # names and reasons repeat: intern stores each once
-            column += (sys.intern(v) if isinstance(v := row[name], str) else v for row in found)
+            column += (sys.intern(v) if isinstance(v := each[name], str) else v for each in rows)
     return pd.DataFrame(columns).astype({"value": "float64"})
 
 
 def _here(files: Sequence[Path]) -> Iterator[Found]:
     for file in files:
         try:
-            yield list(read_any(file))
+            yield read_any(file)
         except WarplogError as error:
             yield error
 
 
 def _apart(files: Sequence[Path]) -> Iterator[Found]:
-    """Reads the files in several processes, so that memory stays bounded and a crash costs only one file."""
+    """Reads the files in several processes, so that memory stays bounded and a crash costs only one file.
+
+    Pipes are read in this process, because they belong to it.
+    """
     left = list(files)
     while left:
-        chunk = left[:FILES_A_PROCESS]
+        chunk = list(takewhile(lambda file: not inputs.is_pipe(str(file)), left[:FILES_A_PROCESS]))
+        if not chunk:
+            yield from _here(left[:1])
+            left = left[1:]
+            continue
         with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
             output = Path(folder) / "rows.jsonl"
             command = [sys.executable, "-m", "warplog.parsers.reports", str(output), *map(str, chunk)]
@@ -281,7 +226,10 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             done = 0
             for result in _results(output):
                 done += 1
-                yield WarplogError(result["error"]) if "error" in result else result["rows"]
+                if "error" in result:
+                    yield WarplogError(result["error"])
+                else:
+                    yield [dict(zip(COLUMNS, values, strict=True)) for values in result["rows"]]
         if done < len(chunk):
             tail = " ".join(ended.output_tail.split())[-200:]
             yield WarplogError(f"{chunk[done]}: the reader failed ({explain_exit(ended)}) {tail}".rstrip())
@@ -300,47 +248,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{package}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")}
 
 
-def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
-    """Writes the table as "csv", "json" or "parquet"; to standard output if `output` is None (not for parquet).
-
-    The file is written atomically. A value that is missing or not finite is empty in CSV and null in JSON.
-
-    Raises:
-        WarplogError: if the file cannot be written.
-    """
-    if output is None:
-        sys.stdout.write(_as_text(table, style).encode(errors="replace").decode())
-        return
-    if not output.parent.is_dir():
-        raise WarplogError(f"{output}: cannot be written (its folder does not exist)")
-    if style == "parquet":
-        write_bytes(output, table.to_parquet(index=False))
-    else:
-        write_bytes(output, _as_text(table, style).encode(errors="replace"))
-
-
-def _as_text(table: "pd.DataFrame", style: str) -> str:
-    if style == "csv":
-        finite = table.assign(value=table["value"].where(table["value"].abs() < math.inf))
-        return finite.to_csv(index=False, lineterminator="\n")
-    return "[\n" + ",\n".join(_json_lines(table)) + "\n]\n"
-
-
-def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
-    """Yields each row as a JSON object on one line, because the output can have many rows."""
-    for cells in table.itertuples(index=False, name=None):
-        row = dict(zip(table.columns, cells, strict=True))
-        row["value"] = row["value"] if math.isfinite(row["value"]) else None
-        yield json.dumps(row, ensure_ascii=False, allow_nan=False)
-
-
 def read_into(output: Path, files: list[Path]) -> None:
     """Reads the files and writes one JSON line per file, with its rows or its error, to `output`."""
     die_with_parent(signal.SIGKILL)
     with output.open("w", encoding="utf-8") as lines:
         for file in files:
             try:
-                result: dict[str, object] = {"rows": list(read_any(file))}
+                result: dict[str, object] = {"rows": [list(row.values()) for row in read_any(file)]}
             except WarplogError as error:
                 result = {"error": str(error)}
             lines.write(json.dumps(result) + "\n")

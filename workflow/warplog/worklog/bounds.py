@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
 from warplog.worklog.decomposition import busy_share
 
+_MEMORY_SPEED = "memory_throughput_pct"
 _MEMORY = {
     "dram_throughput_pct": "device memory",
     "l2_throughput_pct": "L2",
@@ -25,6 +26,7 @@ _LIMITS = tuple(
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
 COUNTERS = (
+    _MEMORY_SPEED,
     *_MEMORY,
     *_COMPUTE,
     *_LIMITS,
@@ -67,11 +69,12 @@ class Bound:
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent."""
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
-    ceilings = {name: values.get(name, math.nan) for name in (*_MEMORY, *_COMPUTE)}
+    ceilings = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
     known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
-    nearest = max(known, key=known.__getitem__)
+    parts = _MEMORY if _MEMORY_SPEED in known else ()  # whose busiest the memory throughput covers
+    nearest = max((name for name in known if name not in parts), key=known.__getitem__)
     stall = dominant_stall(rows) or ""
     return Bound(
         variant=variant,
@@ -88,14 +91,13 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
 
 def _kind(nearest: str, pct: float, values: Mapping[str, float], sms: float) -> str:
     if pct >= _NEAR_PCT:
-        return "memory" if nearest in _MEMORY else "compute"
+        return "compute" if nearest in _COMPUTE else "memory"
     unfilled = values.get("waves_per_sm", math.nan) < 1 or busy_share(values, sms) < _FILLED
     return "launch" if unfilled else "latency"
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:
-    """Returns the ceiling's name; for SM throughput, the pipe that sets it (within 1 %), if any."""
-    if nearest != "sm_throughput_pct":
-        return (_MEMORY | _COMPUTE)[nearest]
-    pipes = [name for name in _PIPES if known.get(name, 0.0) >= 0.99 * known[nearest]]
-    return _COMPUTE[pipes[0] if pipes else nearest]
+    """Returns the ceiling's name; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
+    parts = {"sm_throughput_pct": _PIPES, _MEMORY_SPEED: _MEMORY}.get(nearest, {})
+    own = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}[nearest]
+    return next((name for part, name in parts.items() if known.get(part, 0.0) >= 0.99 * known[nearest]), own)

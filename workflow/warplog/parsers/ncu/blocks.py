@@ -23,7 +23,10 @@ _VERSION = re.compile(r"(20\d\d\.\d+\.\d+(?:\.\d+)?)")
 # Field numbers of BlockHeader, then of the ReportSessionDetails that it contains.
 _SOURCES, _RESULTS, _SESSION, _PAYLOAD = 1, (2, 7, 8, 9), 3, 5
 _TARGET_SYSTEM, _DEVICES, _VERSIONS, _COMMAND_LINE = 4, 6, 8, 11
+_INTERACTIVE = {9, 10}  # a session without a command line, as Nsight Compute's user interface writes it
 _COMMAND_LINE_SINCE = (2022, 3)
+_MOST_BLOCKS = 100_000
+_MOST_PARTS = 100_000
 
 
 @dataclass
@@ -80,8 +83,12 @@ def _load(path: Path) -> bytes:
 def _walk(data: bytes) -> Contents:
     contents = Contents()
     _, position = _take(data, len(MAGIC), "file header")
+    blocks = 0
     while position < len(data):
+        blocks += 1
         header, position = _take(data, position, "block header")
+        if not header or blocks > _MOST_BLOCKS:
+            raise _Truncated("a block is empty" if not header else f"over {_MOST_BLOCKS} blocks")
         fields = list(_fields(header))
         counts = [(number, value) for number, value in fields if isinstance(value, int)]
         payload = sum(value for number, value in counts if number == _PAYLOAD)
@@ -105,6 +112,8 @@ def _check_payload(data: bytes, position: int, end: int, least: int) -> None:
     while position < end:
         _, position = _take(data, position, "payload")
         parts += 1
+        if parts > least + _MOST_PARTS:
+            raise _Truncated(f"a block has over {parts} messages")
     if position != end or parts < least:
         raise _Truncated(f"a block does not contain its {least} messages")
 
@@ -120,7 +129,7 @@ def _read_session(message: bytes, contents: Contents) -> None:
 def _missing(contents: Contents) -> str:
     needed = {_TARGET_SYSTEM: "system", _DEVICES: "device", _VERSIONS: "version"}
     version = tuple(int(part) for part in contents.tool_version.split(".")[:2] if part)
-    if version >= _COMMAND_LINE_SINCE:
+    if version >= _COMMAND_LINE_SINCE and not contents.session_fields >= _INTERACTIVE:
         needed[_COMMAND_LINE] = "command line"
     absent = [name for number, name in needed.items() if number not in contents.session_fields]
     if absent:

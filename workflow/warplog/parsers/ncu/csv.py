@@ -1,7 +1,9 @@
 """Parses the output of `ncu --csv`: the raw page (one row per launch) and the details page (one row per value).
 
-The application's output and ncu's `==PROF==` lines may appear before, between and after the rows. Truncation inside
-a row is detected; for a page that ends after a complete row see `printed.check_whole`.
+A page of `--print-summary` is a details page whose rows hold minimum, maximum and average over the launches of a
+kernel; the averages are read. The application's output and ncu's `==PROF==` lines may appear before, between and after
+the rows. Truncation inside a row is detected; for a page that ends after a complete row see `printed.check_whole`. A
+last line without line end is read if a quotation mark closes its last cell.
 """
 
 import csv
@@ -12,9 +14,14 @@ from dataclasses import dataclass, field
 from warplog.core.errors import WarplogError
 from warplog.parsers.ncu.printed import PrintedLaunch, check_count, check_whole
 
-_HEADER = re.compile(r'^\ufeff?(?:"ID", ?"Process ID",|ID, ?Process ID,).*Kernel Name', re.MULTILINE)
+_HEADER = re.compile(
+    r'^\ufeff?(?:"ID", ?"Process ID"|ID, ?Process ID|"?Process ID"?),.*Kernel Name', re.MULTILINE
+)
 _NUMBERS = re.compile(r"\d{1,18}")
 _SECTION, _METRIC, _UNIT, _VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
+_AVERAGE, _INVOCATIONS = "Average", "Invocations"
+_KEY = ("ID", "Process ID", "Host Name")
+_SUMMARY_KEY = ("Process ID", "Host Name", "Kernel Name", "Block Size", "Grid Size", "Device", _INVOCATIONS)
 _DESCRIPTION = (
     *("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Kernel Time", "Context", "Stream"),
     *("Block Size", "Grid Size", "Device", "CC", _SECTION),
@@ -36,6 +43,10 @@ _LAST_LABELS = {
 }
 
 
+# Sections after which no section follows whose labels show a metric.
+_LAST_SECTIONS = ("Occupancy", "GPU and Memory Workload Distribution", "Source Counters")
+
+
 @dataclass
 class _Table:
     """A header row and its units; `by_id` maps the identity of a details row to its launch."""
@@ -47,6 +58,11 @@ class _Table:
     @property
     def is_details(self) -> bool:
         return _METRIC in self.header
+
+    @property
+    def value(self) -> str:
+        """The column of the values."""
+        return _AVERAGE if _INVOCATIONS in self.header else _VALUE
 
 
 def is_page(text: str) -> bool:
@@ -60,23 +76,39 @@ def parse(text: str) -> list[PrintedLaunch]:
     Raises:
         WarplogError: if a page is truncated or damaged; the message does not name the file.
     """
-    if not text.endswith("\n"):
-        raise WarplogError("is truncated: its last line has no line end; print it again")
     launches: list[PrintedLaunch] = []
-    table = _Table([])
+    table, row = _Table([]), [""]
     try:
         for row in csv.reader(_lines(text), skipinitialspace=True):
-            if row and row[0].lstrip("\ufeff") == "ID":
+            if row and row[0].lstrip("\ufeff") in {"ID", "Process ID"}:
                 table = _table(row)
             elif row:
                 launches += _details(row, table) if table.is_details else _raw(row, table)
                 check_count(launches)
     except csv.Error as error:
         raise WarplogError(f"is truncated or damaged ({error}); print it again") from None
+    if not text.endswith("\n") and not _is_closed(text, row, table, launches):
+        raise WarplogError("is truncated: its last line has no line end; print it again")
     check_whole(launches, text)
     if launches and launches[-1].labels:
         _check_section(launches[-1].labels)
     return launches
+
+
+def _is_closed(text: str, row: Sequence[str], table: _Table, launches: Sequence[PrintedLaunch]) -> bool:
+    """Returns whether a page whose last row has no line end is whole.
+
+    The quotation mark after the last value must be there. A details page must also end in a section that ncu prints
+    last, or its last launch must have the labels of the launch before: a row can be whole in the middle of a page.
+    """
+    if not table.is_details or not launches:
+        return text.endswith('"')
+    is_rule = not row[table.header.index(_METRIC)]
+    filled = len(table.header) if is_rule else table.header.index(table.value) + 1
+    closed = (len(row) >= filled and text.endswith('"')) or (len(row) > filled and text.endswith('",'))
+    labels = launches[-1].labels
+    at_end = bool(labels) and labels[-1][0] in _LAST_SECTIONS
+    return closed and (at_end or (len(launches) > 1 and labels == launches[-2].labels))
 
 
 def _check_section(labels: Sequence[tuple[str, str]]) -> None:
@@ -107,21 +139,24 @@ def _table(row: list[str]) -> _Table:
     header = [row[0].lstrip("\ufeff"), *row[1:]]
     if len(set(header)) < len(header) or "Kernel Name" not in header:
         raise WarplogError("is damaged: its columns are not those of ncu; print it again")
-    if _METRIC in header and not {_SECTION, _UNIT, _VALUE} <= set(header):
+    table = _Table(header)
+    if table.is_details and not {_SECTION, _UNIT, table.value} <= set(header):
         raise WarplogError("is truncated or damaged: its header lacks columns; print it again")
-    return _Table(header)
+    if not table.is_details and "ID" not in header:
+        raise WarplogError("is damaged: its columns are not those of ncu; print it again")
+    return table
 
 
 def _details(row: list[str], table: _Table) -> list[PrintedLaunch]:
     """Adds a row to its launch; returns the launch if it is new. The row of a rule's text has no metric."""
-    if not table.header.index(_VALUE) < len(row) <= len(table.header):
+    if not table.header.index(table.value) < len(row) <= len(table.header):
         raise _ragged(row, table)
     cells = dict(zip(table.header, row, strict=False))
-    key = (cells["ID"], cells.get("Process ID", ""), cells.get("Host Name", ""))
+    key = tuple(cells.get(name, "") for name in (_KEY if "ID" in cells else _SUMMARY_KEY))
     new = key not in table.by_id
     launch = table.by_id.setdefault(key, _launch(cells)) if new else table.by_id[key]
     if cells[_METRIC]:
-        launch.add(cells[_SECTION], cells[_METRIC], cells[_UNIT], cells[_VALUE])
+        launch.add(cells[_SECTION], cells[_METRIC], cells[_UNIT], cells[table.value])
     return [launch] if new else []
 
 
@@ -149,6 +184,7 @@ def _launch(cells: dict[str, str]) -> PrintedLaunch:
         compute_capability=(int(major[:4]), int(minor[:4])) if known else None,
         grid=_size(cells.get("Grid Size", "")),
         block=_size(cells.get("Block Size", "")),
+        invocations=int(number[0]) if (number := _NUMBERS.fullmatch(cells.get(_INVOCATIONS, ""))) else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from warplog.metrics import METRICS
 from warplog.metrics.counters import alternatives
+from warplog.metrics.substitutes import INPUTS
 
 
 class Label(NamedTuple):
@@ -34,6 +35,7 @@ _SPEED = {
     **dict.fromkeys(("dram throughput", "sol dram"), Label("dram_throughput_pct")),
     **dict.fromkeys(("l2 cache throughput", "sol l2 cache"), Label("l2_throughput_pct")),
     **dict.fromkeys(("l1/tex cache throughput", "sol l1/tex cache"), Label("l1_throughput_pct")),
+    **dict.fromkeys(("memory throughput", "memory [%]", "sol memory"), Label("memory_throughput_pct")),
     **dict.fromkeys(
         ("compute (sm) throughput", "compute (sm) [%]", "sm throughput", "sm [%]", "sol sm"),
         Label("sm_throughput_pct"),
@@ -76,13 +78,13 @@ _SECTIONS = MappingProxyType(
     }
 )
 SHARED_PARTS = ("static shared memory per block", "dynamic shared memory per block")
-COUNTERS = frozenset(
+COUNTERS = INPUTS | {
     name
     for metric in METRICS.values()
     for slot in metric.counters
     if not slot.startswith("@")
     for name in alternatives(slot)
-)
+}
 
 
 def find(section: str, label: str) -> Label | None:
@@ -100,8 +102,8 @@ def is_part_of_shared(section: str, label: str) -> bool:
 
 
 def counter_of(metric: str) -> str:
-    """Returns the first counter of a metric."""
-    return alternatives(METRICS[metric].counters[0])[0]
+    """Returns the first counter of a metric that is not another metric."""
+    return next(alternatives(slot)[0] for slot in METRICS[metric].counters if not slot.startswith("@"))
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from warplog.core.errors import WarplogError
-from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate
+from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate_any
 from warplog.parsers import units
 from warplog.parsers.ncu import labels as ncu_labels
 from warplog.parsers.ncu import shared as ncu_shared
@@ -24,30 +24,34 @@ _NAME = "device__attribute_display_name"
 # Application replay announces a launch once per pass, in a different form.
 _PROFILING = re.compile(r'^==PROF== Profiling ".*" - \d+: 0%', re.MULTILINE)
 _FAILED = "==ERROR=="
-_KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
+KNOWN = ncu_labels.COUNTERS | {_NAME, *(_CC.format(part) for part in ("major", "minor"))}
 
 
 @dataclass
 class PrintedLaunch:
-    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them."""
+    """One launch; `compute_capability`, `grid` and `block` are None if its heading does not contain them.
+
+    On a page of `--print-summary` it stands for `invocations` launches, with the averages of their values.
+    """
 
     kernel: str
     compute_capability: tuple[int, int] | None = None
     grid: tuple[int, ...] | None = None
     block: tuple[int, ...] | None = None
+    invocations: int | None = None
     cells: list[Cell] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
 
     def add_counter(self, name: str, unit: str, value: str) -> None:
         """Adds a counter; one that the registry does not use is dropped."""
-        if name in _KNOWN and value.strip():
+        if name in KNOWN and value.strip():
             self.cells.append(Cell("", name, unit, value))
 
     def add(self, section: str, label: str, unit: str, value: str) -> None:
         """Adds a value; one that the registry does not use is dropped, but its label is kept to detect truncation."""
         self.labels.append((section, label))
         used = ncu_labels.find(section, label) or ncu_labels.is_part_of_shared(section, label)
-        if value.strip() and (label in _KNOWN or used):
+        if value.strip() and (label in KNOWN or used):
             self.cells.append(Cell(section, label, unit, value))
 
     @property
@@ -89,8 +93,9 @@ def check_whole(launches: Sequence[PrintedLaunch], text: str) -> None:
         WarplogError: if the page is truncated.
     """
     announced = 0 if _FAILED in text else len(_PROFILING.findall(text))
-    if announced > len(launches):
-        raise WarplogError(f"is truncated: {len(launches)} of {announced} profiled launches; print it again")
+    found = sum(launch.invocations or 1 for launch in launches)
+    if announced > found:
+        raise WarplogError(f"is truncated: {found} of {announced} profiled launches; print it again")
     if len(launches) > 1:
         before, last = launches[-2].labels, launches[-1].labels
         if len(last) < len(before) and last == before[: len(last)]:
@@ -103,9 +108,9 @@ def rows(launch: PrintedLaunch) -> list[Evaluated]:
     """Evaluates every metric that is computed from counters; "missing" if the page lacks a counter."""
     counters, notes = _counters(launch)
     opcodes = {OPCODE_COUNTER: counters.pop(OPCODE_COUNTER)} if OPCODE_COUNTER in counters else {}
-    found = evaluate(counters, launch.capability)
+    found = evaluate_any(counters, launch.capability)
     if opcodes:
-        whole = {each.metric: each for each in evaluate({**counters, **opcodes}, launch.capability)}
+        whole = {each.metric: each for each in evaluate_any({**counters, **opcodes}, launch.capability)}
         found = [whole[each.metric] if _reads_sum(each.metric) else each for each in found]
     notes = notes if not opcodes else {**notes, OPCODE_COUNTER: _NO_ENTRIES}
     return [_noted(each, notes) for each in found]
@@ -132,8 +137,8 @@ def _counters(launch: PrintedLaunch) -> tuple[dict[str, float | None], dict[str,
     labelled: dict[str, float | None] = {}
     notes: dict[str, str] = {}
     for cell in launch.cells:
-        label = None if cell.label in _KNOWN else ncu_labels.find(cell.section, cell.label)
-        if label is None and cell.label not in _KNOWN:
+        label = None if cell.label in KNOWN else ncu_labels.find(cell.section, cell.label)
+        if label is None and cell.label not in KNOWN:
             continue
         name = cell.label if label is None else ncu_labels.counter_of(label.metric)
         scale = units.to_base(cell.unit)

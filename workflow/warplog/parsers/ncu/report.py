@@ -1,12 +1,15 @@
 """Reads a .ncu-rep report with NVIDIA's package `ncu_report`, after checking that the file is complete."""
 
 import math
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.parsers.inputs import printable
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
 
@@ -46,8 +49,8 @@ class NcuReport:
     launches: tuple[NcuLaunch, ...]
 
 
-def read(path: Path, with_lines: bool = False) -> NcuReport:
-    """Reads the whole report; `with_lines` adds the counters of each source line.
+def read(path: Path, with_lines: bool = False, only: Container[str] | None = None) -> NcuReport:
+    """Reads the whole report, or `only` the counters of these names; `with_lines` adds those of each source line.
 
     Raises:
         WarplogError: if the file is missing, empty, not a report, truncated, damaged, too large or without
@@ -55,7 +58,7 @@ def read(path: Path, with_lines: bool = False) -> NcuReport:
     """
     contents = blocks.read_contents(path)
     try:
-        launches = tuple(_launch(i, action, with_lines) for i, action in enumerate(_actions(path)))
+        launches = tuple(_launch(i, action, with_lines, only) for i, action in enumerate(_actions(path)))
     except WarplogError:
         raise
     except Exception as error:  # the C++ reader raises exceptions of any type on a damaged file
@@ -73,25 +76,42 @@ def _actions(path: Path) -> Iterator[NcuObject]:
         raise WarplogError(
             f"{path}: reading it requires the Python package ncu-report; reinstall warplog"
         ) from None
-    context = ncu_report.load_report(str(path))
-    for number in range(context.num_ranges()):
-        span = context.range_by_idx(number)
-        for index in range(span.num_actions()):
-            yield span.action_by_idx(index)
+    with _nameable(path) as name:  # the package reads parts of the file later
+        context = ncu_report.load_report(name)
+        for number in range(context.num_ranges()):
+            span = context.range_by_idx(number)
+            for index in range(span.num_actions()):
+                yield span.action_by_idx(index)
 
 
-def _launch(index: int, action: NcuObject, with_lines: bool) -> NcuLaunch:
-    counters = dict(_counters(action))
+@contextmanager
+def _nameable(path: Path) -> Iterator[str]:
+    """Yields a name of the file that the package accepts, which must be UTF-8: the file's own, or that of a link."""
+    if path == Path(printable(str(path))):
+        yield str(path)
+    else:
+        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
+            link = Path(folder) / "report.ncu-rep"
+            link.symlink_to(path.absolute())
+            yield str(link)
+
+
+def _launch(index: int, action: NcuObject, with_lines: bool, only: Container[str] | None) -> NcuLaunch:
+    counters = dict(_counters(action, only))
     return NcuLaunch(
         index=index,
         kernel=action.name(action.NameBase_DEMANGLED),
         function=action.name(action.NameBase_FUNCTION),
         ranges=tuple(_ranges(action.nvtx_state())),
         counters=counters,
-        compute_capability=(int(counters[_CC.format("major")] or 0), int(counters[_CC.format("minor")] or 0)),
+        compute_capability=(_whole(action, "major"), _whole(action, "minor")),
         gpu_name=str(action[_NAME].value()),
         lines=source.lines(action) if with_lines else (),
     )
+
+
+def _whole(action: NcuObject, part: str) -> int:
+    return int(action[_CC.format(part)].value() or 0)
 
 
 def _ranges(state: NcuObject) -> Iterator[str]:
@@ -100,9 +120,11 @@ def _ranges(state: NcuObject) -> Iterator[str]:
             yield from state.domain_by_id(domain).push_pop_ranges()
 
 
-def _counters(action: NcuObject) -> Iterator[tuple[str, float | None]]:
+def _counters(action: NcuObject, only: Container[str] | None) -> Iterator[tuple[str, float | None]]:
     """Yields every numeric counter, except time series and ratios that the package adds up."""
     for name in action.metric_names():
+        if only is not None and name not in only:
+            continue
         if ":" in name:
             continue  # breakdown:* are lists of names, pmsampling:* are time series
         metric = action.metric_by_name(name)

@@ -9,14 +9,16 @@ from warplog.core.errors import WarplogError
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.machine.toolchain import find
 
+_MAGIC = b"NVIDIA Tegra Profiler Report"
 _SUFFIXES = (".nsys-rep", ".qdrep")
 _EXPORT_S = 600.0
 _MOST_OUTPUT = 300
 
 
 def is_report(path: Path, start: bytes) -> bool:
-    """Returns whether the file has the suffix of an nsys report and does not start with text."""
-    return path.suffix in _SUFFIXES and (b"\0" in start or not start.isascii())
+    """Returns whether the file starts like an nsys report, or has its suffix and does not start with text."""
+    binary = b"\0" in start or not start.isascii()
+    return start.startswith(_MAGIC) or (path.suffix in _SUFFIXES and binary)
 
 
 @contextmanager
@@ -30,11 +32,13 @@ def exported(path: Path) -> Iterator[Path]:
     if tool.path is None or not tool.ok:
         raise WarplogError(
             f"{path}: reading it requires nsys: install NVIDIA Nsight Systems, or run "
-            f"`nsys export -t sqlite {path.name}` on a machine with nsys and extract its output"
+            f"`nsys export -t sqlite {path}` on a machine with nsys and extract its output"
         )
     with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
         database = Path(folder) / "export.sqlite"
-        where = (str(database), str(path.absolute()))
+        report = Path(folder) / "report.nsys-rep"  # nsys expects the suffix, which a pipe does not have
+        report.symlink_to(path.absolute())
+        where = (str(database), str(path.absolute() if path.suffix in _SUFFIXES else report))
         command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", *where]
         done = run(command, timeout_s=_EXPORT_S, env=minimal_env())
         if not done.ok or not database.is_file():

@@ -7,7 +7,7 @@ omits tables without rows. For the tables see the Nsight Systems documentation, 
 import re
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,41 @@ _PROCESS_SHIFT = 24
 _PUSH_POP = 59
 _WARNING = 2
 _ERROR = 3
+_ABOUT_GPU = re.compile("CUDA|CUPTI|GPU", re.IGNORECASE)
 _API_VERSION = re.compile(r"_v\d+$")
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+# ENUM_CUDA_MEMCPY_OPER of the export; a kind that is not listed is called "Copy".
 _COPY_KINDS = {
     1: "Host-to-Device",
     2: "Device-to-Host",
+    3: "Host-to-Array",
+    4: "Array-to-Host",
+    5: "Array-to-Array",
+    6: "Array-to-Device",
+    7: "Device-to-Array",
     8: "Device-to-Device",
     9: "Host-to-Host",
     10: "Peer-to-Peer",
+    11: "Unified Host-to-Device",
+    12: "Unified Device-to-Host",
+    13: "Unified Device-to-Device",
 }
 
 
 @dataclass(frozen=True)
 class NsysEvent:
-    """An event on the timeline; `ranges` are the NVTX ranges of the launching call, outermost first."""
+    """An event on the timeline; `ranges` are the NVTX ranges of the launching call, outermost first.
+
+    `device` is the number of the GPU as CUDA counts them, `moved_bytes` the size of a copy or memset.
+    """
 
     name: str
     start_ns: int
     duration_ns: int
     stream: int
     ranges: tuple[str, ...]
+    device: int = field(default=0, kw_only=True)
+    moved_bytes: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -54,18 +69,38 @@ class NsysKernel(NsysEvent):
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """Name and compute capability ("9.0") of a GPU; "" if the file does not contain them."""
+
+    name: str = ""
+    cc: str = ""
+
+
+@dataclass(frozen=True)
 class NsysReport:
     """One capture. `calls` are the API calls that launched the kernels, copies and memsets (their stream is -1).
 
-    The name of a copy is its direction ("Host-to-Device"), the name of a memset is "Memset".
+    The name of a copy is its direction ("Host-to-Device"), the name of a memset is "Memset". `gpus` are the GPUs by
+    their number in CUDA.
     """
 
     tool_version: str
-    gpu_name: str
+    gpus: Mapping[int, Gpu]
     kernels: tuple[NsysKernel, ...]
     memcpys: tuple[NsysEvent, ...]
     memsets: tuple[NsysEvent, ...]
     calls: tuple[NsysEvent, ...]
+
+    @property
+    def gpu_name(self) -> str:
+        """The names of the GPUs that ran something, separated by commas; "" if the file does not contain them."""
+        used = sorted({event.device for event in (*self.kernels, *self.memcpys, *self.memsets)})
+        return ", ".join(dict.fromkeys(name for device in used if (name := self.gpu(device).name)))
+
+    def gpu(self, device: int) -> Gpu:
+        """Returns the GPU with this number; if it is not listed, the only model of GPU in the machine, if any."""
+        models = set(self.gpus.values())
+        return self.gpus.get(device) or (models.pop() if len(models) == 1 else Gpu())
 
 
 @dataclass(frozen=True)
@@ -93,12 +128,13 @@ def read(path: Path, needs_kernels: bool = True) -> NsysReport:
         memsets = tuple(_transfers(connection, "MEMSET", calls))
         enough = memcpys or memsets if not needs_kernels else ()
         if not kernels and (not enough or any(severity == _ERROR for severity, _ in diagnostics)):
-            raise WarplogError(f"{path}: contains no CUDA kernel{_because(diagnostics)}")
+            what = "kernel" if needs_kernels else "kernel, copy or memset"
+            raise WarplogError(f"{path}: contains no CUDA {what}{_because(diagnostics)}")
         used = _launching_calls(connection, calls)
         meta = dict(select(connection, "META_DATA_EXPORT", ("name", "value")))
         return NsysReport(
             tool_version=str(meta.get("EXPORT_PRODUCT_VERSION", "")),
-            gpu_name=_gpu_name(connection),
+            gpus=_gpus(connection),
             kernels=kernels,
             memcpys=memcpys,
             memsets=memsets,
@@ -113,7 +149,9 @@ def _diagnostics(connection: sqlite3.Connection) -> list[tuple[int, str]]:
 
 def _because(diagnostics: list[tuple[int, str]]) -> str:
     errors = [text for severity, text in diagnostics if severity == _ERROR]
-    texts = errors or [text for severity, text in diagnostics if severity == _WARNING]
+    texts = errors or [
+        text for severity, text in diagnostics if severity == _WARNING and _ABOUT_GPU.search(text)
+    ]
     return f" (nsys reported: {texts[0]})" if texts else "; none was launched, or CUDA was not traced"
 
 
@@ -151,12 +189,13 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
         "streamId",
         "globalPid",
         "correlationId",
+        "deviceId",
     )
     shape = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     memory = ("registersPerThread", "staticSharedMemory", "dynamicSharedMemory")
     found = []
     for row in select(connection, _KERNELS, (*columns, *shape, *memory)):
-        demangled, short, mangled, start, end, stream, process, correlation, *numbers = row
+        demangled, short, mangled, start, end, stream, process, correlation, device, *numbers = row
         gx, gy, gz, bx, by, bz, registers, static, dynamic = (int(n or 0) for n in numbers)
         name = next((strings[i] for i in (demangled, mangled, short) if i in strings), "")
         found.append(
@@ -166,6 +205,7 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
                 duration_ns=end - start,
                 stream=int(stream or 0),
                 ranges=calls.ranges.get(_key(process, correlation), ()),
+                device=int(device or 0),
                 short_name=strings.get(short, name),
                 grid=(gx, gy, gz),
                 block=(bx, by, bz),
@@ -178,12 +218,14 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
 
 
 def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
-    columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind")
+    columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind", "deviceId", "bytes")
     found = []
-    for start, end, stream, process, correlation, kind in _activity(connection, what, columns):
+    for start, end, stream, process, correlation, kind, *rest in _activity(connection, what, columns):
+        device, moved = (int(number or 0) for number in rest)
         name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
         ranges = calls.ranges.get(_key(process, correlation), ())
-        found.append(NsysEvent(name, start, end - start, int(stream or 0), ranges))
+        times = (start, end - start)
+        found.append(NsysEvent(name, *times, int(stream or 0), ranges, device=device, moved_bytes=moved))
     return sorted(found, key=lambda transfer: transfer.start_ns)
 
 
@@ -206,7 +248,15 @@ def _key(process: int | None, correlation: int | None) -> tuple[int, int]:
     return (int(process or 0) >> _PROCESS_SHIFT, int(correlation or 0))
 
 
-def _gpu_name(connection: sqlite3.Connection) -> str:
-    """Returns the names of the machine's GPUs, separated by commas; "" if the file does not contain them."""
-    names = [str(name) for (name,) in select(connection, "TARGET_INFO_GPU", ("name",)) if name]
-    return ", ".join(dict.fromkeys(names))
+def _gpus(connection: sqlite3.Connection) -> dict[int, Gpu]:
+    """Returns the GPUs by their number in CUDA, which differs from that in the table if some are hidden."""
+    columns = ("id", "cuDevice", "name", "computeMajor", "computeMinor")
+    rows = select(connection, "TARGET_INFO_GPU", columns)
+    numbers = dict(select(connection, "TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId")))
+    found: dict[int, Gpu] = {}
+    for ident, device, name, major, minor in rows:
+        cc = "" if major is None or minor is None else f"{int(major)}.{int(minor)}"
+        number = numbers.get(ident) if numbers else (ident if device is None else device)
+        if number is not None:
+            found.setdefault(int(number), Gpu(str(name or ""), cc))
+    return found

@@ -28,6 +28,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True)
     try:
+        connection.text_factory = _text
         connection.execute("pragma trusted_schema = off")
         found = connection.execute("pragma quick_check(1)").fetchone()
         if found is None or found[0] != "ok":
@@ -86,3 +87,8 @@ def _check_size(path: Path) -> None:
     whole = (65536 if page == 1 else page) * int.from_bytes(pages, "big")
     if len(header) < _HEADER_BYTES or size < whole:
         raise WarplogError(f"{path}: is truncated: {size} bytes of {whole}; export it again")
+
+
+def _text(raw: bytes) -> str:
+    r"""Returns a stored text; a byte that is not UTF-8, as in the name of a program, becomes `\xe9`."""
+    return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,59 @@
+"""Reports of profilers are compared kernel by kernel."""
+
+import pytest
+
+from report_files import Launch, Nsys, write_ncu
+from warplog.core.errors import WarplogError
+from warplog.judge import comparison, profiled
+from warplog.judge.sources import Sources
+
+
+def traced(path, durations):
+    nsys = Nsys(path)
+    for i, duration in enumerate(durations):
+        nsys.kernel("k", called=10 * i, start=10_000 * i, duration=duration)
+    nsys.kernel("other", called=5000, start=9_000_000, duration=77)
+    return str(nsys.write())
+
+
+def counted(path, cycles, instructions):
+    counters = {"gpu__time_duration.sum": cycles, "gpc__cycles_elapsed.max": cycles, "launch__grid_size": 8.0}
+    counters |= {"launch__block_size": 64.0, "smsp__inst_executed.sum": instructions}
+    return str(write_ncu(path, [Launch("gemm", counters)]))
+
+
+def test_the_launches_of_two_traces_are_the_samples_of_each_kernel(tmp_path):
+    a = traced(tmp_path / "a.sqlite", [1000 + i % 7 for i in range(60)])
+    b = traced(tmp_path / "b.sqlite", [1500 + i % 7 for i in range(60)])
+    found = comparison.run((a, b), Sources(tmp_path, read_report=profiled.load))
+    assert (found.a, found.b, found.gpu) == (a, b, "NVIDIA H200")
+    kernel, other = found.rows
+    assert (kernel.family, kernel.variant, kernel.case, kernel.word) == (
+        "nsys",
+        "k(float*)",
+        "8 blocks of 128",
+        "SLOWER",
+    )
+    assert kernel.verdict.time.ratio == pytest.approx(1.5, rel=0.01)
+    assert other.word == "AMBIGUOUS"
+
+
+def test_single_launches_of_ncu_are_ambiguous_in_time_but_compared_by_counters(tmp_path):
+    a, b = counted(tmp_path / "a.ncu-rep", 2000.0, 100.0), counted(tmp_path / "b.ncu-rep", 3000.0, 250.0)
+    (row,) = comparison.run((a, b), Sources(tmp_path, read_report=profiled.load)).rows
+    assert (row.variant, row.case, row.word, row.counters) == (
+        "gemm()",
+        "8 blocks of 64",
+        "AMBIGUOUS",
+        "MORE",
+    )
+    assert [(change.counter, change.ratio) for change in row.changes] == [("instructions_executed", 2.5)]
+
+
+def test_a_report_without_single_launches_is_refused(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_text(
+        "ptxas info    : Compiling entry function 'scale' for 'sm_80'\nptxas info    : Used 8 registers\n"
+    )
+    with pytest.raises(WarplogError, match=r"a\.log: contains no durations of single launches"):
+        comparison.run((str(path), str(path)), Sources(tmp_path, read_report=profiled.load))
