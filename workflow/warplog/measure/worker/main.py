@@ -44,7 +44,6 @@ from warplog.measure.worker.case_data import SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
-_BRIEF = {"warmup_ms": 0, "max_samples": 20, "max_seconds": 0.03, "hot_cases": "none"}  # a further placement
 _SPACERS, _LARGEST_SPACER_MIB = 3, 128
 BROKEN = 71  # exit status if warplog, a reference.py or the installation failed, not the kernel
 
@@ -217,7 +216,7 @@ class _Runner:
 
         process, settings = process_of(name), self._task["settings"]
         if is_repeated(name):
-            settings = settings | _BRIEF
+            settings = settings | {"hot_cases": "none"}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
             found = time_case(self._backend, launcher, self._timer, problem, settings, process)

@@ -24,7 +24,7 @@ from warplog.measure.worker.backend import Launcher
 from warplog.measure.worker.timer import ColdSample, Timer
 
 LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
-_LONG_US, _VERY_LONG_US = 5e4, 5e5  # a launch that takes longer is sampled twice, or once
+_LONG_US, _VERY_LONG_US = 8e3, 5e5  # a launch that takes longer is sampled twice, or once
 # Busy for a third of the time: a board that can draw twice its limit stays below it.
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
@@ -35,8 +35,9 @@ _BURST_US, _BURSTS = 2_000.0, 5
 _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
-SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.35, 1.2
-POWER_WITHIN = 0.01
+SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.25, 1.2
+# Mean power, as a share of the limit, at which a sustained run may end; in the long run it is about 0.995.
+_AT_LIMIT = (0.985, 1.005)
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def run_sustained(
     least_s: float,
     power_limit_w: float | None,
 ) -> SustainedRun:
-    """Runs batches for `settle_s`, then for at least `least_s` until the mean power is within 1 % of the limit.
+    """Runs batches for `settle_s`, then for at least `least_s` until the mean power is that of the limit.
 
     If no limit lowers the clock, it ends after `least_s`; if another limit acts, or the board does not report its
     power, after SUSTAINED_MOST_S.
@@ -230,7 +231,8 @@ def run_sustained(
             limited = limited or not timer.is_full(mhz)
             end = time.monotonic()
             power_w = sampler.mean_power(begin, end)
-            at_limit = power_w and power_limit_w and abs(power_w / power_limit_w - 1) < POWER_WITHIN
+            share = power_w / power_limit_w if power_w and power_limit_w else 0.0
+            at_limit = _AT_LIMIT[0] <= share <= _AT_LIMIT[1]
             if end - begin >= (least_s if at_limit or not limited else most_s):
                 break
     return SustainedRun(samples, launches, begin, end)

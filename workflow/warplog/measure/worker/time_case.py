@@ -84,7 +84,7 @@ def sustain_case(
         process: number of this process, from 1; the first one measures a family with `hot_seconds` for that long.
     """
     long_s = problem.family.measuring.hot_seconds if process == _FIRST else None
-    warm = timer.warm_up(launcher, problem.arguments, 1, 0)
+    warm = timer.warm_up(launcher, problem.arguments, 2, 0)
     with Sampler() as sampler:
         run = sampling.run_sustained(
             timer,

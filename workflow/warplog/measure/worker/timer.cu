@@ -57,7 +57,8 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr float kWarmUpEnoughUs = 3e4f;  // a kernel that takes 30 ms is warm after one launch
+constexpr float kWarmUpEnoughUs = 3e4f;
+constexpr float kSlowUs = 1e6f;
 constexpr unsigned long long kProbeNs = 20'000;
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
 
@@ -203,15 +204,16 @@ extern "C" int warplog_timer_create(Timer** out) {
     return cudaStreamSynchronize(t->stream);
 }
 
-// Warm-up: at least `least` launches and at least `milliseconds`. Returns the host times of the first launch, which
-// includes loading the module, and of the fastest, which decides the batch size.
+// Warm-up: at least `least` launches and at least `milliseconds`; fewer if they take longer than 30 ms. Returns the host
+// times of the first launch, which includes loading the module, and of the fastest, which decides the batch size.
 extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
-                             int* launches, float* first_us, float* fastest_us) {
+                                     int* launches, float* first_us, float* fastest_us) {
     using Clock = std::chrono::steady_clock;
     using Microseconds = std::chrono::duration<float, std::micro>;
     const auto begin = Clock::now();
     *launches = 0;
     float elapsed_us;
+    bool enough;
     do {
         const auto before = Clock::now();
         TRY(static_cast<cudaError_t>(launch(arguments, t->stream)));
@@ -221,7 +223,9 @@ extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* argu
         *fastest_us = *launches == 0 ? taken_us : std::min(*fastest_us, taken_us);
         ++*launches;
         elapsed_us = Microseconds(Clock::now() - begin).count();
-    } while ((*launches < least && elapsed_us < kWarmUpEnoughUs) || elapsed_us < 1e3f * milliseconds);
+        // The first launch may have loaded a module or chosen an algorithm, so that it says little about the next.
+        enough = *launches == 1 ? *first_us > kSlowUs : elapsed_us - *first_us > kWarmUpEnoughUs;
+    } while ((*launches < least && !enough) || elapsed_us < 1e3f * milliseconds);
     return cudaSuccess;
 }
 
