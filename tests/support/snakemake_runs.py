@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 SERVER = Path(__file__).with_name("snakemake_server.py")
-LONGEST_S = 200
+LONGEST_S = 580
 
 
 @cache

@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex
@@ -154,6 +153,8 @@ def _range(numbers: Sequence[int]) -> str:
 
 def theme() -> AbstractContextManager[None]:
     """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style."""
+    import seaborn as sns  # takes a second, and colours need none of it
+
     parameters: Any = {**sns.axes_style("ticks"), **THEME}
     return mpl.rc_context(parameters)
 
