@@ -1,7 +1,6 @@
 """The main command without a GPU: tables, figures and MLflow runs are made from the recorded campaign."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -10,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import shipped_families
 import snakemake_runs
 from awaited import EDITED, NEW
+from copied_project import copy_project
 from sass_builds import compilers
 from warplog import figures
-from warplog.catalog.family import load
 from warplog.core.defaults import DEFAULTS
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
@@ -22,8 +22,9 @@ from warplog.tables import view
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
-ALL = load([PROJECT / "kernels"])
-FAMILIES = {name: family for name, family in ALL.items() if not (family.draft or family.probes)}
+FAMILIES = {
+    name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
+}
 # What the main command shows here: the families that have figures of their own; two of them have all other figures.
 SHOWN = {name: FAMILIES[name] for name in ("overlap", "power", "quantization")}
 # Columns of `measurements` that may differ from the recorded table: the origin always does, `reason` mentions sources
@@ -51,11 +52,7 @@ def snakemake(place: Path, *targets: str, **config: str) -> str:
 
 
 def clone(place: Path) -> Path:
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(RECORDED, place / "results" / "recorded" / RECORDED.name)
-    shutil.copy(PROJECT / "Snakefile", place)
-    return place
+    return copy_project(place, str(RECORDED.relative_to(PROJECT)))
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +203,9 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     running = subprocess.Popen(
         command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while len(list(builds.glob("*/launcher.cu"))) <= 2:  # the third starts when one of the first two has finished
+    while (
+        len(list(builds.glob("*/launcher.cu"))) <= 2
+    ):  # the third starts when one of the first two has finished
         assert running.poll() is None
         time.sleep(0.02)
     running.kill()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import snakemake_runs
+from copied_project import copy_project
 
 VARIANTS = "variants=naive,blocktile_1d,autotuned,cublas"
 LIVE = ("--config", "mode=live", "gpu=h200", "families=sgemm", VARIANTS)
@@ -53,11 +54,7 @@ for output in map(Path, snakemake.output):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of the project, with scripts that only write their outputs, after a run of the live workflow."""
-    project = Path(__file__).parents[2]
-    place = tmp_path_factory.mktemp("live")
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(project / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(project / "Snakefile", place)
+    place = copy_project(tmp_path_factory.mktemp("live"))
     for script in (place / "workflow" / "scripts").rglob("*.py"):
         script.write_text(STUB)
     snakemake(place, *LIVE)

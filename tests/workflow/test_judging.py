@@ -3,16 +3,15 @@
 import csv
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import snakemake_runs
+from copied_project import copy_project
 from made_up_campaigns import dated, make
 
-PROJECT = Path(__file__).parents[2]
 OPTIONS = ("--cores", "2", "--nocolor")
 FIRST = "results/recorded/h200-first"
 RECORDED = ("mode=recorded", "recorded=h200-first", "families=sgemm")
@@ -38,10 +37,7 @@ def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Returns a copy of the project with its first recorded campaign."""
-    for name in ("workflow", "kernels", "config", "profiles", FIRST):
-        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Snakefile", tmp_path)
-    return tmp_path
+    return copy_project(tmp_path, FIRST)
 
 
 def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import snakemake_runs
+from copied_project import copy_project
 from host_family import DRIVER, REFERENCE, YAML
 from warplog.core.records import FamilyRecord
 
@@ -65,9 +66,7 @@ def measured(place: Path) -> pd.DataFrame:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a project with one family of C functions, after a run of the main command."""
     place = tmp_path_factory.mktemp("host")
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Snakefile", place)
+    copy_project(place)
     (place / "site").mkdir()
     shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
     family = place / "host" / "scale"

@@ -22,6 +22,7 @@ from warplog.tables.quantities import Quantities
 PROJECT = Path(__file__).parents[3]
 FAMILY = load_family(PROJECT / "kernels" / "oracle" / "family.yaml")
 HOPPER = load_family(PROJECT / "kernels" / "oracle_sm90" / "family.yaml")
+NO_MEASUREMENTS, NO_METRICS = (files.as_frame([], columns, "m") for columns in (MEASUREMENTS, METRICS))
 LAUNCH = {"registers_per_thread": 128, "block_threads": 256, "shared_bytes_per_block": 1024}
 
 
@@ -39,7 +40,8 @@ def counted(case, kernel="k(float *)", status="ok", reason="", tool="ncu", **met
 def judge(probe, measurements=(), metrics=()):
     """Returns the row of a probe with one case, judged for an H200."""
     numbers = Quantities(
-        files.as_frame(list(measurements), MEASUREMENTS, "m"), files.as_frame(list(metrics), METRICS, "m")
+        files.as_frame(list(measurements), MEASUREMENTS, "m") if measurements else NO_MEASUREMENTS,
+        files.as_frame(list(metrics), METRICS, "m") if metrics else NO_METRICS,
     )
     family = dataclasses.replace(FAMILY, probes=(probe,))
     (row,) = Oracle(numbers, (9, 0)).judge([family])

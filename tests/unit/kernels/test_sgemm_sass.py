@@ -3,17 +3,16 @@
 import ctypes
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from sass_builds import Kind, builder, built, compilers
+from shipped_families import FAMILIES, KERNELS
 from warplog.catalog import family as catalog
 from warplog.measure import build
 from warplog.parsers import sass
 
-KERNELS = Path(__file__).parents[3] / "kernels"
-FAMILY = catalog.load([KERNELS])["sgemm"]
+FAMILY = FAMILIES["sgemm"]
 SWAPPED = str.maketrans("XY", "YX")
 REGISTERS_PER_SM = 65536
 
