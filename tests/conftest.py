@@ -12,11 +12,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
     "test_end_to_end",
-    "test_sgemm_sass",
-    "test_bf16_sass",
+    "test_live_on_the_host",
     "test_figures",
-    "test_judging",
     "test_jobs",
+    "test_judging",
+    "test_ways_to_run",
+    "test_house",
 ]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import shipped_families
 from awaited import EDITED, NEW
-from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli import recording
 from warplog.core import paths
@@ -23,7 +23,7 @@ PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 CAMPAIGN = read_json(next((ROOT / "campaign").glob("*.json")), "record")
 GPU = CAMPAIGN["gpu"]
-ALL = catalog.load([PROJECT / "kernels"])
+ALL = shipped_families.FAMILIES
 FAMILIES = {
     name: family
     for name, family in winners.with_winners(ALL, GPU).items()

@@ -1,31 +1,39 @@
-"""Variants as nvcc makes them, for tests of their machine code: each is compiled once and kept for the next run.
+"""Variants as nvcc makes them, for tests of their machine code; what it made of the committed sources is kept.
 
-The host's half of a variant takes as long as the kernels. Where a recorded build says that this source and this
-compiler make a library, only the kernels are compiled again; any other variant is built as the workflow builds it.
+tests/data/compiled/ holds nvcc's output for each of these builds: its messages and the disassembly. It is used while
+the source, the headers, the parameters, the options and the version of nvcc are those that it was made with; any
+other variant is compiled. After a change to kernels, keep the new output and remove what is no longer used:
+
+    rm -r tests/data/compiled && WARPLOG_KEEP_COMPILED=1 uv run pytest -m nvcc tests/unit
+
+Builds that are not in that folder are kept in pytest's cache for the next run.
 """
 
 import inspect
 import json
+import lzma
+import os
+import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 
 import filelock
 import pytest
 
-from warplog.core import paths
 from warplog.core.files import write_text
 from warplog.core.process import minimal_env, run
-from warplog.core.records import read_json, sha256_of
+from warplog.core.records import sha256_of
 from warplog.machine import aslr, toolchain
 from warplog.measure import build
 from warplog.parsers import ptxas, sass
 
-RECORDED = Path(__file__).parents[2] / paths.recorded_root("h200")
+COMPILED = Path(__file__).parents[1] / "data" / "compiled"
+KEEP = bool(os.environ.get("WARPLOG_KEEP_COMPILED"))
+ENCODING = re.compile(r"\s*/\* 0x[0-9a-f]{16} \*/$", re.MULTILINE)
 LONGEST_S = 900
 
 
@@ -60,56 +68,76 @@ def builder(family, kept, names=None):
 
 
 def built(family, variant, arch, kept, kind=None):
-    """Folder and record of one variant, from the folder `kept` where nothing that it is made of has changed.
+    """Folder and record of one variant: from COMPILED, or the folder `kept` where nothing it is made of has changed.
 
-    Without a kind it is LIBRARY or, where a recorded build allows it and there are kernels, KERNELS. Variants of
-    the same source and parameters are the same build.
+    Without a kind, the folder has the files of KERNELS, from a build of the whole library; a baseline that calls a
+    library is one in any case. Variants of the same source and parameters are the same build.
     """
     nvcc, cuobjdump = compilers()
     variant = replace(variant, name=variant.file.stem)
-    if variant.requires.why_not(build.capability_of(arch)):
-        kind = Kind.LIBRARY  # nothing is compiled
-    elif kind is None:
-        known = (variant.fingerprint(), nvcc.version) in recorded_builds(family.name)
-        kind = Kind.KERNELS if known and not variant.library else Kind.LIBRARY
+    if (variant.library and kind is None) or variant.requires.why_not(build.capability_of(arch)):
+        kind = Kind.LIBRARY  # no kernels, or nothing is compiled
     parameters = sha256_of(dict(variant.parameters))[:12]
-    folder = kept / arch / family.name / f"{variant.name}-{parameters}-{kind}"
+    folder = kept / arch / family.name / f"{variant.name}-{parameters}-{kind or 'variant'}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    key = sha256_of(
-        variant.fingerprint(),
-        build.launcher_source(family, variant),
-        build.compile_command(nvcc, variant, folder, arch, folder),
-        [tool.version for tool in (nvcc, cuobjdump, toolchain.host_compiler())],
-        [inspect.getsource(module) for module in (sys.modules[__name__], build, ptxas, sass, aslr)],
-    )
-    note = folder / "made.json"
+    command = build.compile_command(nvcc, variant, folder, _target(variant, arch), folder)
+    options = [word for word in command if "/" not in word]  # without folders
+    text = build.launcher_source(family, variant)
+    device = sha256_of(variant.fingerprint(), text, options, nvcc.version, kind)
+    output = COMPILED / arch / family.name / f"{variant.name}-{device[:16]}.json.xz"
     with filelock.FileLock(f"{folder}.lock"):
-        made = json.loads(note.read_text()) if note.is_file() else {}
-        if made.get("key") == key:
-            return folder, made["record"]
-        shutil.rmtree(folder, ignore_errors=True)
-        if kind is Kind.LIBRARY:
-            record = build.build_variant(family, variant, arch, nvcc, cuobjdump, folder)
-        else:
-            record = _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind)
-        if record["status"] in ("ok", "unsupported"):
-            write_text(note, json.dumps({"key": key, "record": record}))
+        if kind is not Kind.LIBRARY and output.is_file():
+            return folder, _from_output(output, folder)
+        key = sha256_of(
+            device,
+            [tool.version for tool in (cuobjdump, toolchain.host_compiler())],
+            [inspect.getsource(module) for module in (sys.modules[__name__], build, ptxas, sass, aslr)],
+        )
+        record = _compiled(family, variant, arch, folder, kind, key)
+        if KEEP and record["status"] == "ok" and kind is not Kind.LIBRARY:
+            _keep_output(output, folder)
         return folder, record
 
 
-@cache
-def recorded_builds(family):
-    """Source and compiler of the recorded builds of a family that are libraries, for any architecture."""
-    records = map(read_json, (RECORDED / "build").glob(f"*/{family}/*/record.json"))
-    return {(r["source_sha256"], r["tools"]["nvcc"]) for r in records if r["status"] == "ok"}
+def _from_output(path, folder):
+    """The record of a build whose output is kept; writes its files."""
+    output = json.loads(lzma.decompress(path.read_bytes()))
+    folder.mkdir(exist_ok=True)
+    write_text(folder / "compile.log", output["log"])
+    write_text(folder / "kernel.sass", output["sass"])
+    return {"status": "ok", "reason": "", "kernels": build.kernel_facts(output["log"], output["sass"])}
+
+
+def _keep_output(path, folder):
+    dump = folder / "kernel.sass"
+    text = ENCODING.sub("", dump.read_text()) if dump.is_file() else ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    output = {"log": (folder / "compile.log").read_text(), "sass": text}
+    path.write_bytes(lzma.compress(json.dumps(output).encode(), preset=9))
+
+
+def _compiled(family, variant, arch, folder, kind, key):
+    """The record of a build, from its folder if that was made with the same key."""
+    nvcc, cuobjdump = compilers()
+    note = folder / "made.json"
+    made = json.loads(note.read_text()) if note.is_file() else {}
+    if made.get("key") == key:
+        return made["record"]
+    shutil.rmtree(folder, ignore_errors=True)
+    if kind in (None, Kind.LIBRARY):
+        record = build.build_variant(family, variant, arch, nvcc, cuobjdump, folder)
+    else:
+        record = _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind)
+    if record["status"] in ("ok", "unsupported"):
+        write_text(note, json.dumps({"key": key, "record": record}))
+    return record
 
 
 def _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind):
     """What build_variant makes, without the host's half."""
     source, log, dump = folder / "launcher.cu", folder / "compile.log", folder / "kernel.sass"
     write_text(source, build.launcher_source(family, variant))
-    target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
-    command = build.compile_command(nvcc, variant, source, target, folder / "kernel.cubin")
+    command = build.compile_command(nvcc, variant, source, _target(variant, arch), folder / "kernel.cubin")
     command[command.index("-shared")] = "-cubin"
     with aslr.fixed():
         done = run(command, timeout_s=LONGEST_S, env=minimal_env(), log=log)
@@ -123,3 +151,8 @@ def _kernels(family, variant, arch, nvcc, cuobjdump, folder, kind):
         assert dumped.ok, dumped.output_tail
         kernels = build.kernel_facts(log.read_text(), dump.read_text())
     return {"status": "ok", "reason": "", "kernels": kernels}
+
+
+def _target(variant, arch):
+    """What nvcc compiles for: sm_90a for a variant that requires it on sm_90."""
+    return variant.requires.arch if variant.requires.arch == f"{arch}a" else arch

@@ -4,22 +4,26 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-LIVE = ("--config", "mode=live", "gpu=h200", "families=sgemm")
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "host", "--nocolor")
+import snakemake_runs
+from copied_project import copy_project
+
+VARIANTS = "variants=naive,blocktile_1d,autotuned,cublas"
+LIVE = ("--config", "mode=live", "gpu=h200", "families=sgemm", VARIANTS)
+OPTIONS = ("--cores", "2", "--quiet", "host", "--nocolor")
+
+
+def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
+    return snakemake_runs.run(place, *OPTIONS, *arguments, environment=environment)
 
 
 def snakemake(place: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
-    command = [*SNAKEMAKE, *arguments]
-    done = subprocess.run(
-        command, cwd=place, capture_output=True, text=True, check=False, timeout=200, env=environment
-    )
+    done = run(place, *arguments)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout + done.stderr
 
@@ -50,11 +54,7 @@ for output in map(Path, snakemake.output):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of the project, with scripts that only write their outputs, after a run of the live workflow."""
-    project = Path(__file__).parents[2]
-    place = tmp_path_factory.mktemp("live")
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(project / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(project / "Snakefile", place)
+    place = copy_project(tmp_path_factory.mktemp("live"))
     for script in (place / "workflow" / "scripts").rglob("*.py"):
         script.write_text(STUB)
     snakemake(place, *LIVE)
@@ -134,7 +134,7 @@ def test_new_variant_adds_its_own_jobs(place: Path) -> None:
     path = folder / "family.yaml"
     entry = "  - {name: mine, parent: naive, idea: a copy, parameters: {BLOCK: 32}}\n"
     path.write_text(path.read_text().replace("  - name: cublas\n", f"{entry}  - name: cublas\n"))
-    assert {variant for _, variant in jobs(place) if variant} == {"mine"}
+    assert {variant for _, variant in jobs(place, f"{VARIANTS},mine") if variant} == {"mine"}
 
 
 def test_edited_timing_core_reruns_timing_and_no_kernel_build(place: Path) -> None:
@@ -182,12 +182,6 @@ def test_parameter_searches_run_only_if_requested(place: Path) -> None:
 
 
 def test_a_misspelt_key_is_refused_with_a_suggestion(place: Path) -> None:
-    done = subprocess.run(
-        [*SNAKEMAKE, "-n", "--config", "varaints=naive"],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(place, "-n", "--config", "varaints=naive")
     assert done.returncode == 1
     assert "unknown key 'varaints'; did you mean 'variants'?" in done.stdout + done.stderr

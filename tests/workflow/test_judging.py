@@ -3,17 +3,16 @@
 import csv
 import json
 import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import snakemake_runs
+from copied_project import copy_project
 from made_up_campaigns import dated, make
 
-PROJECT = Path(__file__).parents[2]
-SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor")
+OPTIONS = ("--cores", "2", "--nocolor")
 FIRST = "results/recorded/h200-first"
 RECORDED = ("mode=recorded", "recorded=h200-first", "families=sgemm")
 LIVE = ("mode=live", "gpu=h200", "families=sgemm,transpose", "variants=naive,warptile")
@@ -32,19 +31,13 @@ if snakemake.rule in ("check_family", "time_round"):
 def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(place / "workflow")}  # the package of the copy
     environment.pop("MLFLOW_TRACKING_URI", None)
-    command = [*SNAKEMAKE, *arguments]
-    return subprocess.run(
-        command, cwd=place, capture_output=True, text=True, check=False, timeout=200, env=environment
-    )
+    return snakemake_runs.run(place, *OPTIONS, *arguments, environment=environment)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Returns a copy of the project with its first recorded campaign."""
-    for name in ("workflow", "kernels", "config", "profiles", FIRST):
-        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Snakefile", tmp_path)
-    return tmp_path
+    return copy_project(tmp_path, FIRST)
 
 
 def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:

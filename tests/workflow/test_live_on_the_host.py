@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import snakemake_runs
+from copied_project import copy_project
 from host_family import DRIVER, REFERENCE, YAML
 from warplog.core.records import FamilyRecord
 
@@ -28,16 +29,8 @@ def snakemake(place: Path, *arguments: str) -> str:
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
     environment["LD_LIBRARY_PATH"] = str(place / "site")
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--nocolor", *arguments]
-    done = subprocess.run(
-        [*command, "--config", *CONFIG],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        env=environment,
-    )
+    options = ("--cores", "2", "--nocolor")
+    done = snakemake_runs.run(place, *options, *arguments, "--config", *CONFIG, environment=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
 
@@ -73,9 +66,7 @@ def measured(place: Path) -> pd.DataFrame:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a project with one family of C functions, after a run of the main command."""
     place = tmp_path_factory.mktemp("host")
-    for name in ("workflow", "kernels", "config", "profiles"):
-        shutil.copytree(PROJECT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "Snakefile", place)
+    copy_project(place)
     (place / "site").mkdir()
     shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
     family = place / "host" / "scale"

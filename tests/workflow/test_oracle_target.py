@@ -1,13 +1,13 @@
 """`snakemake oracle` runs only the kernels whose results are known; its exit status reports a wrong verdict."""
 
+import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import snakemake_runs
 from script_modules import script
 from warplog.core.columns import ORACLE
 from warplog.tables import files
@@ -16,20 +16,9 @@ from warplog.tables import files
 @pytest.mark.parametrize("config", [[], ["families=sgemm", "variants=naive", "cases=4096"]])
 def test_it_runs_the_same_jobs_whatever_the_configuration_selects(project: Path, config: list[str]) -> None:
     settings = ["--config", "mode=live", "gpu=h200", "campaign=none-such", *config]
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "-n",
-        "--forceall",
-        "--cores",
-        "2",
-        "--quiet",
-        "host",
-        "--nocolor",
-        "oracle",
-    ]
-    done = subprocess.run([*command, *settings], cwd=project, capture_output=True, text=True, check=True)
+    options = ("-n", "--forceall", "--cores", "2", "--quiet", "host", "--nocolor")
+    done = snakemake_runs.run(project, *options, "oracle", *settings, environment=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
     text = done.stdout + done.stderr
     found = Counter(re.findall(r"^(?:local)?rule (\w+):", text, re.MULTILINE))
     measured = {"check_family", "time_family", "profile_ncu", "profile_nsys", "extract_family"}

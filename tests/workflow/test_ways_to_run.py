@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import snakemake_runs
+
 PROJECT = Path(__file__).parents[2]
 CAMPAIGN = PROJECT / "results" / "recorded" / "h200"
 FIRST = PROJECT / "results" / "recorded" / "h200-first"  # a small one
@@ -26,8 +28,11 @@ def run(folder: Path, *command: object, **environment: str) -> str:
 
 
 def snakemake(folder: Path, *arguments: object, package: Path = PROJECT / "workflow") -> str:
-    command = (sys.executable, "-m", "snakemake", "--cores", "1", "--nocolor", *arguments)
-    return run(folder, *command, PYTHONPATH=str(package))
+    options = ("--cores", "1", "--nocolor", *map(str, arguments))
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    done = snakemake_runs.run(folder, *options, environment=environment)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
 
 
 def medians(folder: Path) -> pd.Series:

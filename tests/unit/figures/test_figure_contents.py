@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_figures import MODULES, drawn, row, texts
+from drawn_figures import MODULES, drawn, row, shown, texts
 
 from figure_tables import overlap, sgemm, vector_add
 
@@ -19,7 +19,7 @@ def test_ladder_holds_percent_quartiles_and_gain(good):
     assert entry["gain_over_parent"] == pytest.approx(31437 / 25948)
     assert (entry["reference"], entry["rate_unit"]) == ("cublas", "GFLOP/s")
     assert entry["rate"] == pytest.approx(31437)
-    words = texts(drawn("ladder", good))
+    words = texts(shown("ladder", good))
     assert "×1.21" in words
     assert "31.4 TFLOP/s" in words
 
@@ -69,7 +69,7 @@ def test_throughput_breaks_the_line_where_a_size_failed(failed):
     assert naive.loc[16384, "gap"] == "timeout"
     assert np.isnan(naive.loc[16384, "rate"])
     assert naive.loc[8192, "gap"] == ""
-    assert "timeout" in texts(drawn("throughput_vs_size", failed))
+    assert "timeout" in texts(shown("throughput_vs_size", failed))
 
 
 def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(good):
@@ -78,7 +78,7 @@ def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(goo
     assert "unsupported" not in texts(figure)
     marks = [line.get_marker() for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
     assert "x" not in marks
-    notes = [made.get_supxlabel().replace("\n", " ") for made in (figure, drawn("throughput_vs_size", good))]
+    notes = [made.get_supxlabel().replace("\n", " ") for made in (figure, shown("throughput_vs_size", good))]
     assert ["a line ends at the largest size that its variant supports" in note for note in notes] == [
         True,
         False,
@@ -101,7 +101,7 @@ def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
     assert rows.loc["compulsory traffic", "intensity_flop_per_byte"] == pytest.approx(4096 / 8)
     assert rows.loc["warptile", "intensity_flop_per_byte"] == pytest.approx(500)
     assert rows.loc["warptile", "roof_pct"] == pytest.approx(100 * 36267 / 66900)
-    assert rows.loc["FP32 peak", "peak_source"] in drawn("roofline", good).get_supxlabel().replace("\n", " ")
+    assert rows.loc["FP32 peak", "peak_source"] in shown("roofline", good).get_supxlabel().replace("\n", " ")
 
 
 def test_roofline_of_an_unknown_gpu_has_points_only(good):
@@ -124,13 +124,13 @@ def test_stalls_add_up_and_name_the_longest(good):
     assert (mine["dominant_stall"] == "mio_throttle").all()
     assert mine["drawn_as"].nunique() == 10, "eight reasons, selected and other"
     assert set(MODULES["warp_stalls"].REASONS) >= set(rows["state"])
-    assert any(t.startswith("mio_throttle ") for t in texts(drawn("warp_stalls", good)))
+    assert any(t.startswith("mio_throttle ") for t in texts(shown("warp_stalls", good)))
 
 
 def test_occupancy_names_the_limiter_and_ties(good):
     assert row("occupancy", good, "warptile")["limiter"] == "registers"
     assert row("occupancy", good, "naive")["limiter"] == "registers, warps"
-    figure = drawn("occupancy", good)
+    figure = shown("occupancy", good)
     assert "registers, warps" in texts(figure)
     widths = {round(p.get_width(), 2) for p in figure.axes[0].patches}
     entry = row("occupancy", good, "warptile")
@@ -142,7 +142,7 @@ def test_bank_conflicts_tell_ways_and_kernels_without_shared_memory(good):
     assert entry["shared_conflict_ways"] == pytest.approx(4)
     assert entry["excess_pct"] == pytest.approx(75)
     assert row("bank_conflicts", good, "naive")["gap"] == "no shared-memory access"
-    assert "4.00-way" in texts(drawn("bank_conflicts", good))
+    assert "4.00-way" in texts(shown("bank_conflicts", good))
 
 
 def test_timeline_counts_gaps_and_keeps_streams_apart(good):

@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 import pytest
 from docutils.core import publish_parts
-from drawn_figures import FAILED, FIGURES, MODULES, drawn, row, texts
+from drawn_figures import FAILED, FIGURES, MODULES, drawn, row, shown, texts
 from PIL import Image
 
 from figure_tables import SGEMM, overlap, sgemm, twenty, vector_add
@@ -61,7 +61,7 @@ def test_caption_in_the_report_is_a_text(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_have_units_and_the_stamp_tells_the_origin(name, good):
-    figure = drawn(name, good)
+    figure = shown(name, good)
     x_unit, y_unit = UNITS[name]
     assert x_unit in figure.axes[0].get_xlabel()
     assert y_unit is None or y_unit in figure.axes[0].get_ylabel()
@@ -75,7 +75,7 @@ def test_axes_have_units_and_the_stamp_tells_the_origin(name, good):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_text_is_smaller_than_eight_points_and_none_overlaps_the_edge(name, good):
-    figure = drawn(name, good)
+    figure = shown(name, good)
     figure.draw_without_rendering()
     box = figure.get_tightbbox()
     assert min(box.x0, box.y0) > -0.05
@@ -107,13 +107,13 @@ def test_failed_variants_are_labelled_gaps(name, failed):
         assert mine["gap"].str.startswith(words).all()
         numbers = mine.select_dtypes("number").drop(columns=["order", "size", "peak"], errors="ignore")
         assert numbers.isna().all(axis=None), "a failed variant has no numbers, and no zeros"
-        assert any(words in text for text in texts(drawn(name, failed)))
+        assert any(words in text for text in texts(shown(name, failed)))
 
 
 @pytest.mark.parametrize("name", ["roofline", "warp_stalls", "occupancy", "bank_conflicts"])
 def test_denied_counters_are_not_available_rather_than_zero(name, failed):
     assert row(name, failed, "autotuned")["gap"] == "n/a (denied)"
-    assert any("n/a (denied)" in text for text in texts(drawn(name, failed)))
+    assert any("n/a (denied)" in text for text in texts(shown(name, failed)))
 
 
 def test_a_variant_without_rows_was_not_measured(good):

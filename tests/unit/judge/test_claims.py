@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from shipped_families import FAMILIES
 from warplog import figures
-from warplog.catalog import family as catalog
 from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.cli.main import main as warplog
 from warplog.core.columns import CLAIMS, MEASUREMENTS
@@ -23,7 +23,6 @@ from warplog.tables.quantities import Quantities
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "results" / "recorded" / "h200-first" / "tables"
-FAMILIES = catalog.load([ROOT / "kernels"])
 GPU = {"sms": 132.0, "l2_mib": math.nan}
 
 

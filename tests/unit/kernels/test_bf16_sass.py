@@ -3,16 +3,14 @@
 import ctypes
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sass_builds import Kind, builder, built
-from warplog.catalog import family
+from shipped_families import FAMILIES
 from warplog.parsers import sass
 
-KERNELS = Path(__file__).parents[3] / "kernels"
-FAMILY = family.load([KERNELS])["bf16_gemm"]
+FAMILY = FAMILIES["bf16_gemm"]
 NAMES = [v.name for v in FAMILY.variants]
 HOPPER = [v.name for v in FAMILY.variants if v.requires.arch == "sm_90a"]
 WITH_PTX_BARRIERS = HOPPER[HOPPER.index("wgmma_ptx_barriers") :]

@@ -4,18 +4,15 @@ import ctypes
 import re
 import subprocess
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from sass_builds import built
-from warplog.catalog import family as catalog
+from shipped_families import FAMILIES, KERNELS
 from warplog.machine import toolchain
 from warplog.metrics import occupancy
 from warplog.parsers import sass
 
-KERNELS = Path(__file__).parents[3] / "kernels"
-FAMILIES = catalog.load([KERNELS])
 ORACLE, HOPPER = FAMILIES["oracle"], FAMILIES["oracle_sm90"]
 ARCHS = ("sm_75", "sm_86", "sm_90")
 CAPABILITY = {"sm_75": (7, 5), "sm_86": (8, 6), "sm_90": (9, 0)}

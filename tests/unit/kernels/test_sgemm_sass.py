@@ -3,17 +3,16 @@
 import ctypes
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from sass_builds import Kind, builder, built, compilers
+from shipped_families import FAMILIES, KERNELS
 from warplog.catalog import family as catalog
 from warplog.measure import build
 from warplog.parsers import sass
 
-KERNELS = Path(__file__).parents[3] / "kernels"
-FAMILY = catalog.load([KERNELS])["sgemm"]
+FAMILY = FAMILIES["sgemm"]
 SWAPPED = str.maketrans("XY", "YX")
 REGISTERS_PER_SM = 65536
 
@@ -95,12 +94,12 @@ def test_compiles_without_a_warning_and_keeps_what_family_yaml_expects(builds, v
         assert kernel["spill_store_bytes"] + kernel["spill_load_bytes"] <= variant.expects["spills"]
 
 
-def test_kernels_compiled_alone_are_those_of_the_library(kept_builds):
+def test_kept_output_and_kernels_compiled_alone_are_those_of_the_library(kept_builds):
     variant = FAMILY.variant("smem_tiled")
-    made = [built(FAMILY, variant, "sm_90", kept_builds, kind) for kind in (Kind.KERNELS, Kind.LIBRARY)]
-    alone, library = [record["kernels"] for _, record in made]
-    assert alone == library
-    assert alone[0]["opcodes"]["FFMA"] > 0
+    made = [built(FAMILY, variant, "sm_90", kept_builds, kind) for kind in (None, Kind.KERNELS, Kind.LIBRARY)]
+    kept, alone, library = [record["kernels"] for _, record in made]
+    assert kept == alone == library
+    assert kept[0]["opcodes"]["FFMA"] > 0
 
 
 def test_the_oldest_gpu_is_served_too(build_all):

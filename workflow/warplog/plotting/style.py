@@ -1,7 +1,6 @@
 """The common look of all figures: one colour per variant, sizes for print, the stamp, and saving."""
 
 import functools
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
@@ -30,6 +30,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2, 1.5))
 RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # from light to dark, so that the order also shows in grey
 BASELINE_GREY = "#c4c4c4"
+PNG_DPI = 200
 THEME = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": FONT_PT,
     "axes.labelsize": FONT_PT, "axes.titlesize": FONT_PT, "legend.fontsize": FONT_PT,
@@ -152,6 +153,8 @@ def _range(numbers: Sequence[int]) -> str:
 
 def theme() -> AbstractContextManager[None]:
     """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style."""
+    import seaborn as sns  # takes a second, and colours need none of it
+
     parameters: Any = {**sns.axes_style("ticks"), **THEME}
     return mpl.rc_context(parameters)
 
@@ -192,10 +195,14 @@ def save(figure: Figure, png: Path, svg: Path) -> None:
     for path in (png, svg):
         path.parent.mkdir(parents=True, exist_ok=True)
     with theme():
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # one layout for both files, which halves the time
-        figure.savefig(drawn := io.BytesIO(), dpi=200, metadata={"Software": None})
-        with Image.open(drawn) as image:
-            few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        few.save(png, "PNG", dpi=(200, 200))
-        figure.savefig(svg, metadata={"Date": None, "Creator": "warplog"})
+        if layout := figure.get_layout_engine():
+            layout.execute(figure)
+        figure.set_layout_engine("none")  # one layout and one drawing per file; savefig would draw five times
+        figure.set_dpi(PNG_DPI)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        few = drawn.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(png, "PNG", dpi=(PNG_DPI, PNG_DPI))
+        canvas = FigureCanvasSVG(figure)
+        canvas.print_svg(svg, metadata={"Date": None, "Creator": "warplog"})
