@@ -27,7 +27,7 @@ def code(stage: str) -> set[str]:
         (f"{WORKER}/sampling.py", {"time", "tune"}),
         ("measure/pooling.py", {"time"}),
         ("machine/clocks.py", {"time", "tune", "profile"}),
-        ("core/statistics.py", {"time", "tune", "judge"}),
+        ("core/statistics.py", {"time", "tune", "tables", "floors", "oracle", "judge"}),
         ("measure/build.py", {"build", "tune"}),
         ("measure/dependencies.py", {"build", "tune"}),
         ("measure/loading.py", {"build", "tune"}),

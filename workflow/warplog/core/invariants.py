@@ -49,7 +49,9 @@ def unproven(stage: Record, check: Record, build: Record | None = None) -> str:
         return f"its check has status {check['status']}: {check['reason']}; check the variant again"
     library = stage["library_sha256"]
     if check["library_sha256"] != library:
-        return f"its check is of library {check['library_sha256'][:12]}, its result of {library[:12]}; {_AGAIN}"
+        return (
+            f"its check is of library {check['library_sha256'][:12]}, its result of {library[:12]}; {_AGAIN}"
+        )
     same = build is not None and build.get("source_sha256") == stage["source_sha256"]
     if build is not None and same and build.get("library_sha256", library) != library:
         return f"its build made library {build['library_sha256'][:12]}, its result is of {library[:12]}; {_AGAIN}"
@@ -117,5 +119,5 @@ def _believed_case(case: Record) -> Record:
 
 
 def _failed(case: Record, reason: str) -> Record:
-    kept = {key: case[key] for key in ("case", "seconds") if key in case}
+    kept: Record = {key: case[key] for key in ("case", "seconds") if key in case}
     return {**kept, "status": "error", "reason": reason}
