@@ -9,7 +9,7 @@ from pathlib import Path
 from warplog import figures
 from warplog.core.files import write_text
 from warplog.core.records import read_json, sha256_file, sha256_of, write_json
-from warplog.plan.script import job
+from warplog.plan.script import job, keep_digests
 from warplog.plotting import style
 from warplog.tables import view
 
@@ -46,3 +46,4 @@ if "snakemake" in globals():
             [Path(path) for path in snakemake.input.code],
             Path(snakemake.output[0]),
         )
+        keep_digests(snakemake)

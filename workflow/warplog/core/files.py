@@ -6,7 +6,6 @@ import tempfile
 from io import BufferedReader
 from pathlib import Path
 
-
 from warplog.core.errors import WarplogError
 
 

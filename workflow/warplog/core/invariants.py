@@ -23,11 +23,7 @@ def believed(stage: Record, check: Record, build: Record | None = None) -> Recor
         check: the check record of the variant; its status is "missing" if there is none.
         build: the build record of the same campaign, if there is one.
     """
-    proven = shown_correct(stage, check, build)
-    cases = [_believed_case(case) for case in proven["cases"]]
-    bad = next((new for old, new in zip(proven["cases"], cases, strict=True) if new is not old), None)
-    head = {"status": "error", "reason": f"case {bad['case']}: {bad['reason']}"} if bad else {}
-    return {**proven, **head, "cases": cases}
+    return consistent(shown_correct(stage, check, build))
 
 
 def shown_correct(stage: Record, check: Record, build: Record | None = None) -> Record:
@@ -36,6 +32,14 @@ def shown_correct(stage: Record, check: Record, build: Record | None = None) -> 
         cases = [_failed(case, reason) if case["status"] == "ok" else case for case in stage["cases"]]
         return {**stage, "status": "error", "reason": reason, "cases": cases}
     return stage
+
+
+def consistent(stage: Record) -> Record:
+    """Returns the record of a stage, with the status "error" and no times in the cases that are `inconsistent`."""
+    cases = [_believed_case(case) for case in stage["cases"]]
+    bad = next((new for old, new in zip(stage["cases"], cases, strict=True) if new is not old), None)
+    head = {"status": "error", "reason": f"case {bad['case']}: {bad['reason']}"} if bad else {}
+    return {**stage, **head, "cases": cases}
 
 
 def unproven(stage: Record, check: Record, build: Record | None = None) -> str:

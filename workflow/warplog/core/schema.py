@@ -45,15 +45,23 @@ def read_yaml(path: Path, schema: str) -> Any:
     """Returns the content of a YAML file after validating it against `<schema>.schema.yaml`.
 
     Raises:
-        WarplogError: The file cannot be read, is larger than 1 MiB, is not strict YAML (see `parse_yaml`) or does not
-            fit the schema; the text names the key.
+        WarplogError: As for `load_yaml`, or the content does not fit the schema; the text names the key.
     """
-    try:
-        data = parse_yaml(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode())
-    except (yaml.YAMLError, ValueError) as error:
-        raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
+    data = load_yaml(path)
     check(data, schema, str(path))
     return data
+
+
+def load_yaml(path: Path) -> Any:
+    """Returns the content of a YAML file.
+
+    Raises:
+        WarplogError: The file cannot be read, is larger than 1 MiB, or is not strict YAML (see `parse_yaml`).
+    """
+    try:
+        return parse_yaml(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode())
+    except (yaml.YAMLError, ValueError) as error:
+        raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
 
 
 def check(data: Any, schema: str, where: str) -> None:
