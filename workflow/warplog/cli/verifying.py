@@ -4,9 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from warplog.core import digests, verification
 from warplog.core.errors import WarplogError
-from warplog.core.records import read_json
 
 _ABOUT = """\
 Verifies a results folder or a recorded campaign:
@@ -41,6 +39,8 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
+    from warplog.core import digests, verification
+
     folder: Path = options.folder
     files = sorted((folder / "campaign").glob("*.json"))
     if not files and not (folder / digests.FOLDER).is_dir():
@@ -62,6 +62,9 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
 
 
 def _confirmed(folder: Path) -> list[str]:
+    from warplog.core import digests, verification
+    from warplog.core.records import read_json
+
     manifest = folder / digests.MANIFEST
     known = len(read_json(manifest, "manifest")["files"]) if manifest.is_file() else 0
     counts = {
@@ -73,6 +76,9 @@ def _confirmed(folder: Path) -> list[str]:
 
 
 def _write_manifest(folder: Path, campaigns: list[Path]) -> None:
+    from warplog.core import digests
+    from warplog.core.records import read_json
+
     if (folder / digests.MANIFEST).is_file() or len(campaigns) != 1:
         raise WarplogError(
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"
