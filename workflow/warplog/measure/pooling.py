@@ -12,16 +12,14 @@ from warplog.measure.worker.timer import FULL_CLOCK
 _LEAST_GAP_US = 0.2  # below the resolution of CUDA events, processes do not differ
 
 
-def process_medians(rest: Sequence[Record]) -> list[float]:
-    """Returns the median time at rest of each process that measured the case, in microseconds."""
-    return [one["cold"]["median_us"] for one in rest if one["status"] == "ok"]
-
-
 def is_wide(rest: Sequence[Record], most: float) -> bool:
-    """Returns whether the process medians differ by more than the relative gap `most`, and by more than 0.2 us."""
-    medians = process_medians(rest)
-    if len(medians) < 2:
+    """Returns whether the process medians differ by more than the relative gap `most`, and by more than 0.2 us.
+
+    A case that failed in a process has no times, and is not wide.
+    """
+    if any(one["status"] != "ok" for one in rest):
         return False
+    medians: list[float] = [one["cold"]["median_us"] for one in rest]
     gap_us = max(medians) - min(medians)
     return gap_us > most * min(medians) and gap_us > _LEAST_GAP_US
 
@@ -32,6 +30,8 @@ def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record
     The median of `cold`, the times at rest, is the median of the process medians; the other statistics are those of
     all samples, which stand one process after the other. So it is for `hot`; `sustained` is the median of the
     means.
+
+    If the case failed in one process, its status is that failure, and it has no times.
 
     Args:
         rest: results at rest (see worker/time_case.py); at least one.
@@ -101,13 +101,20 @@ def _sustained(results: Sequence[Record]) -> Record:
 
 
 def _state(rest: Sequence[Record]) -> Record:
-    """Returns the board's state at rest: that of the first process, with the extremes of all."""
-    names = ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "power_kind", "state_samples")
-    temperatures = [one["temperature_c"] for one in rest if one["temperature_c"] is not None]
+    """Returns the board's state at rest: medians over the processes, and extremes of all readings."""
+
+    def of_all(name: str) -> list[float]:
+        return [one[name] for one in rest if one[name] is not None]
+
+    middle = {name: median(of_all(name)) if of_all(name) else None for name in ("sm_mhz", "power_w")}
+    highest = ("sm_mhz_max", "power_w_max", "temperature_c")
     return {
-        **{name: rest[0][name] for name in names},
-        "temperature_c": max(temperatures, default=None),
+        **middle,
+        "sm_mhz_min": min(of_all("sm_mhz_min"), default=None),
+        **{name: max(of_all(name), default=None) for name in highest},
+        "power_kind": rest[0]["power_kind"],
         "throttle_reasons": sorted({reason for one in rest for reason in one["throttle_reasons"]}),
+        "state_samples": sum(one["state_samples"] for one in rest),
     }
 
 
