@@ -136,7 +136,7 @@ def _process(rest: Record, sustained: Sequence[Record]) -> Record:
 def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
     found = []
     if cold["samples"] < settings["min_samples"]:
-        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"], processes=len(rest)))
+        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"]))
     full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
     if any(one["cold"]["held"] for one in rest):
         found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"], full=full_mhz))
