@@ -355,7 +355,8 @@ def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
     if not run or not trace:
         return
     samples_us = np.asarray(run["samples_us"])
-    launches = run["launches"] / samples_us.size  # per batch
+    first = next((one["sustained"] for one in found.get("processes", ()) if "sustained" in one), run)
+    launches = first["launches"] / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     for i, time_s in enumerate(trace["time_s"]):
         here = min(int(np.searchsorted(ends_s, time_s)), samples_us.size - 1)
