@@ -165,13 +165,13 @@ class _Processes:
     def _run(
         self, mode: str, runs: Sequence[str], pairs: Sequence[Pair], into: dict[Pair, list[Record]]
     ) -> None:
-        if not pairs:
-            return
         job, names = self._job, []
         seed = zlib.crc32(f"{job.campaign}/{job.record}".encode())
         for run in runs:
             shuffled = self._shuffled(pairs, f"{seed}/{mode}/{run}")
             names += [f"{run}/{name}:{case}" for name, case in shuffled]
+        if not names:
+            return
         jobs = [one.job for one in self._running.values()]
         more = {"default_mhz": job.gpu.max_sm_mhz, "power_limit_w": job.gpu.power_limit_w, "seed": seed}
         task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
