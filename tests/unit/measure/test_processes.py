@@ -146,6 +146,19 @@ check_time.time_family(jobs, Path({str(place.check)!r}), Path({str(timer)!r}), {
     assert all([p["process"] for p in case["processes"]] == [1, 2, 3] for case in place.cases().values())
 
 
+def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (job, _) = place.timing(processes=1, hot_cases="all")
+    check_time.time_family([job], place.check, make_timer(tmp_path, limited=64), CASES)
+    found = place.cases()
+    run = found["right:64"]["sustained"]
+    assert run["mean_us"] > 0
+    assert run["seconds"] >= 0.35
+    assert run == found["right:64"]["processes"][0]["sustained"] | {"energy_j": None}
+    assert found["right:1000"]["status"] == "ok"
+    assert "sustained" not in found["right:1000"]
+
+
 class Supervisor:
     """Stands in for run_cases: answers with times that `median_us(name)` gives, and records the tasks."""
 

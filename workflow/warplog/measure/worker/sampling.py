@@ -25,9 +25,8 @@ from warplog.measure.worker.timer import ColdSample, Timer
 
 LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
 _LONG_US, _VERY_LONG_US = 5e4, 5e5  # a launch that takes longer is sampled twice, or once
-_PAUSE_OF_LAUNCH = (
-    4  # the GPU is busy for a fifth of the time: a board that can draw 3 times its limit stays below
-)
+# The GPU is then busy for a fifth of the time: a board that could draw 3 times its limit stays below it.
+_PAUSE_OF_LAUNCH = 4
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
 _PATIENCE_S = 5.0  # for launches that are all discarded
 _MEDIAN_EFFICIENCY = 1.2533  # sqrt(pi / 2)
