@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from warplog.core import remarks
 from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
 from warplog.tables.quantities import Found, Quantities
@@ -103,22 +102,3 @@ def test_what_is_remarked_on_the_timing_is_of_no_concern_to_a_counter():
     table = Quantities(measured, metrics)
     assert table.find("f", "v", "1", "median_us").remark.startswith("4 samples in the 0.6 s allowed; tuned")
     assert table.find("f", "v", "1", "ipc").remark == "tuned for an earlier version"
-
-
-@pytest.mark.parametrize(
-    "remark",
-    [
-        "1 sample in the 0.6 s allowed",
-        "10 samples below 1485 MHz",  # as in the recorded campaigns
-        remarks.of_samples(remarks.LOW_CLOCK, 10, mhz=1485.0, outcome="discarded"),
-        remarks.of_samples(remarks.NOT_BLOCKED, 1),
-        remarks.HOST_TIME,
-    ],
-)
-def test_remarks_about_timing_are_recognised_in_their_present_and_recorded_wording(remark):
-    assert remarks.is_about_timing(remark)
-
-
-@pytest.mark.parametrize("remark", [remarks.EARLIER_SOURCE, "tuned for 10 samples below 1485 MHz", ""])
-def test_other_remarks_do_not_count_as_timing(remark):
-    assert not remarks.is_about_timing(remark)

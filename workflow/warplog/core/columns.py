@@ -169,7 +169,7 @@ TIMELINE: Mapping[str, Column] = {
 }
 POWER_TRACE: Mapping[str, Column] = {
     **KEY,
-    "time_s": Column("float", "s", "time since the first launch of the hot run"),
+    "time_s": Column("float", "s", "time since the start of the sustained measurement"),
     "sm_mhz": Column("float", "MHz", "SM clock at that time"),
     "power_w": Column("float", "W", "board power at that time"),
     "temperature_c": Column("float", "degC", "GPU temperature at that time"),

@@ -231,7 +231,7 @@ def _noise(row: Row) -> str:
 
 def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
-    if (agreement := str(row.get("agreement") or "ok")) != "ok":
+    if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         remarks.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
