@@ -73,15 +73,21 @@ def test_a_sustained_run_gives_time_rate_and_energy() -> None:
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ([], ""),
+        ([], "other"),
         (["sw_power_cap", "sw_thermal_slowdown"], "power"),
         (["hw_power_brake_slowdown"], "power"),
         (["hw_thermal_slowdown"], "temperature"),
         (["hw_slowdown"], "other"),
     ],
 )
-def test_the_limit_has_a_kind(limits: list[str], told: str) -> None:
+def test_what_lowers_the_clock_has_a_kind(limits: list[str], told: str) -> None:
     assert tables.sustained_columns(measured(run(limits=limits)), FLOPS)["limited_by"] == told
+
+
+def test_a_reason_that_does_not_lower_the_clock_is_no_limit() -> None:
+    """The driver still reports the power limit that an earlier case had reached."""
+    full = measured(run(limits=["sw_power_cap"], sm_mhz=1977.0))
+    assert tables.sustained_columns(full, FLOPS)["limited_by"] == ""
 
 
 def test_if_no_limit_acts_the_sustained_time_is_the_hot_one_and_its_energy_is_unknown() -> None:

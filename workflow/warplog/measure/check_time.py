@@ -98,10 +98,10 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     """Times the variants whose checks passed; the records of the others state the reason.
 
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
-    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays. If a power
-    or thermal limit lowers the clock of back-to-back launches, it is also measured sustained, in as many processes.
-    In each process, the variants run in a random order for each case. The seed of the order and of the addresses
-    follows from campaign and file, so that an interrupted job goes on with the same one.
+    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays. If a
+    power or thermal limit lowers the clock of back-to-back launches, it is also measured sustained, in as many
+    processes. In each process, the variants run in a random order for each case. The seed of the order and of the
+    addresses follows from campaign and file, so that an interrupted job goes on with the same one.
 
     Args:
         jobs: the variants of one family.
