@@ -5,13 +5,22 @@ into values. Raw counter names appear only here and in `parsers.ncu`.
 """
 
 from warplog.metrics.counters import counters_to_collect, set_for_opcodes
-from warplog.metrics.evaluation import Evaluated, absent, dominant_stall, evaluate, occupancy_limiter
+from warplog.metrics.evaluation import (
+    NO_STALL,
+    Evaluated,
+    absent,
+    dominant_stall,
+    dominant_state,
+    evaluate,
+    occupancy_limiter,
+)
 from warplog.metrics.metric import Metric
 from warplog.metrics.names import OPCODE_COUNTER, STALL_REASONS
 from warplog.metrics.registry import METRICS
 
 __all__ = [
     "METRICS",
+    "NO_STALL",
     "OPCODE_COUNTER",
     "STALL_REASONS",
     "Evaluated",
@@ -19,6 +28,7 @@ __all__ = [
     "absent",
     "counters_to_collect",
     "dominant_stall",
+    "dominant_state",
     "evaluate",
     "occupancy_limiter",
     "set_for_opcodes",
