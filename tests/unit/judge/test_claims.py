@@ -314,7 +314,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
 
 def test_the_figure_without_claims_says_so():
     assert "this family has no claims" in drawn([]).get_suptitle()
-    assert words(drawn([])) == ["", "id", "claim", "measured", "confirmed if"]
+    assert words(drawn([])) == ["", "id", "claim", "case", "measured", "confirmed if"]
 
 
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")

@@ -84,6 +84,16 @@ def at_rest(rows: Iterable[Row]) -> bool:
     return any(value(row, "set_mhz") > 0 for row in rows)
 
 
+def where_timed(rows: Iterable[Row]) -> str:
+    """Returns the regime of the cold times in words: "at rest", or "with a cold L2" for earlier campaigns."""
+    return "at rest" if at_rest(rows) else "with a cold L2"
+
+
+def interval_words(rows: Iterable[Row]) -> str:
+    """Returns what an interval shows, in words: the spread between processes, or quartiles."""
+    return "spread between processes" if has_processes(rows) else "quartiles"
+
+
 def long_run(row: Row, max_mhz: float = math.nan) -> LongRun | None:
     """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed.
 

@@ -18,13 +18,13 @@ _NUMBERS = {"gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "median_us": "µs"}
 def experiment_note(
     data: FigureTables, quantity: Quantity, runs: Sequence[Run], campaign: Mapping[str, Any]
 ) -> str:
-    """Returns the experiment's note; the folded note in the UI shows its first heading only."""
+    """Returns the experiment's note; lists of experiments show its first line as plain text."""
     label = text_of(data, "size_label", "problem size")
     ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
     numbers = {name: _scale(name, runs) for name in _NUMBERS if any(not _lacks(run, name) for run in runs)}
     heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
     lines = [
-        f"### {escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
+        f"**{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}**",
         f"\n{provenance(campaign)}\n",
         f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
         f"| {' | '.join(heads)} |",
