@@ -24,7 +24,7 @@ def experiment_note(
     numbers = {name: _scale(name, runs) for name in _NUMBERS if any(not _lacks(run, name) for run in runs)}
     heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
     lines = [
-        f"**{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}**",
+        f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
         f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
         f"| {' | '.join(heads)} |",
