@@ -110,8 +110,9 @@ _LEAD: Sequence[Rule] = (
 )
 
 
-def _rung_speed(page: Place, value: str, unit: str) -> Checks:
+def _rung_speed(page: Place, value: str, unit: str, case: str) -> Checks:
     known = page.known
+    yield Check(case, known.case if case != known.case else case)
     yield Check(value, known.speed(page.variant, unit))
 
 
@@ -164,14 +165,13 @@ def _rung_spills(page: Place, count: str) -> Checks:
 
 
 _RUNG: Sequence[Rule] = (
-    (rf"\*\*{N} {UNIT}\*\* at \S+", _rung_speed),
+    (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* over {V}(, tied within noise)?", _rung_over),
     (rf"(?:Median of|One) (\d+)? ?launch(?:es)? (?:with a cold L2|at rest): {TIME}",
      lambda page, n, *rest: _rung_noise(page, n or "1", *rest)),
-    (r"medians of (\d+) processes", _rung_count),
+    (r"medians of (\d+)(?= processes)", _rung_count),
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
-    (rf"processes {TIME} to {TIME}", lambda page, *ends: _rung_spread(page, "processes", *ends)),
     (rf"both quartiles {TIME}", _rung_same),
     (r"(\d+) bytes of register spills", _rung_spills),
     (r"[\w.]+\.cuh?, from line \d+", lambda _: iter(())),

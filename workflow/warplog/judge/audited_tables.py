@@ -38,9 +38,9 @@ def _states(page: Place, row: Cells, _: list[str]) -> Checks:
 
 def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
     table = page.known.tables["lines"]
-    file, _, number = row["line"].rpartition(":")
+    file, _sep, at = row["line"].rpartition(":")
     mine = table[(table["variant"] == page.variant) & (table["case"] == page.known.profiled)]
-    mine = mine[(mine["line"].astype(int) == int(number)) & mine["file"].str.endswith(file)]
+    mine = mine[(mine["line"].astype(int) == int(at)) & mine["file"].str.endswith(file)]
     columns = {"samples": "sample_share", "instructions": "instruction_share"}
     for title, column in columns.items():
         if row.get(title):
@@ -64,6 +64,8 @@ def _published(page: Place, row: Cells, cells: list[str]) -> Checks:
     table = known.tables["published"]
     mine = table[(table["variant"] == page.variant) & (table["published_source"] == cells[0])]
     mine = mine[mine["published_gpu"] == cells[1]]
+    cases = [str(case or "not stated") for case in mine["published_case"].fillna("")]
+    yield Check(case, case if case in cases else " or ".join(dict.fromkeys(cases)) or "not published")
     values = [float(v) * (1e3 if u == "TFLOP/s" else 1.0) / (1e3 if unit == "TFLOP/s" else 1.0)
               for v, u in zip(mine["published"], mine["unit"], strict=True)]  # fmt: skip
     yield Check(cells[3], _closest(cells[3], values))
@@ -74,7 +76,7 @@ def _published(page: Place, row: Cells, cells: list[str]) -> Checks:
 
 def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
     table = page.known.tables["claims"]
-    name, _, text = row["claim"].partition(": ")
+    name, _sep, text = row["claim"].partition(": ")
     mine = table[table["id"] == name]
     if mine.empty:
         yield Check(name, "no such claim")
@@ -83,6 +85,10 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
     margin = str(claim.get("margin") or "")
     yield Check(row["verdict"], ", ".join(filter(None, (str(claim["verdict"]).replace("_", " "), margin))))
     yield Check(text, one_line(str(claim["claim"])))
+    named = row["case"].split(", ")
+    yield Check(
+        row["case"], row["case"] if set(named) <= {*page.known.cases, claim["case"]} else "unknown case"
+    )
     if row["measured here"]:
         unit = str(claim["unit"] or "").partition("/")[0]
         plain = re.match(rf"{N} {re.escape(unit)}", row["measured here"]) if unit else None

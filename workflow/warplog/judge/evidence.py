@@ -15,7 +15,8 @@ import pandas as pd
 from warplog.core.errors import WarplogError
 
 Row = Mapping[str, Any]
-_TABLES = ("measurements", "metrics", "variants", "gpus", "lines", "claims", "published")
+_TABLES = ("measurements", "metrics", "variants", "gpus", "published")
+_OPTIONAL = ("lines", "claims")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
@@ -38,16 +39,23 @@ def read(folder: Path, family: str) -> "Evidence":
     """Reads the tables of a family.
 
     Raises:
-        WarplogError: A table is missing or not readable.
+        WarplogError: A table is missing or not readable, or has no such family.
     """
     tables = {}
-    for name in _TABLES:
+    for name in (*_TABLES, *_OPTIONAL):
         path = folder / f"{name}.parquet"
+        if name in _OPTIONAL and not path.is_file():
+            tables[name] = pd.DataFrame()
+            continue
         try:
             table = pd.read_parquet(path)
         except (OSError, ValueError) as error:
             raise WarplogError(f"{path}: cannot be read ({error}); run `snakemake tables`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
+    if tables["variants"].empty:
+        raise WarplogError(
+            f"{folder}/variants: {family}: no such family; delete its page or rebuild the tables"
+        )
     return Evidence(tables)
 
 
@@ -57,9 +65,9 @@ class Evidence:
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         self.tables = tables
         variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
-        self.variants: dict[str, dict[str, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
+        self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
         self.case = str(variants["headline_case"].iloc[0])
-        self.rows: dict[tuple[str, str], dict[str, Any]] = {
+        self.rows: dict[tuple[str, str], dict[Any, Any]] = {
             (str(r["variant"]), str(r["case"])): r for r in tables["measurements"].to_dict("records")
         }
         self.cases = list(dict.fromkeys(case for _, case in self.rows))
@@ -84,7 +92,7 @@ class Evidence:
         for variant, own in rows.groupby("variant"):
             times = own[own["metric"] == "duration_us"]
             if len(times):
-                main = times.loc[times["value"].astype(float).idxmax()]
+                main = max(times.to_dict("records"), key=lambda row: float(row["value"]))
                 own = own[(own["kernel"] == main["kernel"]) & (own["launch"] == main["launch"])]
             found[str(variant)] = dict(zip(own["metric"], own["value"].astype(float), strict=True))
         return found
