@@ -1,13 +1,16 @@
 """Pages of variants that are tied, slower when sustained, or explained at another case than the headline."""
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
 
 from warplog import worklog
 from warplog.worklog import decomposition, explain
+from warplog.worklog.html import html
 from warplog.worklog.sentences import sentences
 
 
@@ -74,6 +77,27 @@ def test_several_processes_are_named_with_their_range(recorded):
     )
     assert any("median over 3 processes" in text for text in page.method)
     assert "Two times are tied within noise if their ranges between processes overlap." in page.method
+
+
+def test_bars_beyond_the_baseline_keep_their_lengths_and_mark_it(recorded):
+    """100, 178 and 253 % look different: the longest bar is the widest, and a line marks 100 %."""
+    page = told(
+        changed(changed(recorded, "warptile", ratio_to_baseline=2.5), "vectorized", ratio_to_baseline=1.75)
+    )
+    source = html(page)
+    widths = [float(width) for width in re.findall(r'class="gauge"><div style="width:([\d.]+)%"', source)]
+    assert sorted(widths)[-3:] == [40.0, 70.0, 100.0]
+    assert source.count('<i style="left:40.0%">') == len(widths)
+    assert '<i style="left' not in html(told(recorded))
+
+
+def test_figures_of_one_family_alone_come_first(recorded):
+    pictures = [Path("ladder.png"), Path("roofline.png"), Path("overlap.png")]
+    page = worklog.gather(replace(FAMILY, figures=("overlap",)), recorded, CAMPAIGN, pictures, CAPTIONS)
+    assert [one.name for one in page.key] == ["overlap"]
+    assert [one.name for one in page.pictures] == ["roofline"]
+    text = worklog.markdown(page, Path())
+    assert text.index("overlap.png") < text.index("ladder.png") < text.index("## 1. naive")
 
 
 def test_a_remainder_that_is_larger_than_the_gain_leaves_nothing_to_say():
