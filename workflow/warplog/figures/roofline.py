@@ -108,18 +108,19 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
     sources = sorted({str(s) for s in data["peak_source"].dropna() if s})
-    body = max(4.0, 0.75 + LINE_IN * len(points))
     speeds = dict(zip(points["variant"], points["gflops"].where(points["gap"] == ""), strict=True))
     shown = highlighted(speeds, list(points.loc[points["is_baseline"] == True, "variant"]))  # noqa: E712
     note = NOTE.format(regime=f" {first['regime']}", peaks=", ".join(sources) or "unknown for this GPU")
     others = drawn[~drawn["variant"].isin(shown)]
-    note += "; grey: the variants named in italics" if len(others) else ""
+    labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
+    body = max(4.0, 0.75 + LINE_IN * len(labelled))
+    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in others['variant'])}" if len(others) else ""
     figure = new_figure(_title(first, drawn), body, note, look)
     axes = figure.add_subplot()
     axes.set(
         xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic, log scale)"
     )
-    labels = [_label(point, look, point["variant"] in shown) for point in points.to_dict("records")]
+    labels = [_label(point, look) for point in labelled.to_dict("records")]
     width = WIDTH_IN - 0.9 - max(text_width_in(label.text) for label in labels)
     _limits(axes, data)
     _draw_roofs(axes, data, width, body - 0.5)
@@ -164,15 +165,12 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
     return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
 
-def _label(point: Mapping[Hashable, Any], look: Look, in_colour: bool) -> SideLabel:
-    """Returns the variant's label, without a line to its point if that is grey or missing."""
+def _label(point: Mapping[Hashable, Any], look: Look) -> SideLabel:
     name = fit(point["variant"], NAME_IN)
     if point["gap"]:
         return SideLabel(np.nan, np.nan, f"{name}: {point['gap'].split(':')[0]}")
     style, share = look.style(point["variant"]), point["roof_pct"]
     text = f"{name}  {share:.0f} %" if np.isfinite(share) else name
-    if not in_colour:
-        return SideLabel(np.nan, np.nan, text)
     return SideLabel(point["intensity_flop_per_byte"], point["rate"], text, style.edge, style.marker)
 
 

@@ -109,9 +109,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     names, others = _split(data)
     everything = data
     greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
-    note += "; grey: the variants named in italics" if len(greys) else ""
+    timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
+    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in timed)}" if timed else ""
     good = data[data["gap"] == ""]
-    body = max(3.3, 0.75 + LINE_IN * everything["variant"].nunique())
+    labelled = everything[~everything["variant"].isin(timed)]
+    body = max(3.3, 0.75 + LINE_IN * labelled["variant"].nunique())
     figure = new_figure(_title(first, good), body, note, look)
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
@@ -122,7 +124,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
     _scales(axes, pd.concat([data, alone]), pd.concat([good, greys, alone]))
     _peak(axes, data, good)
-    labels = [_label(rows, look, name in names) for name, rows in everything.groupby("variant", sort=False)]
+    labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
     side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
     marked = (everything["gap"] != "") & (everything["status"] != "unsupported") & everything["place"].notna()
     _gaps(axes, everything[marked], look, body - 0.5)
@@ -268,15 +270,13 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     )
 
 
-def _label(rows: pd.DataFrame, look: Look, in_colour: bool) -> SideLabel:
-    """Returns the variant's label at the largest size that it supports; without a line to it if it is grey."""
+def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
+    """Returns the variant's label at the largest size that it supports, or with its status without times."""
     supported = rows[rows["status"] != "unsupported"]
     last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
     if pd.isna(last["place"]):
         return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
-    if not in_colour:
-        return SideLabel(np.nan, np.nan, name)
     return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
 
 
