@@ -255,6 +255,19 @@ def test_a_case_of_another_kind_stands_alone_in_the_throughput(good):
     assert "open marks: 8191x8193" in drawn("throughput_vs_size", tables).get_supxlabel().replace("\n", " ")
 
 
+def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
+    assert "tma_pipelined" not in drawn("throughput_vs_size", good).get_suptitle()
+    assert "cublas is the fastest at 16384" in drawn("throughput_vs_size", good).get_suptitle()
+    rows = good.measurements
+    rival = rows["variant"] == "naive"
+    of_cublas = rows[rows["variant"] == "cublas"].set_index("case")
+    columns = ["median_us", "q1_us", "q3_us", "gflops"]
+    same = rows.copy()
+    same.loc[rival, columns] = of_cublas.loc[rows.loc[rival, "case"], columns].to_numpy()
+    title = drawn("throughput_vs_size", replace(good, measurements=same)).get_suptitle()
+    assert "and 1 more are tied at 16384" in title
+
+
 def test_timeline_takes_whole_launches(good):
     """Two kernels of one name, of which the second is short, as in a reduction of several passes."""
     made = MadeUpTables()

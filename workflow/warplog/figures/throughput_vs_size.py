@@ -114,7 +114,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     good = data[data["gap"] == ""]
     labelled = everything[~everything["variant"].isin(timed)]
     body = max(3.3, 0.75 + LINE_IN * labelled["variant"].nunique())
-    figure = new_figure(_title(first, good), body, note, look)
+    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look)
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
         axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
@@ -144,12 +144,14 @@ def _note(data: pd.DataFrame) -> str:
 
 
 def _title(first: pd.Series, good: pd.DataFrame) -> str:
-    """Returns the finding: the fastest variant at the largest size."""
+    """Returns the finding: the fastest variant at the largest size, or how many are tied with it within noise."""
     if good.empty:
         return f"{TITLE} · {first['family']}"
     last = good[good["size"] == good["size"].max()]
     best = last.loc[last["rate"].idxmin() if first["unit"] == "µs" else last["rate"].idxmax()]
-    return f"{TITLE}: {best['variant']} is the fastest at {best['case']} · {first['family']}"
+    tied = last[(last["rate_q1"] <= best["rate_q3"]) & (last["rate_q3"] >= best["rate_q1"])]
+    lead = "is the fastest" if len(tied) <= 1 else f"and {len(tied) - 1} more are tied"
+    return f"{TITLE}: {best['variant']} {lead} at {best['case']} · {first['family']}"
 
 
 def _split(data: pd.DataFrame) -> tuple[list[str], list[str]]:
