@@ -224,6 +224,11 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     assert finished, output
 
 
+def test_the_pages_pass_the_audit(place: Path) -> None:
+    snakemake(place, "audit", families=",".join(SHOWN))
+    assert "0 not attributable, 0 wrong" in (place / "results" / "logs" / "audit.log").read_text()
+
+
 def test_a_lost_store_is_filled_again(place: Path) -> None:
     (place / "results" / "mlflow.db").unlink()
     output = snakemake(place, families=",".join(SHOWN))

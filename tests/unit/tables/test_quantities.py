@@ -31,7 +31,10 @@ def values(rows, metric):
 def test_a_column_of_the_measurements_comes_with_its_unit(recorded):
     table = pd.read_csv(TABLES / "measurements.csv", dtype={"case": str})
     row = table[(table["variant"] == "warptile") & (table["case"] == "4096")].iloc[0]
-    assert recorded.find("sgemm", "warptile", "4096", "median_us") == Found(row["median_us"], "us")
+    low, high = row["q1_us"] / row["median_us"], row["q3_us"] / row["median_us"]
+    found = recorded.find("sgemm", "warptile", "4096", "median_us")
+    assert found == Found(row["median_us"], "us", low=low, high=high)
+    assert low < 1 < high
 
 
 def test_of_several_kernels_the_longest_or_the_sum(recorded, rows):

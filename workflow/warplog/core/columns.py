@@ -371,6 +371,11 @@ CLAIMS: Mapping[str, Column] = {
     "source": Column("str", "", "publication that makes the claim"),
     "published": Column("str", "", "published number"),
     "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
+    "margin": Column(
+        "str",
+        "",
+        "within noise: the bound lies within the spread of the times; exceeded: at least 1.5 times the bound",
+    ),
     "measured": Column("float", "", "value of `measure` in `unit`; empty if not measurable"),
     "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),
