@@ -34,12 +34,12 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (71.8, "memory", "L1 and shared memory")],
+    [(40.0, "memory", "the memory system"), (87.8, "memory", "L1 and shared memory")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
-    values = {"memory_throughput_pct": 72.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
+    values = {"memory_throughput_pct": 88.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
     found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 72.0)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 88.0)
 
 
 @pytest.mark.parametrize(("dram", "kind"), [(90.0, "memory"), (82.7, "memory"), (79.0, "near")])
