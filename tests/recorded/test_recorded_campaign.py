@@ -11,10 +11,11 @@ import shipped_families
 from awaited import EDITED, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
-from warplog.core import digests, paths, verification
+from warplog.core import paths
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.verification import campaign, digests
 from warplog.extract import stage
 from warplog.measure import sanitize
 from warplog.metrics import occupancy
@@ -88,7 +89,7 @@ def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: st
     folder = ROOT.parent / name
     assert (folder / digests.MANIFEST).is_file()
     assert digests.manifest_problems(folder) == []
-    assert verification.record_problems(folder) == []
+    assert campaign.record_problems(folder) == []
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:

@@ -15,8 +15,8 @@ from awaited import EDITED, NEW
 from copied_project import copy_project
 from sass_builds import compilers
 from warplog import figures
-from warplog.core import digests
 from warplog.core.defaults import DEFAULTS
+from warplog.core.verification import digests
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
 from warplog.tables import view

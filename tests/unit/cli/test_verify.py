@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from warplog.cli.main import main
-from warplog.core import digests
+from warplog.core.verification import digests
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200-first"
 

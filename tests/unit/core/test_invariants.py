@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from warplog.core import invariants
+from warplog.core.verification import invariants
 
 Change = Callable[[Any], object]
 LIBRARY, OTHER = "a" * 64, "b" * 64

@@ -5,9 +5,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from warplog.core import digests, paths
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.verification import digests
 
 _KEPT = (
     "campaign/*.json",

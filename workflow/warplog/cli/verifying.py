@@ -39,14 +39,14 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     Raises:
         WarplogError: The folder holds no campaign, or its manifest must not be replaced.
     """
-    from warplog.core import digests, verification
+    from warplog.core.verification import campaign, digests
 
     folder: Path = options.folder
     files = sorted((folder / "campaign").glob("*.json"))
     if not files and not (folder / digests.FOLDER).is_dir():
         raise WarplogError(f"{folder}: holds no campaign; name results or a folder in results/recorded/")
     problems = [
-        *verification.record_problems(folder),
+        *campaign.record_problems(folder),
         *digests.manifest_problems(folder),
         *digests.derived_problems(folder),
     ]
@@ -62,13 +62,13 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
 
 
 def _confirmed(folder: Path) -> list[str]:
-    from warplog.core import digests, verification
     from warplog.core.records import read_json
+    from warplog.core.verification import campaign, digests
 
     manifest = folder / digests.MANIFEST
     known = len(read_json(manifest, "manifest")["files"]) if manifest.is_file() else 0
     counts = {
-        "consistent records": verification.count(folder),
+        "consistent records": campaign.count(folder),
         f"files as in {manifest.name}": known,
         "derived files as they were written": digests.derived_count(folder),
     }
@@ -76,8 +76,8 @@ def _confirmed(folder: Path) -> list[str]:
 
 
 def _write_manifest(folder: Path, campaigns: list[Path]) -> None:
-    from warplog.core import digests
     from warplog.core.records import read_json
+    from warplog.core.verification import digests
 
     if (folder / digests.MANIFEST).is_file() or len(campaigns) != 1:
         raise WarplogError(

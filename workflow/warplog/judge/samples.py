@@ -7,8 +7,8 @@ from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.invariants import shown_correct
 from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.verification.invariants import shown_correct
 from warplog.judge.verdicts import Samples
 
 # The counters that are compared: sums over the kernels of a case, and maxima.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
 from warplog.core import paths, schema
-from warplog.core.digests import check_manifest
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
+from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.track import connection

@@ -7,10 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from warplog.core import digests, paths
+from warplog.core import paths
 from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
+from warplog.core.verification import digests
 
 
 def values_of_family(rule: Any) -> dict[str, Any]:

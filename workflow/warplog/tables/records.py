@@ -7,8 +7,8 @@ from typing import Any
 
 from warplog.catalog.family import Variant
 from warplog.core import paths
-from warplog.core.invariants import believed, unproven
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
+from warplog.core.verification.invariants import believed, unproven
 from warplog.machine.device import Gpu, gpu_of
 
 _STAGES = ("build", "check", "time")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.invariants import consistent, shown_correct
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
+from warplog.core.verification.invariants import consistent, shown_correct
 
 _FAMILY_RECORDS = (
     *(f"{stage}/*/*.json" for stage in ("check", "sanitize", "extract", "profile", "time")),

@@ -1,0 +1,1 @@
+"""Verifies what was written before: records against each other, files against their digests."""
