@@ -7,6 +7,7 @@ from typing import Any
 
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
+from warplog.core.text import printable
 from warplog.machine import toolchain
 from warplog.measure import build
 from warplog.plan.script import job
@@ -27,7 +28,10 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
         return
     cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
-    print(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
+    print(
+        printable(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip()),
+        file=sys.stderr,
+    )
 
 
 if "snakemake" in globals():

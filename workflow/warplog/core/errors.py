@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from warplog.core.text import printable
+
 
 class WarplogError(Exception):
     """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
@@ -15,5 +17,5 @@ def as_one_line() -> Iterator[None]:
     try:
         yield
     except WarplogError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
+        print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
         raise SystemExit(1) from None

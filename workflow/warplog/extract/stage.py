@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, sha256_file, worst
+from warplog.core.text import printable
 from warplog.extract import hot_lines, sessions
 from warplog.extract import timeline as launch_times
 from warplog.extract.timeline import CASE, LAUNCH, launched_kernels, named, timeline_rows
@@ -112,9 +113,8 @@ def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[R
         return record, take(record)
     except WarplogError as error:
         reason = str(error)[:_MOST_REASON]
-        print(
-            f"  extract {record['family']}/{record['variant']}  error  {reason}", file=sys.stderr, flush=True
-        )
+        line = f"  extract {record['family']}/{record['variant']}  error  {reason}"
+        print(printable(line), file=sys.stderr, flush=True)
         bad = {**record, "status": "error", "reason": reason}
         return bad, take(bad)
 

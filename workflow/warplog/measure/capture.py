@@ -10,6 +10,7 @@ from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import FamilyRecord, Record, sha256_of, worst
+from warplog.core.text import printable
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, family_task, keep, own_results, proofs, refuse_unproven
 from warplog.measure.supervise import discard, run_cases
@@ -256,7 +257,7 @@ def _record(
 
 def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
     label = f"{job.family.name}/{job.variant.name}"
-    print(f"  {profiler.name:7} {label}  {status}  {reason}", file=sys.stderr, flush=True)
+    print(printable(f"  {profiler.name:7} {label}  {status}  {reason}"), file=sys.stderr, flush=True)
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import state_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
+from warplog.core.text import printable
 from warplog.machine import device
 from warplog.machine.device import Gpu
 from warplog.measure import provenance
@@ -161,7 +162,7 @@ class Job:
             variant, case = parts_of(result["case"])
             label = f"{self.family.name}/{variant or self.variant.name}"
             line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
-            print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
+            print(f"{printable(line.rstrip())}  ({done}/{total})", file=sys.stderr, flush=True)
 
         return show
 

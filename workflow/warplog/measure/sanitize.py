@@ -11,6 +11,7 @@ from typing import Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
+from warplog.core.text import printable
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
 from warplog.measure.supervise import Task, discard, run_cases
@@ -130,7 +131,7 @@ def _check(part: _Part, tool: Tool, name: str) -> Record:
 
 def _entry(job: Job, name: str, status: str, reason: str, seconds: float, report: sanitizer.Report) -> Record:
     label = f"{job.family.name}/{job.variant.name}"
-    print(f"  {name:9} {label}  {status}  {reason}".rstrip(), file=sys.stderr, flush=True)
+    print(printable(f"  {name:9} {label}  {status}  {reason}".rstrip()), file=sys.stderr, flush=True)
     return {
         "tool": name,
         "status": status,
