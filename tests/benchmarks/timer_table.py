@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warplog.core.records import worst
-from warplog.tables.rows import agreement
+from warplog.tables.agreement import agreement
 
 TIMERS = ("nvbench_us", "warplog_cold_us", "ncu_us", "warplog_hot_us", "nsys_us")
 RATIOS = {
@@ -58,7 +58,7 @@ def make_row(kernel: str, case: str, megabytes: float, found: Mapping[str, Timin
     status = worst(found[name].status for name in TIMERS)
     cold, hot = us["warplog_cold_us"], us["warplog_hot_us"]
     if cold is not None and hot is not None:
-        verdict = agreement(cold, hot, us["ncu_us"], us["nsys_us"])
+        verdict = agreement([cold], [hot], us["ncu_us"], us["nsys_us"])
         if verdict.startswith("disagree"):
             remarks.append(verdict)
             status = "disagree" if status == "ok" else status

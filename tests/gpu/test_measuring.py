@@ -1,4 +1,4 @@
-"""The timing core and the profilers on real kernels: their times agree, and samples are valid."""
+"""The timing core and the profilers on real kernels: times agree, samples are valid, and both regimes are apart."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from warplog.machine import device, toolchain
 from warplog.measure import capture, check_time
 from warplog.measure.job import Job
 from warplog.plan.plan import DEFAULTS
-from warplog.tables.rows import agreement
+from warplog.tables.agreement import agreement
 
 PROJECT = Path(__file__).parents[2]
 FAMILY = PROJECT / "kernels" / "sgemm" / "family.yaml"
@@ -36,7 +36,7 @@ def job(folder: Path, variant: str, stage: str, settings: dict[str, object]) -> 
     return gpu_job(family, variant, folder / variant, record, settings)
 
 
-def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
+def test_the_time_at_rest_agrees_with_ncu_and_the_hot_time_with_nsys(folder: Path) -> None:
     cases, variants = ("1024", "2048"), ("warptile", "cublas")
     checks = [job(folder, v, "check", DEFAULTS["check"]) for v in variants]
     check_time.check_family(checks)
@@ -58,12 +58,12 @@ def test_cold_agrees_with_ncu_and_hot_with_nsys(folder: Path) -> None:
     for variant, timed in zip(variants, times, strict=True):
         rows = FamilyRecord.read(output).variants[variant]["rows"]
         for case in record_of(timed)["cases"]:
-            cold, hot = case["cold"]["median_us"], case["hot"]["median_us"]
+            rest, hot = ([p[key] for p in case["processes"]] for key in ("median_us", "hot_us"))
             own = [r for r in rows if r["case"] == case["case"]]
             ncu_us = sum(r["value"] for r in own if r["metric"] == "duration_us")
             nsys_us = sum(r["value"] for r in own if r["metric"] == "nsys_duration_us")
-            times_us = (variant, case["case"], cold, hot, ncu_us, nsys_us)
-            assert agreement(cold, hot, ncu_us, nsys_us) == "ok", times_us
+            times_us = (variant, case["case"], rest, hot, ncu_us, nsys_us)
+            assert agreement(rest, hot, ncu_us, nsys_us) == "ok", times_us
 
 
 def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:
@@ -77,3 +77,36 @@ def test_samples_are_blocked_and_their_clock_is_known(folder: Path) -> None:
     assert 0 < cold["empty_us"] < 20
     assert len(cold["sm_mhz_samples"]) == cold["samples"]
     assert 0.5 * device.detect().max_sm_mhz < cold["sm_mhz"] < 1.05 * device.detect().max_sm_mhz
+    assert 0.5 * device.detect().max_sm_mhz < cold["set_mhz"] < 1.05 * device.detect().max_sm_mhz
+
+
+def test_each_process_places_the_arrays_elsewhere(folder: Path) -> None:
+    check = job(folder, "warptile", "check3", DEFAULTS["check"])
+    check_variant(check)
+    timed = time_variant(
+        job(folder, "warptile", "time3", DEFAULTS["time"]), check.record, folder / "timer.so", ("1024",)
+    )
+    addresses = [tuple(process["addresses"]) for process in timed["cases"][0]["processes"]]
+    assert len(set(addresses)) == len(addresses) >= DEFAULTS["time"]["processes"]
+
+
+def test_launches_at_rest_run_at_the_full_clock_and_sustained_ones_at_the_limit(folder: Path) -> None:
+    """A large bf16 GEMM reaches the power limit of most boards."""
+    family = load_family(PROJECT / "kernels" / "bf16_gemm" / "family.yaml")
+    build_variant(family, family.baseline, folder / "bf16")
+    settings = {"check": DEFAULTS["check"], "time": DEFAULTS["time"] | {"hot_cases": "all"}}
+    check, timing = (
+        gpu_job(family, family.baseline, folder / "bf16", folder / f"bf16.{stage}.json", policy)
+        for stage, policy in settings.items()
+    )
+    check_variant(check)
+    (case,) = time_variant(timing, check.record, folder / "timer.so", ("4096",))["cases"]
+    assert case["status"] == "ok", case["reason"]
+    if "sustained" not in case:
+        pytest.skip("no limit acts on this board")
+    assert all(process["set_mhz"] >= 0.99 * case["cold"]["set_mhz"] for process in case["processes"])
+    run = case["sustained"]
+    assert run["sm_mhz"] < case["cold"]["set_mhz"]
+    assert run["mean_us"] > case["hot"]["median_us"]
+    if "sw_power_cap" in run["limits"]:
+        assert run["power_w"] == pytest.approx(device.detect().power_limit_w, rel=0.03)

@@ -136,3 +136,13 @@ rule oracle:
         "results/logs/oracle.log",
     script:
         "../scripts/judge/report_oracle.py"
+
+
+rule audit:
+    input:
+        pages=expand("results/worklog/{family}.md", family=plan.chosen),
+        tables=rules.tables.input,
+    log:
+        "results/logs/audit.log",
+    script:
+        "../scripts/judge/audit.py"

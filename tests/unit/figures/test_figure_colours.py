@@ -8,9 +8,10 @@ import pytest
 from drawn_figures import MODULES, drawn
 from matplotlib.colors import to_hex, to_rgb
 
-from figure_tables import sgemm, twenty
+from figure_tables import SGEMM, sgemm, twenty
 from warplog.metrics import STALL_REASONS
 from warplog.plotting import style
+from warplog.plotting.highlight import highlighted
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
@@ -48,9 +49,24 @@ def lightness(light):
 @pytest.mark.parametrize("name", ["ladder", "occupancy", "timeline", "throughput_vs_size", "roofline"])
 def test_a_variant_has_one_colour_in_all_figures_and_when_others_are_left_out(name, good):
     some = sgemm(names=("naive", "warptile", "cublas"))
-    expected = {to_hex(style.look(good).style("warptile").colour)}
-    assert colours(drawn(name, good), name, "warptile", good.variants["variant"]) == expected
-    assert colours(drawn(name, some), name, "warptile", some.variants["variant"]) == expected
+    expected = {to_hex(style.look(good).style("naive").colour)}
+    assert colours(drawn(name, good), name, "naive", good.variants["variant"]) == expected
+    assert colours(drawn(name, some), name, "naive", some.variants["variant"]) == expected
+
+
+def test_a_long_ladder_shows_six_variants_in_colour_and_names_the_others_below(good):
+    speeds = {name: rate for name, (_, rate, *_) in SGEMM.items()}
+    shown = highlighted(speeds, ["cublas"])
+    assert shown == ["naive", "gmem_coalesced", "blocktile_1d", "blocktile_2d", "tma_pipelined", "cublas"]
+    assert highlighted(dict.fromkeys("abcdefghi", 1.0)) == list("abcdefghi")
+    assert highlighted(dict.fromkeys(speeds, np.nan), ["cublas"]) == list(speeds)
+    for name in ("roofline", "throughput_vs_size"):
+        figure = drawn(name, good)
+        labels = {text.get_text().split("  ")[0] for text in figure.axes[0].texts}
+        note = figure.get_supxlabel().replace("\n", " ").partition("grey: ")[2].split(", ")
+        assert len(labels & set(SGEMM)) == 6
+        assert {"naive", "cublas"} <= labels
+        assert set(note) == set(SGEMM) - labels
 
 
 def test_colours_keep_their_place_without_the_last_rung_if_the_ladder_is_known():

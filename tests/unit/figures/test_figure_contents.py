@@ -8,6 +8,7 @@ import pytest
 from drawn_figures import MODULES, drawn, row, shown, texts
 
 from figure_tables import overlap, sgemm, vector_add
+from made_up_tables import MadeUpTables
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
@@ -122,9 +123,165 @@ def test_stalls_add_up_and_name_the_longest(good):
     assert mine["share_pct"].sum() == pytest.approx(100)
     assert mine["cycles_per_issue"].sum() == pytest.approx(mine["warp_cycles_per_issue"].iloc[0])
     assert (mine["dominant_stall"] == "mio_throttle").all()
-    assert mine["drawn_as"].nunique() == 10, "eight reasons, selected and other"
     assert set(MODULES["warp_stalls"].REASONS) >= set(rows["state"])
     assert any(t.startswith("mio_throttle ") for t in texts(shown("warp_stalls", good)))
+
+
+def restalled(tables, variant, **shares):
+    """The tables with other warp states of a variant, in cycles per issued instruction."""
+    rows = tables.metrics.copy()
+    mine = (rows["variant"] == variant) & rows["metric"].str.match(r"stall_\w+_cycles_per_issue")
+    rows.loc[mine, "value"] = 0.01
+    for state, cycles in shares.items():
+        rows.loc[mine & (rows["metric"] == f"stall_{state}_cycles_per_issue"), "value"] = cycles
+    return replace(tables, metrics=rows)
+
+
+def test_a_warp_that_is_ready_does_not_stall(good):
+    tables = restalled(good, "warptile", selected=1.0, not_selected=5.0, wait=2.0)
+    assert row("warp_stalls", tables, "warptile")["dominant_stall"] == "wait"
+    assert any(text.startswith("wait ") for text in texts(drawn("warp_stalls", tables)))
+    assert not any(text.startswith("not_selected ") for text in texts(drawn("warp_stalls", tables)))
+
+
+def test_no_state_is_hidden_in_a_rest(good):
+    states = {
+        "selected": 1.0,
+        "math_pipe_throttle": 1.6,
+        "wait": 1.7,
+        "barrier": 1.1,
+        "short_scoreboard": 1.7,
+    }
+    figure = drawn("warp_stalls", restalled(good, "warptile", **states))
+    place = list(good.variants["variant"]).index("warptile")
+    widths = {
+        round(bar.get_width(), 1)
+        for bar in figure.axes[0].patches
+        if abs(bar.get_y() + bar.get_height() / 2 - place) < 0.01
+    }
+    total = sum(states.values()) + 0.01 * (18 - len(states))
+    assert round(100 * 1.6 / total, 1) in widths
+    assert "other" not in texts(figure)
+    assert "math_pipe_throttle" in texts(figure)
+
+
+@pytest.mark.parametrize("name", ["warp_stalls", "bank_conflicts"])
+def test_bars_are_shares_whatever_the_totals(name, good):
+    for tables in (good, sgemm(names=("warptile", "split_k")), vector_add()):
+        figure = drawn(name, tables)
+        assert "(%)" in figure.axes[0].get_xlabel()
+        assert figure.axes[0].get_xlim() == (0, 100)
+
+
+def test_reads_that_no_counter_covers_are_not_called_free_of_conflicts(good):
+    rows = good.metrics
+    clean = rows["variant"] == "cp_async_pipelined"
+    pattern = rows[clean & (rows["metric"] == "shared_wavefronts")]
+    hgmma = pattern.assign(metric="inst_hgmma", value=1e6)
+    tables = replace(good, metrics=pd.concat([rows, hgmma]))
+    assert row("bank_conflicts", tables, "cp_async_pipelined")["partly"]
+    words = texts(drawn("bank_conflicts", tables))
+    assert words.count("not counted: reads by wgmma") == 1
+    assert words.count("1.00-way") == texts(drawn("bank_conflicts", good)).count("1.00-way") - 1
+    assert "not counted: reads by wgmma, which no counter covers" in words[-1].replace("\n", " ")
+
+
+def test_roofline_uses_the_algorithms_flops_on_both_axes(good):
+    """Counted FLOPs include HFMA2 instructions that only move constants."""
+    rows = good.metrics.copy()
+    hit = (rows["variant"] == "warptile") & (rows["metric"] == "arithmetic_intensity_flop_per_byte")
+    rows.loc[hit, "value"] *= 9
+    found = row("roofline", replace(good, metrics=rows), "warptile")
+    assert found["intensity_flop_per_byte"] == pytest.approx(500)
+    assert found["gflops"] / found["intensity_flop_per_byte"] == pytest.approx(
+        found["launch_dram_bytes"] / 3.7897e6, rel=1e-3
+    )
+
+
+def test_roofline_counts_the_bytes_of_all_kernels_of_a_launch(good):
+    rows = good.metrics
+    mine = rows[(rows["variant"] == "split_k") & (rows["case"] == "4096") & (rows["metric"] == "dram_bytes")]
+    assert len(mine) == 2
+    assert row("roofline", good, "split_k")["launch_dram_bytes"] == pytest.approx(mine["value"].sum())
+
+
+def limited(tables, **values):
+    """The tables with the columns of several processes and a long run of one variant."""
+    rows = tables.measurements.assign(processes=3.0, set_mhz=1980.0, limited_by="")
+    rows["process_min_us"], rows["process_max_us"] = rows["median_us"] * 0.999, rows["median_us"] * 1.002
+    hit = (rows["variant"] == "tma_pipelined") & (rows["case"] == "4096")
+    rows.loc[hit, "sustained_us"] = rows.loc[hit, "median_us"] * 1.25
+    rows.loc[hit, "limited_by"] = "power"
+    return replace(tables, measurements=rows.assign(**values))
+
+
+def test_ladder_shows_sustained_beside_rest_and_names_the_regime_and_the_whiskers(good):
+    tables = limited(good)
+    entry = row("ladder", tables, "tma_pipelined")
+    assert entry["percent_long"] == pytest.approx(entry["percent"] / 1.25)
+    assert np.isnan(row("ladder", tables, "warptile")["percent_long"])
+    figure = drawn("ladder", tables)
+    assert figure.axes[0].get_xlabel() == "speed (% of cublas at rest)"
+    note = figure.get_supxlabel().replace("\n", " ")
+    assert "medians at rest; whiskers: spread between processes" in note
+    assert "outlined: sustained, limited by power" in note
+    outlined = [
+        bar for bar in figure.axes[0].patches if bar.get_width() == pytest.approx(entry["percent_long"])
+    ]
+    assert len(outlined) == 1
+    earlier = drawn("ladder", good)
+    assert "whiskers: quartiles" in earlier.get_supxlabel()
+    assert "outlined" not in earlier.get_supxlabel()
+
+
+def test_ladder_marks_a_gain_within_noise(good):
+    tables = limited(good)
+    assert row("ladder", tables, "best_of")["tied"]
+    assert not row("ladder", tables, "warptile")["tied"]
+    assert "≈×1.00" in texts(drawn("ladder", tables))
+
+
+def test_a_case_of_another_kind_stands_alone_in_the_throughput(good):
+    square = good.measurements[good.measurements["case"] == "8192"]
+    other = square.assign(case="8191x8193", size=8191, gflops=square["gflops"] / 2)
+    tables = replace(good, measurements=pd.concat([good.measurements, other]))
+    rows = MODULES["throughput_vs_size"].data(tables)
+    assert set(rows.loc[rows["alone"], "case"]) == {"8191x8193"}
+    axes = drawn("throughput_vs_size", tables).axes[0]
+    joined = [line for line in axes.lines if 8191 in list(line.get_xdata()) and len(line.get_xdata()) > 1]
+    assert joined == []
+    alone = [line for line in axes.lines if list(line.get_xdata()) == [8191]]
+    assert {line.get_markerfacecolor() for line in alone} == {"white"}
+    assert "open marks: 8191x8193" in drawn("throughput_vs_size", tables).get_supxlabel().replace("\n", " ")
+
+
+def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
+    assert "tma_pipelined" not in drawn("throughput_vs_size", good).get_suptitle()
+    assert "cublas is the fastest at 16384" in drawn("throughput_vs_size", good).get_suptitle()
+    rows = good.measurements
+    rival = rows["variant"] == "naive"
+    of_cublas = rows[rows["variant"] == "cublas"].set_index("case")
+    columns = ["median_us", "q1_us", "q3_us", "gflops"]
+    same = rows.copy()
+    same.loc[rival, columns] = of_cublas.loc[rows.loc[rival, "case"], columns].to_numpy()
+    title = drawn("throughput_vs_size", replace(good, measurements=same)).get_suptitle()
+    assert "and 1 more are tied at 16384" in title
+
+
+def test_timeline_takes_whole_launches(good):
+    """Two kernels of one name, of which the second is short, as in a reduction of several passes."""
+    made = MadeUpTables()
+    made.variant("sgemm", "passes", 0, 1, "4096")
+    made.measured("sgemm", "passes", "4096", 4096, 302.0, 1e9, 1e9)
+    clock = 0.0
+    for launch in range(5):
+        for us in (300.0, 1.8, 1.7):
+            made.event("sgemm", "passes", "4096", "reduce", 7, clock, us, launch=launch)
+            clock += us + 1.0
+    assert row("timeline", made.tables(), "passes")["launch_median_us"] == pytest.approx(303.5)
+    assert np.isnan(row("timeline", good, "warptile")["launch_median_us"]), (
+        "unknown without the number of the launch"
+    )
 
 
 def test_occupancy_names_the_limiter_and_ties(good):

@@ -48,19 +48,27 @@ def test_remarks_that_differ_in_their_number_are_one():
         "",
         "tuned elsewhere",
     ]
-    ladder = pd.DataFrame({"status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
+    ladder = pd.DataFrame({"variant": list("abcd"), "status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
     assert style.remarks(ladder) == [
-        "2 of 4 variants: 47–100 samples below 1485 MHz",
-        "1 of 4 variants: tuned elsewhere",
+        "a and b: 47–100 samples below 1485 MHz",
+        "b: tuned elsewhere",
     ]
 
 
 @pytest.mark.parametrize(
     ("reasons", "remark"),
     [
-        (["1 samples below 1485 MHz"], "1 of 1 variant: 1 sample below 1485 MHz"),
+        (["1 samples below 1485 MHz"], "a: 1 sample below 1485 MHz"),
         (["1 sample below 1485 MHz", "3 samples below 1485 MHz"], "all variants: 1–3 samples below 1485 MHz"),
     ],
 )
 def test_remarks_use_the_singular_for_one(reasons, remark):
-    assert style.remarks(pd.DataFrame({"status": "ok", "reason": reasons})) == [remark]
+    ladder = pd.DataFrame({"variant": list("ab")[: len(reasons)], "status": "ok", "reason": reasons})
+    assert style.remarks(ladder) == [remark]
+
+
+def test_a_remark_names_its_variants_and_counts_those_that_do_not_fit():
+    ladder = pd.DataFrame({"variant": list("abcdefg"), "status": "ok", "reason": "tuned elsewhere"})
+    ladder.loc[ladder["variant"] == "a", "reason"] = ""
+    assert style.remarks(ladder) == ["b, c, d and 3 more: tuned elsewhere"]
+    assert style.remarks(ladder.head(5)) == ["b, c, d and e: tuned elsewhere"]

@@ -80,6 +80,61 @@ def test_a_number_at_the_threshold_and_beside_it(condition, expected):
     assert judged.evidence == "median_us(a) = 2 us; median_us(b) = 1 us"
 
 
+def noisy(measure, condition, a, b):
+    """Judges a claim about variants whose medians, and the quartiles around them, are given in microseconds."""
+    rows = [
+        {"family": "f", "variant": v, "case": "1", "status": "ok", "reason": ""}
+        | dict(zip(("q1_us", "median_us", "q3_us"), times, strict=True))
+        for v, times in {"a": a, "b": b}.items()
+    ]
+    none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
+    data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": condition, "measure": measure}
+    claim = make_claim(data, "f", "1", "family.yaml")
+    return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none), GPU)
+
+
+def test_a_threshold_inside_the_noise_is_marked_with_either_verdict():
+    ratio = "median_us(a) / median_us(b)"
+    for condition, expected in ((">= 1.005", "refuted"), (">= 0.996", "confirmed")):
+        judged = noisy(ratio, condition, (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
+        assert (judged.verdict, judged.margin) == (expected, "within noise")
+    clear = noisy(ratio, ">= 1.02", (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
+    assert (clear.verdict, clear.margin) == ("refuted", "")
+    rate = noisy("ratio_to_baseline(a)", ">= 1", (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
+    assert rate.verdict == "not_measurable"
+
+
+def test_the_spread_between_processes_is_the_noise_where_there_are_several():
+    times = {"median_us": 10.0, "q1_us": 9.0, "q3_us": 11.0, "processes": 3}
+    row = {"family": "f", "variant": "a", "case": "1", "status": "ok", "reason": "", **times}
+    row |= {"process_min_us": 9.99, "process_max_us": 10.02, "gflops": 5.0}
+    none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
+    found = Quantities(pd.DataFrame([row]), none)
+    assert (found.find("f", "a", "1", "median_us").low, found.find("f", "a", "1", "median_us").high) == (
+        0.999,
+        1.002,
+    )
+    rate = found.find("f", "a", "1", "gflops")
+    assert (rate.low, rate.high) == (pytest.approx(0.998, abs=1e-5), pytest.approx(1.001, abs=1e-5))
+
+
+@pytest.mark.parametrize(
+    ("condition", "margin"),
+    [
+        (">= 1.25", "exceeded"),
+        (">= 2", ""),
+        ("> 1", ""),
+        ("<= 4.2", "exceeded"),
+        ("1 .. 4", ""),
+        ("<= 2.5", ""),
+    ],
+)
+def test_a_speed_far_beyond_the_bound_exceeds_it(condition, margin):
+    ratio = "median_us(a) / median_us(b)"
+    judged = noisy(ratio, condition, (20.3, 20.4, 20.5), (9.95, 10.0, 10.05))
+    assert (judged.verdict, judged.margin) == ("confirmed", margin)
+
+
 def test_unit_names_and_opcodes():
     assert verdict("median_us(a)", "> 0").unit == "us"
     assert verdict("median_us(a) / n", "> 0").unit == ""
@@ -127,7 +182,7 @@ def test_a_verdict_repeats_what_the_tables_remark_on_its_rows(tmp_path):
         table.to_parquet(tmp_path / f"{name}.parquet")
     rows = {row["id"]: row for row in claims.judge_all(FAMILIES, tmp_path)}
     assert rows["B1"]["verdict"] == "confirmed"
-    assert rows["B1"]["reason"] == "naive: recorded for an earlier version"
+    assert rows["B1"]["reason"] == "note on naive: recorded for an earlier version"
     assert rows["B9a"]["reason"] == ""
 
 
@@ -203,7 +258,7 @@ def test_tables_of_two_gpus_need_the_name_of_one(tmp_path):
 def test_the_command_shows_a_refuted_claim_and_succeeds(capsys):
     assert warplog(["claims", str(TABLES), "--family", "sgemm"]) == 0
     shown = capsys.readouterr().out
-    assert "sgemm B17: " in shown
+    assert "sgemm B17 [4096]: " in shown
     assert "  REFUTED  86.72 %  (confirmed if >= 93.65)" in shown
     assert warplog(["claims", str(TABLES), "--family", "sgm"]) == 1
     assert "did you mean 'sgemm'" in capsys.readouterr().err
@@ -258,7 +313,7 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
 
 def test_the_figure_without_claims_says_so():
     assert "this family has no claims" in drawn([]).get_suptitle()
-    assert words(drawn([])) == ["", "id", "claim", "measured", "confirmed if"]
+    assert words(drawn([])) == ["", "id", "claim", "case", "measured", "confirmed if"]
 
 
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")

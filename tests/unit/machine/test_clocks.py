@@ -9,6 +9,7 @@ import pytest
 
 import fake_driver
 from fake_driver import H200, Queue
+from warplog.machine import clocks
 from warplog.machine.clocks import Sampler, clock_state
 from warplog.machine.nvml import kept_loaded, opened
 
@@ -59,11 +60,11 @@ def test_throttle_reasons_have_names_and_idle_is_none_of_them(install):
 
 def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     looked = threading.Event()
-    clocks = Queue([345, 1980, 1755, 1500] + [1755] * 100_000)
+    frequencies = Queue([345, 1980, 1755, 1500] + [1755] * 100_000)
     driver = install(
         H200
         | {
-            ("GetClockInfo", "sm"): clocks,
+            ("GetClockInfo", "sm"): frequencies,
             "GetCurrentClocksEventReasons": Reasons(looked, [1, 0, 0x20, 0x4, 0]),
         }
     )
@@ -78,17 +79,97 @@ def test_the_sampler_reports_the_busy_time_and_every_brake(install):
     assert driver.users == 0
 
 
-@pytest.mark.parametrize(("reasons", "limited"), [(0x1, False), (0x2, False), (0x4, True), (0x21, True)])
-def test_a_limit_is_told_from_what_is_asked_for(install, reasons, limited):
+@pytest.mark.parametrize(
+    ("reasons", "limits"),
+    [
+        (0x1 | 0x2 | 0x100, ()),
+        (0x4, ("sw_power_cap",)),
+        (0x21, ("sw_thermal_slowdown",)),
+        (0x8 | 0x80, ("hw_slowdown", "hw_power_brake_slowdown")),
+    ],
+)
+def test_only_power_and_heat_are_limits(install, reasons, limits):
     install(H200 | {"GetCurrentClocksEventReasons": reasons})
-    with Sampler("GPU-aaaa") as sampler:
-        assert sampler.saw_limit() is limited
+    assert clock_state().limits == limits
 
 
-def test_where_nobody_tells_there_may_be_a_limit(install):
-    install({})
-    with Sampler("GPU-bbbb") as sampler:
-        assert sampler.saw_limit()
+class Readings:
+    """Stands in for the module `time`: a reading every 0.02 s, in which the energy counter has the next value."""
+
+    def __init__(self, install, energies_j, **board):
+        self.done = threading.Event()
+        self.reading, self.energies_mj = -1, [int(1e3 * e) for e in energies_j]
+        answers = {"GetTotalEnergyConsumption": EnergyCounter(self)} if energies_j else {}
+        install(H200 | answers | board)
+
+    def monotonic(self):
+        self.reading += 1
+        return 0.02 * self.reading
+
+
+class EnergyCounter(Queue):
+    """The answer to the last query of each reading."""
+
+    def __init__(self, readings):
+        super().__init__()
+        self.readings = readings
+
+    def pop(self, _index=0):
+        given = self.readings.energies_mj
+        if self.readings.reading >= len(given) - 1:
+            self.readings.done.set()
+        return given[min(self.readings.reading, len(given) - 1)]
+
+
+def sampled(monkeypatch, install, energies_j, **board):
+    """Returns a sampler that took a reading for each energy, 0.02 s apart."""
+    readings = Readings(install, energies_j, **board)
+    monkeypatch.setattr(clocks, "time", readings)
+    with Sampler(interval_s=0.0) as sampler:
+        assert readings.done.wait(30)
+    return sampler
+
+
+def test_mean_power_is_the_slope_between_steps_of_the_energy_counter(monkeypatch, install):
+    """The counter has a step of 60 J every 0.1 s; readings before the first step and after the last do not count."""
+    energies_j = [1000 + 60 * ((i + 3) // 5) for i in range(40)]
+    sampler = sampled(monkeypatch, install, energies_j)
+    assert sampler.mean_power(0.0, 0.77) == pytest.approx(600)
+    assert sampler.mean_power(0.15, 0.61) == pytest.approx(600), (
+        "an interval between two steps gives the same"
+    )
+    assert sampler.between(0.0, 0.77)["power_w"] == pytest.approx(600)
+
+
+def test_mean_power_is_unknown_until_the_counter_has_had_three_steps(monkeypatch, install):
+    sampler = sampled(monkeypatch, install, [1000 + 60 * (i // 5) for i in range(40)])
+    assert sampler.mean_power(0.0, 0.28) is None
+    assert sampler.mean_power(0.0, 0.33) == pytest.approx(600)
+
+
+def test_without_an_energy_counter_mean_power_is_that_of_the_readings(monkeypatch, install):
+    looked = threading.Event()
+    powers = Queue([400_000, 500_000, 600_000] + [600_000] * 1000)
+    install(
+        H200 | {"GetPowerUsage": powers, "GetCurrentClocksEventReasons": Reasons(looked, [0, 0, 4, 0x20, 0])}
+    )
+    begin = time.monotonic()
+    with Sampler(interval_s=0.0) as sampler:
+        assert looked.wait(30)
+    times = sampler.trace(begin, time.monotonic())["time_s"]
+    last = begin + (times[2] + times[3]) / 2
+    assert sampler.mean_power(begin, last) == pytest.approx(500)
+    assert sampler.between(begin, last) == {"sm_mhz": 1755, "power_w": 500, "limits": ["sw_power_cap"]}
+    assert sampler.mean_power(begin - 2, begin - 1) is None
+    assert sampler.between(begin - 2, begin - 1) == {"sm_mhz": None, "power_w": None, "limits": []}
+
+
+def test_without_a_gpu_nothing_is_known(install):
+    install()
+    with Sampler() as sampler:
+        pass
+    assert sampler.mean_power(0.0, 1e9) is None
+    assert sampler.between(0.0, 1e9) == {"sm_mhz": None, "power_w": None, "limits": []}
 
 
 def test_a_trace_holds_the_looks_between_two_moments(install):

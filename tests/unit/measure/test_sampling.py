@@ -50,6 +50,7 @@ class Board:
         self.batches: list[tuple[int, int, float]] = []
         self.now_s = 0.0
         self.was_limited = False
+        self.recoveries = 0
 
     def monotonic(self) -> float:
         return self.now_s
@@ -61,6 +62,7 @@ class Board:
         return mhz >= 0.99 * FULL
 
     def recover(self) -> float:
+        self.recoveries += 1
         if self.regained:
             self.left_us = self.budget_us
         return self.probe()
@@ -139,12 +141,32 @@ def test_launches_at_a_low_clock_are_discarded_and_the_next_ones_pause() -> None
     assert set(board.pauses[20:]) == {run.pause_us} == {2000.0}
 
 
-def test_a_limit_that_pauses_do_not_lift_keeps_all_samples_and_says_so() -> None:
+def test_a_clock_that_does_not_recover_keeps_all_samples_without_pauses() -> None:
+    """A warm board that never reaches its first clock again: waiting for it would cost a second per batch."""
     board = Board(launch_us=1000.0, budget_us=-1.0, regained=0.0)
-    run = at_rest(board, replace(RULE, max_seconds=0))
-    assert run.held
-    assert run.discarded == 0
+    run = at_rest(board)
+    assert (run.held, run.discarded, set(board.pauses)) == (True, 0, {0.0})
     assert len(run.kept) >= 10
+    assert board.recoveries == 1
+
+
+def test_a_clock_that_stops_recovering_keeps_what_was_discarded_until_then() -> None:
+    board = Board(launch_us=1000.0, budget_us=4500.0)
+    board.recover = lambda: FULL if board.left_us > 0 else LOW  # type: ignore[method-assign]
+    run = at_rest(board)
+    assert (run.held, run.discarded) == (True, 0)
+    assert {s.set_mhz for s in run.kept} == {FULL, LOW}
+
+
+def test_launches_that_lower_the_clock_themselves_are_kept_after_some_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A launch of a second after which the clock is always low, although it recovers each time."""
+    board = Board(launch_us=1e6, budget_us=1e3)
+    monkeypatch.setattr(sampling, "time", board)
+    run = at_rest(board, replace(RULE, max_seconds=0.15))
+    assert run.held
+    assert 5 <= len(run.kept) <= 8
 
 
 def test_after_a_limit_long_launches_pause_from_the_start_and_short_ones_do_not() -> None:

@@ -1,8 +1,11 @@
-"""How a case is timed: settling, number of samples, length and trace of the hot run, and remarks."""
+"""How a case is timed in one process: at rest (cold and hot), the check afterwards, and sustained with its trace."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,175 +15,242 @@ from host_family import make_job
 from warplog.catalog.contract import Measuring
 from warplog.core.defaults import DEFAULTS
 from warplog.machine import clocks
-from warplog.measure.worker import time_case as timing
-from warplog.measure.worker import timer as sampling
+from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.time_case import time_case
+from warplog.measure.worker.time_case import sustain_case, time_case
 from warplog.measure.worker.timer import ColdSample, WarmUp
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-LAUNCH_US = 1000.0
-IDLE, POWER_CAP, HEAT = 0x1, 0x4, 0x40  # bits of nvmlClocksEventReasons
+LATER_WRONG = f"static int calls; if (++calls > 1) {{ a->y[0] = 0; return 0; }} {RIGHT}"
+LAUNCH_US, EMPTY_US = 1000.0, 9000.0
+FULL, LOW = 1980.0, 1500.0
+PLAIN = Measuring()
 
 
 class Clock:
-    """Stands in for the module `time`; only launches advance it."""
+    """Stands in for the module `time`; only launches advance it, and never during a reading of the sampler."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
+        self.pending_s = 0.0
 
     def monotonic(self) -> float:
         return self.now_s
 
 
 class Energy(fake_driver.Queue):
-    """The answer to the last query of each reading of the sampler; counts the readings."""
+    """The answer to the last query of each reading of the sampler: 300 W, in steps of 0.1 s; counts the readings."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__()
+        self.clock = clock
         self.looks = threading.Semaphore(0)
 
-    def pop(self, _index: int = 0) -> int:
+    def pop(self, _index: Any = 0) -> int:
+        energy_mj = int(self.clock.now_s * 10) * 30_000
+        self.clock.now_s += self.clock.pending_s
+        self.clock.pending_s = 0.0
         self.looks.release()
-        return 5_000_000
+        return energy_mj
 
 
 class FakeTimer:
-    """A kernel of one millisecond; the sampler takes three readings during the hot run."""
+    """A kernel of one millisecond on a board whose clock is low after `free_s` seconds of back-to-back launches.
 
-    def __init__(self, blocking: bool, empty_us: float, clock: Clock, energy: Energy) -> None:
-        self.blocking = blocking
-        self.empty_us = empty_us
-        self._clock, self._energy = clock, energy
-        self.hot_plan = (0, 0)
-        self.warmed: list[tuple[int, float]] = []
-        self.launched = 0
+    The sampler takes a reading after every run of batches. `plan` holds launches, batches and pause of each run.
+    """
 
-    def warm_up(self, _launcher: object, _arguments: object, launches: int, milliseconds: float) -> WarmUp:
-        self.warmed.append((launches, milliseconds))
+    full_mhz = FULL
+
+    def __init__(self, blocking: bool, free_s: float, clock: Clock, energy: Energy) -> None:
+        self.blocking, self.empty_us = blocking, EMPTY_US
+        self._free_s, self._clock, self._energy = free_s, clock, energy
+        self.plan: list[tuple[int, int, float]] = []
+        self.was_limited = False
+
+    def is_full(self, mhz: float) -> bool:
+        return mhz == FULL
+
+    def probe(self) -> float:
+        return FULL
+
+    recover = probe
+
+    def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
+        self.warmed = launches, milliseconds
+        launcher(arguments)
         return WarmUp(3, 5000.0, LAUNCH_US)
 
-    def cold(self, _launcher: object, _arguments: object, count: int) -> list[ColdSample]:
-        self.launched += count
+    def cold(self, _launcher: object, _arguments: object, count: int, _pause_us: float) -> list[ColdSample]:
         self._clock.now_s += count * LAUNCH_US * 1e-6
-        return [ColdSample(LAUNCH_US + self.empty_us, 1900.0, self.blocking)] * count
+        return [ColdSample(LAUNCH_US + EMPTY_US, 1755.0, FULL, self.blocking)] * count
 
-    def hot(self, _launcher: object, _arguments: object, launches: int, replays: int) -> list[float]:
-        for _ in range(3):
+    @contextmanager
+    def batch(self, _launcher: object, _arguments: object, launches: int) -> Iterator[Any]:
+        self._launches = launches
+        yield self
+
+    def run(self, batches: int, pause_us: float = 0.0) -> tuple[list[float], float]:
+        self.plan.append((self._launches, batches, pause_us))
+        busy_s = self._launches * batches * LAUNCH_US * 1e-6
+        while self._energy.looks.acquire(blocking=False):
+            pass
+        self._clock.pending_s = busy_s
+        for _ in range(
+            3
+        ):  # the first may come too early; the second advances the clock, and the third reads again
             assert self._energy.looks.acquire(timeout=30)
-            self._clock.now_s += launches * replays * LAUNCH_US * 1e-6 / 4
-        self.hot_plan = (launches, replays)
-        return [LAUNCH_US] * replays
+        return [LAUNCH_US] * batches, LOW if not pause_us and busy_s > self._free_s else FULL
+
+
+class Bench:
+    """Times the host family with other measurement options."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder, self._monkeypatch = folder, monkeypatch
+        self._clock = Clock()
+        for module in (clocks, sampling):
+            monkeypatch.setattr(module, "time", self._clock)
+
+    def _prepare(self, measuring: Measuring, case: str, body: str, blocking: bool, free_s: float) -> Any:
+        energy = Energy(self._clock)
+        fake_driver.install(self._monkeypatch, H200 | {"GetTotalEnergyConsumption": energy})
+        self.timer = FakeTimer(blocking, free_s, self._clock, energy)
+        job, backend = make_job(self._folder, body), NumpyBackend()
+        family = replace(job.family, measuring=measuring)
+        problem = Problem(backend.xp, family, family.case(case))
+        return backend, Launcher(job.build_folder / "kernel.so", backend), problem
+
+    def rest(
+        self,
+        measuring: Measuring = PLAIN,
+        case: str = "64",
+        process: int = 1,
+        body: str = RIGHT,
+        blocking: bool = True,
+        free_s: float = 60.0,
+        **settings: object,
+    ) -> dict[str, Any]:
+        backend, launcher, problem = self._prepare(measuring, case, body, blocking, free_s)
+        policy = {**DEFAULTS["time"], **settings}
+        return time_case(backend, launcher, self.timer, problem, policy, process)  # type: ignore[arg-type]
+
+    def sustained(
+        self,
+        measuring: Measuring = PLAIN,
+        process: int = 1,
+        limit_w: float | None = 300.0,
+    ) -> dict[str, Any]:
+        _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
+        policy = {**DEFAULTS["time"], "power_limit_w": limit_w}
+        return sustain_case(launcher, self.timer, problem, policy, 0.15, process)  # type: ignore[arg-type]
+
+    def hot_seconds(self) -> float:
+        """Returns the length of the hot run."""
+        ((launches, batches, _),) = self.timer.plan
+        return launches * batches * LAUNCH_US * 1e-6
 
 
 @pytest.fixture
-def timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Returns a function that times the host family with other measurement options; it returns result and timer."""
-    clock = Clock()
-    for module in (clocks, timing, sampling):
-        monkeypatch.setattr(module, "time", clock)
-
-    def run(
-        measuring: Measuring,
-        blocking: bool = True,
-        case: str = "64",
-        default_mhz: float = 1950,
-        reasons: int = 0,
-        empty_us: float = 1.0,
-        **settings: object,
-    ) -> tuple[dict[str, object], FakeTimer]:
-        energy = Energy()
-        board = H200 | {"GetTotalEnergyConsumption": energy, "GetCurrentClocksEventReasons": reasons}
-        fake_driver.install(monkeypatch, board)
-        job = make_job(tmp_path, RIGHT)
-        backend, timer = NumpyBackend(), FakeTimer(blocking, empty_us, clock, energy)
-        family = replace(job.family, measuring=measuring)
-        problem = Problem(backend.xp, family, family.case(case))
-        launcher = Launcher(job.build_folder / "kernel.so", backend)
-        return time_case(
-            backend, launcher, timer, problem, {**DEFAULTS["time"], **settings}, default_mhz
-        ), timer
-
-    return run
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
 
 
-def test_by_default_the_configuration_sets_the_hot_length_and_there_is_no_trace(timed) -> None:
-    result, timer = timed(Measuring())
-    launches, replays = timer.hot_plan
-    assert 0.2 <= launches * replays * LAUNCH_US * 1e-6 < 0.3
+def test_the_empty_interval_is_subtracted_and_the_clocks_are_those_of_the_launches(bench: Bench) -> None:
+    cold = bench.rest()["cold"]
+    assert (cold["median_us"], cold["empty_us"]) == (LAUNCH_US, EMPTY_US)
+    assert (cold["sm_mhz"], cold["set_mhz"], cold["full_mhz"]) == (1755.0, FULL, FULL)
+    assert (cold["discarded"], cold["held"], cold["pause_us"], cold["not_blocked"]) == (0, False, 0.0, 0)
+    assert cold["samples"] == len(cold["samples_us"]) == len(cold["sm_mhz_samples"]) >= 10
+
+
+def test_the_warm_up_is_as_configured(bench: Bench) -> None:
+    result = bench.rest(warmup_launches=4, warmup_ms=7)
+    assert bench.timer.warmed == (4, 7)
+    assert (result["warmup_launches"], result["first_launch_us"]) == (3, 5000.0)
+
+
+def test_the_first_process_runs_hot_for_the_configured_time_and_the_others_in_short_bursts(
+    bench: Bench,
+) -> None:
+    """Twenty launches of one millisecond form a batch of 20 ms."""
+    bench.rest(hot_seconds=1.0)
+    assert bench.hot_seconds() == pytest.approx(1.0, abs=0.021)
+    bench.rest(hot_seconds=1.0, process=2)
+    assert bench.timer.plan == [(2, 5, 0.0)], "bursts of 2 ms"
+
+
+def test_a_hot_run_that_lowers_the_clock_says_so_and_is_taken_in_bursts(bench: Bench) -> None:
+    assert bench.rest()["limited"] is False
+    braked = bench.rest(free_s=0.05)
+    assert braked["limited"] is True
+    assert bench.timer.plan[-1][2] > 0, "bursts have pauses"
+    assert braked["hot"]["median_us"] == LAUNCH_US
+
+
+def test_cases_that_are_not_profiled_get_a_hot_time_only_on_request(bench: Bench) -> None:
+    plain = bench.rest(case="1000")
+    assert not {"hot", "limited"} & set(plain)
+    assert bench.timer.plan == []
+    for measuring, settings in (
+        (Measuring(), {"hot_cases": "all"}),
+        (Measuring(hot_cases=["1000"]), {}),
+        (Measuring(hot_seconds=0.5), {}),
+    ):
+        assert bench.rest(measuring, case="1000", **settings)["hot"]["median_us"] == LAUNCH_US
+
+
+def test_a_family_may_set_a_shorter_sampling_time(bench: Bench) -> None:
+    """Samples with equal times never reach an error of 0."""
+    long = bench.rest(rel_error=0.0, max_samples=1000)["cold"]["samples"]
+    short = bench.rest(Measuring(max_seconds=0.03), rel_error=0.0, max_samples=1000)["cold"]["samples"]
+    assert short < long < 1000
+
+
+def test_samples_that_include_host_time_are_counted(bench: Bench) -> None:
+    cold = bench.rest(Measuring(timing="host"), blocking=False)["cold"]
+    assert cold["not_blocked"] == cold["samples"]
+
+
+def test_a_kernel_whose_results_are_wrong_after_timing_gets_no_time(bench: Bench) -> None:
+    wrong = bench.rest(body=LATER_WRONG)
+    assert wrong["status"] == "wrong"
+    assert wrong["reason"].startswith("after timing: ")
+    assert "cold" not in wrong
+
+
+def test_only_the_first_process_checks_the_results_again(bench: Bench) -> None:
+    assert bench.rest(body=LATER_WRONG, process=2)["status"] == "ok"
+
+
+def test_a_sustained_run_has_the_mean_time_clock_and_power_after_settling(bench: Bench) -> None:
+    result = bench.sustained()
+    run = result["sustained"]
+    assert (run["mean_us"], run["sm_mhz"], run["limits"]) == (LAUNCH_US, 1755, [])
+    assert run["power_w"] == pytest.approx(300, rel=0.05)
+    assert run["launches"] * LAUNCH_US * 1e-6 == pytest.approx(run["seconds"])
+    everything = sum(launches * batches for launches, batches, _ in bench.timer.plan)
+    assert everything - run["launches"] >= 150, "launches of the first 0.15 s do not count"
     assert "trace" not in result
-    assert result["reason"] == ""
 
 
-def test_the_empty_interval_is_subtracted_from_cold_times_and_from_the_hot_estimate(timed) -> None:
-    """Twenty launches of one millisecond form a graph of 20 ms; ten replays last 0.2 s, and one is added."""
-    result, timer = timed(Measuring(), empty_us=9000.0)
-    assert (result["cold"]["median_us"], result["cold"]["empty_us"]) == (1000.0, 9000.0)
-    assert timer.hot_plan == (20, 11)
-
-
-def test_cases_that_are_not_profiled_get_a_hot_time_only_on_request(timed) -> None:
-    plain, _ = timed(Measuring(), case="1000")
-    assert "hot" not in plain
-    assert plain["cold"]["samples"] >= 10
-    requested, _ = timed(Measuring(), case="1000", hot_cases="all")
-    assert requested["hot"]["median_us"] == LAUNCH_US
-    named, _ = timed(Measuring(hot_cases=["1000"]), case="1000")
-    assert named["hot"]["median_us"] == LAUNCH_US
-    long, _ = timed(Measuring(hot_seconds=0.5), case="1000")
-    assert long["hot"]["median_us"] == LAUNCH_US
-
-
-def test_a_low_clock_gets_time_to_settle(timed) -> None:
-    _, free = timed(Measuring())
-    assert free.warmed == [(3, 25)]
-    _, capped = timed(Measuring(), default_mhz=1980.0)
-    assert capped.warmed == [(3, 25), (1, DEFAULTS["time"]["settle_ms"])]
-    assert timed(Measuring())[0]["cold"]["samples"] < 50
-    _, unsettled = timed(Measuring(), default_mhz=1980.0, settle_ms=0)
-    assert unsettled.warmed == [(3, 25)]
-
-
-@pytest.mark.parametrize("reasons", [POWER_CAP, HEAT])
-def test_a_clock_that_a_limit_moves_is_sampled_for_the_whole_time(timed, reasons: int) -> None:
-    held, timer = timed(Measuring(), default_mhz=1980.0, max_seconds=0.5, reasons=reasons)
-    assert held["cold"]["samples"] == DEFAULTS["time"]["max_samples"], "equal samples do not end it early"
-    assert timer.launched > 2 * DEFAULTS["time"]["max_samples"]
-    below, timer = timed(Measuring(), max_seconds=0.5, reasons=reasons)
-    assert timer.launched == below["cold"]["samples"] < 50, "the clock is not low"
-
-
-def test_a_low_clock_without_a_limit_is_taken_as_steady(timed) -> None:
-    result, timer = timed(Measuring(), default_mhz=1980.0, reasons=IDLE)
-    assert [launches for launches, _ in timer.warmed] == [3, 1]
-    assert result["cold"]["samples"] < 50
-
-
-def test_the_samples_that_showed_a_normal_clock_are_used(timed) -> None:
-    result, timer = timed(Measuring())
-    assert timer.launched == result["cold"]["samples"], "no launch is wasted: one may last seconds"
-
-
-def test_a_family_may_set_a_shorter_sampling_time(timed) -> None:
-    _, bounded = timed(Measuring(max_seconds=1e-9), default_mhz=1980.0, reasons=POWER_CAP)
-    assert bounded.launched < DEFAULTS["time"]["max_samples"]
-
-
-def test_a_long_hot_run_lasts_as_long_as_requested_and_keeps_its_trace(timed) -> None:
-    result, timer = timed(Measuring(hot_seconds=1.5))
-    launches, replays = timer.hot_plan
-    assert launches * replays * LAUNCH_US * 1e-6 >= 1.5
+def test_a_family_with_long_hot_runs_keeps_the_trace_of_the_first_process(bench: Bench) -> None:
+    family = Measuring(hot_seconds=2.0)
+    result = bench.sustained(family)
     trace = result["trace"]
-    assert len(trace["time_s"]) >= 3
+    assert result["sustained"]["seconds"] >= 2
+    assert len(trace["time_s"]) >= 10
     assert trace["time_s"] == sorted(trace["time_s"])
-    assert 0 <= trace["time_s"][0] <= trace["time_s"][-1] <= launches * replays * LAUNCH_US * 1e-6
-    assert set(trace["energy_j"]) == {5000.0}
-    assert set(trace["sm_mhz"]) == {1755}
+    assert 0 <= trace["time_s"][0] <= trace["time_s"][-1] <= result["sustained"]["seconds"]
     assert {len(column) for column in trace.values()} == {len(trace["time_s"])}
+    assert set(trace["sm_mhz"]) == {1755}
+    assert result["sustained"]["launches"] % len(result["samples_us"]) == 0
+    short = bench.sustained(family, process=2)
+    assert "trace" not in short
+    assert short["sustained"]["seconds"] < 2
 
 
-def test_times_that_include_host_time_have_a_remark(timed) -> None:
-    result, _ = timed(Measuring(timing="host"), blocking=False)
-    assert result["reason"] == "with the host's part of each launch"
-    assert result["cold"]["not_blocked"] == result["cold"]["samples"]
+def test_without_a_known_limit_a_sustained_run_is_bounded(bench: Bench) -> None:
+    seconds = bench.sustained(limit_w=None)["sustained"]["seconds"]
+    assert seconds == pytest.approx(sampling.SUSTAINED_MOST_S, abs=0.13)

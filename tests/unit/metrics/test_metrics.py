@@ -11,6 +11,7 @@ from warplog.metrics import (
     absent,
     counters_to_collect,
     dominant_stall,
+    dominant_state,
     evaluate,
     evaluate_any,
     occupancy_limiter,
@@ -185,6 +186,8 @@ def test_a_chip_without_gmma_still_has_shares_but_a_lost_reason_has_none():
 def test_the_dominant_stall_is_never_the_issuing_itself():
     assert dominant_stall(rows(stalls(selected=9, barrier=2, wait=1))) == "barrier"
     assert dominant_stall(rows(stalls(selected=9))) is None
+    assert dominant_stall(rows(stalls(selected=9, not_selected=40, wait=1))) == "wait"
+    assert dominant_state(rows(stalls(selected=9, not_selected=40, wait=1))) == "not_selected"
     assert dominant_stall(rows({})) is None
 
 

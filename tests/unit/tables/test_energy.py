@@ -1,64 +1,158 @@
-"""Energy and rate from the trace of a long hot run."""
+"""Sustained times, energy and rates: of new records, and of the long hot runs of earlier campaigns."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from warplog.tables import rows as energy
+from warplog.tables import rows as tables
 
 FLOPS = 4e9
+LAUNCH_US = 1333.0
 
 
-def found(energy_j=None, power_w=500.0, sm_mhz=1500):
-    """A case timed for two seconds, 10 launches per sample: 75 samples at 1.333 ms per launch, then 50 at 2 ms."""
+def run(**changed: Any) -> dict[str, Any]:
+    limits = ["sw_power_cap"]
+    made = {
+        "mean_us": LAUNCH_US,
+        "sm_mhz": 1500.0,
+        "power_w": 600.0,
+        "limits": limits,
+        "launches": 10,
+        "seconds": 1.0,
+    }
+    return made | changed
+
+
+def measured(sustained: dict[str, Any] | None, means_us: tuple[float, ...] = ()) -> dict[str, Any]:
+    """A case of three processes with a hot time of 1300 us."""
+    processes = [{"process": i, "median_us": 1400.0, "hot_us": 1300.0} for i in (1, 2, 3)]
+    for one, us in zip(processes, means_us, strict=False):
+        one["sustained"] = run(mean_us=us)
+    found = {"cold": {"median_us": 1400.0, "set_mhz": 1980.0}, "hot": {"median_us": 1300.0}}
+    return {**found, "processes": processes, **({"sustained": sustained} if sustained else {})}
+
+
+def earlier(
+    energy_j: Any = None, power_w: float | None = 500.0, sm_mhz: float | None = 1500
+) -> dict[str, Any]:
+    """A case that an earlier version timed for two seconds: 75 samples of 1.333 ms and 50 of 2 ms, 10 launches each."""
     times = np.arange(0, 2, 0.02)
-    samples_us = [1333.0] * 75 + [2000.0] * 50
     column = [energy_j(t) if energy_j else None for t in times]
     return {
-        "hot": {"median_us": 1333.0, "launches": 1250, "samples_us": samples_us},
+        "cold": {"median_us": 1400.0},
+        "hot": {"median_us": LAUNCH_US, "launches": 1250, "samples_us": [LAUNCH_US] * 75 + [2000.0] * 50},
         "trace": {
             "time_s": list(times),
             "sm_mhz": [sm_mhz] * len(times),
             "power_w": [power_w] * len(times),
             "temperature_c": [50] * len(times),
             "energy_j": column,
-            "throttle_reasons": [""] * len(times),
+            "throttle_reasons": ["", "sw_power_cap"] * (len(times) // 2),
         },
     }
 
 
-def test_power_is_the_slope_of_the_energy_counter_in_spite_of_its_steps():
-    stepped = found(lambda t: 1e6 + 600.0 * np.floor(t / 0.1) * 0.1)
-    assert energy.energy_of_run(stepped, FLOPS)["hot_power_w"] == pytest.approx(600, rel=0.01)
+def test_a_sustained_run_gives_time_rate_and_energy() -> None:
+    """600 W for 1.333 ms are 0.8 J, for 4 GFLOP."""
+    row = tables.sustained_columns(measured(run(), (1333.0, 1340.0, 1320.0)), FLOPS)
+    assert (row["sustained_us"], row["sustained_sm_mhz"], row["sustained_power_w"]) == (
+        LAUNCH_US,
+        1500.0,
+        600.0,
+    )
+    assert row["limited_by"] == "power"
+    assert row["sustained_process_spread"] == pytest.approx(0.01515, rel=1e-3)
+    assert row["sustained_gflops"] == pytest.approx(3000.75, rel=1e-4)
+    assert row["energy_j"] == pytest.approx(0.7998)
+    assert row["gflop_per_j"] == pytest.approx(5.00125, rel=1e-4)
+    assert row["pj_per_flop"] == pytest.approx(199.95)
+    assert row["tflops_per_ghz"] == pytest.approx(2.0005, rel=1e-4)
 
 
-def test_without_a_counter_power_is_the_mean_of_the_readings():
-    told = energy.energy_of_run(found(), FLOPS)
-    assert told["hot_power_w"] == 500
-    joule = 500 * 1333e-6
-    assert told["energy_j"] == pytest.approx(joule)
-    assert told["gflop_per_j"] == pytest.approx(4 / joule)
-    assert told["pj_per_flop"] == pytest.approx(joule / FLOPS * 1e12)
-    assert told["tflops_per_ghz"] == pytest.approx(4e9 / 1333e-6 * 1e-12 / 1.5)
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ([], "other"),
+        (["sw_power_cap", "sw_thermal_slowdown"], "power"),
+        (["hw_power_brake_slowdown"], "power"),
+        (["hw_thermal_slowdown"], "temperature"),
+        (["hw_slowdown"], "other"),
+    ],
+)
+def test_what_lowers_the_clock_has_a_kind(limits: list[str], told: str) -> None:
+    assert tables.sustained_columns(measured(run(limits=limits)), FLOPS)["limited_by"] == told
 
 
-def test_a_gpu_that_tells_nothing_has_no_energy_and_no_zero():
-    silent = energy.energy_of_run(found(power_w=None, sm_mhz=None), FLOPS)
-    assert set(silent.values()) == {None}
-    no_flops = energy.energy_of_run(found(), 0)
-    assert (no_flops["pj_per_flop"], no_flops["gflop_per_j"]) == (None, None)
+def test_a_reason_that_does_not_lower_the_clock_is_no_limit() -> None:
+    """The driver still reports the power limit that an earlier case had reached."""
+    full = measured(run(limits=["sw_power_cap"], sm_mhz=1977.0))
+    assert tables.sustained_columns(full, FLOPS)["limited_by"] == ""
+
+
+def test_if_no_limit_acts_the_sustained_time_is_the_hot_one_and_its_energy_is_unknown() -> None:
+    row = tables.sustained_columns(measured(None), FLOPS)
+    assert (row["sustained_us"], row["sustained_sm_mhz"], row["limited_by"]) == (1300.0, 1980.0, "")
+    assert row["sustained_gflops"] == pytest.approx(3077, rel=1e-3)
+    assert (row["sustained_power_w"], row["energy_j"], row["sustained_process_spread"]) == (None, None, None)
+
+
+def test_a_case_without_a_hot_time_has_no_sustained_one() -> None:
+    plain = {key: value for key, value in measured(None).items() if key != "hot"}
+    assert tables.sustained_columns(plain, FLOPS) == {}
+
+
+def test_a_gpu_that_reports_nothing_has_no_energy_and_no_zero() -> None:
+    silent = tables.sustained_columns(measured(run(power_w=None, sm_mhz=None)), FLOPS)
+    rates = ("energy_j", "gflop_per_j", "pj_per_flop", "tflops_per_ghz", "sustained_sm_mhz")
+    assert {silent[name] for name in rates} == {None}
+    no_flops = tables.sustained_columns(measured(run()), 0)
+    assert (no_flops["pj_per_flop"], no_flops["gflop_per_j"], no_flops["sustained_gflops"]) == (
+        None,
+        None,
+        None,
+    )
     assert no_flops["energy_j"] > 0
 
 
-def test_a_case_without_a_trace_adds_nothing():
-    plain = {"hot": found()["hot"]}
-    assert energy.energy_of_run(plain, FLOPS) == {}
-    assert list(energy.power_trace_rows(plain, FLOPS)) == []
+def test_power_of_an_earlier_campaign_is_the_slope_of_its_energy_counter_in_spite_of_its_steps() -> None:
+    stepped = earlier(lambda t: 1e6 + 600.0 * np.floor(t / 0.1) * 0.1)
+    row = tables.sustained_columns(stepped, FLOPS)
+    assert row["sustained_power_w"] == pytest.approx(600, rel=0.01)
+    assert (row["sustained_us"], row["sustained_sm_mhz"], row["limited_by"]) == (LAUNCH_US, 1500.0, "power")
+    assert row["sustained_process_spread"] is None
 
 
-def test_the_rate_at_a_moment_is_that_of_the_launches_then():
-    rows = list(energy.power_trace_rows(found(), FLOPS))
-    assert rows[0]["gflops"] == pytest.approx(4 / 1333e-6)
-    assert rows[-1]["gflops"] == pytest.approx(4 / 2000e-6)
+def test_without_a_counter_power_is_the_mean_of_the_readings() -> None:
+    row = tables.sustained_columns(earlier(), FLOPS)
+    assert row["sustained_power_w"] == 500
+    assert row["energy_j"] == pytest.approx(0.6665)
+
+
+def test_a_case_of_an_earlier_campaign_without_a_trace_adds_nothing() -> None:
+    plain = {key: value for key, value in earlier().items() if key != "trace"}
+    assert tables.sustained_columns(plain, FLOPS) == {}
+    assert list(tables.power_trace_rows(plain, FLOPS)) == []
+    assert tables.sustained_columns({"cold": {"median_us": 1.0}}, FLOPS) == {}
+
+
+def test_the_rate_at_a_moment_is_that_of_the_launches_then() -> None:
+    rows = list(tables.power_trace_rows(earlier(), FLOPS))
+    assert rows[0]["gflops"] == pytest.approx(3000.75, rel=1e-4)
+    assert rows[-1]["gflops"] == pytest.approx(2000)
     change = next(row["time_s"] for row in rows if row["gflops"] < 2500)
-    assert change == pytest.approx(75 * 10 * 1333e-6, abs=0.021)
+    assert change == pytest.approx(1.0, abs=0.021)
     assert {"sm_mhz", "power_w", "temperature_c", "energy_j", "throttle_reasons"} < set(rows[0])
+
+
+def test_the_trace_of_a_new_record_is_that_of_its_sustained_run() -> None:
+    old = earlier()
+    samples = {"samples_us": old["hot"]["samples_us"], "launches": 3750, "trace": old["trace"]}
+    found = measured(run(**samples), (1600.0, 1610.0, 1590.0))
+    for process in found["processes"]:
+        process["sustained"]["launches"] = 1250
+    rows = list(tables.power_trace_rows(found, FLOPS))
+    assert len(rows) == 100
+    change = next(row["time_s"] for row in rows if row["gflops"] < 2500)
+    assert change == pytest.approx(1.0, abs=0.021), "the samples are those of the first process"
+    assert list(tables.power_trace_rows(measured(run()), FLOPS)) == []

@@ -1,11 +1,11 @@
-"""The table rows of a long hot run and of a host-timed family."""
+"""The rows of the tables: of several processes in two regimes, of earlier campaigns, and of host-timed families."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_energy import found
 
 from host_family import make_family
 from warplog.catalog.contract import Measuring
@@ -16,51 +16,77 @@ from warplog.tables import rows as table_rows
 from warplog.tables import stages
 from warplog.tables.files import as_frame
 from warplog.tables.records import FamilyRecords, Source, VariantRecords
-from warplog.tables.rows import agreement
 
 GPU = Gpu("h200", "NVIDIA H200", "GPU-1", (9, 0), "sm_90", 132, 0, "", "", 1980, 700.0, "")
 CAMPAIGN = {"gpu_name": "NVIDIA H200", "campaign": "test"}
+OK = {"status": "ok", "reason": ""}
+Rows = dict[str, list[dict[str, Any]]]
+
+TIMES = dict.fromkeys(("q1_us", "q3_us", "min_us", "max_us", "mean_us", "median_us"), 1400.0)
+COLD = {**TIMES, "samples": 12, "rel_spread": 0.01, "empty_us": 1.0, "sm_mhz": 1630.0}
+TRACE = {
+    "time_s": [0.0, 0.1], "sm_mhz": [1980, 1500], "power_w": [600.0, 600.0], "temperature_c": [50, 51],
+    "energy_j": [None, None], "throttle_reasons": ["", "sw_power_cap"],
+}  # fmt: skip
+HOT = {"median_us": 1333.0, "rel_spread": 0.01, "launches": 1250, "samples_us": [1333.0] * 125}
+
+
+def measured() -> list[dict[str, Any]]:
+    """A case of three processes with a sustained time, and one of four without a hot time."""
+    run = {"mean_us": 1500.0, "sm_mhz": 1500.0, "power_w": 700.0, "limits": ["sw_power_cap"]}
+    run |= {"launches": 600, "seconds": 0.9, "energy_j": 1.05}
+    own = [run | {"launches": 200, "mean_us": us} for us in (1500.0, 1530.0, 1490.0)]
+    runs = [
+        {"process": i + 1, "median_us": us, "hot_us": 1333.0, "sustained": own[i]}
+        for i, us in enumerate((1400.0, 1386.0, 1425.0))
+    ]
+    cold = COLD | {"set_mhz": 1980.0, "discarded": 12}
+    traced = run | {"samples_us": [1500.0] * 20, "trace": TRACE}
+    more = [{"process": i, "median_us": us} for i, us in ((1, 1400.0), (2, 1400.0), (4, 1500.0), (4, 1540.0))]
+    return [
+        {
+            "case": "64",
+            **OK,
+            "seconds": 2.5,
+            "cold": cold,
+            "hot": HOT,
+            "sustained": traced,
+            "processes": runs,
+        },
+        {"case": "1000", **OK, "seconds": 0.25, "cold": cold, "processes": more},
+    ]
+
+
+def earlier() -> list[dict[str, Any]]:
+    """The same cases, as earlier versions recorded them: one process, and a trace of the hot run."""
+    return [
+        {"case": "64", **OK, "seconds": 2.5, "cold": COLD, "hot": HOT, "trace": TRACE},
+        {"case": "1000", **OK, "seconds": 0.25, "cold": COLD},
+    ]
 
 
 @pytest.fixture
-def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Builds the tables of the host family, timed once with a trace and once without, with an nsys capture."""
+def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rows]:
+    """Builds the tables of the host family, with captures of both profilers."""
     family = make_family(tmp_path)
-    times = dict.fromkeys(("q1_us", "q3_us", "min_us", "max_us", "mean_us", "median_us"), 1400.0)
-    cold = {**times, "samples": 12, "rel_spread": 0.01, "empty_us": 1.0, "sm_mhz": 1900.0}
-    traced = found(lambda t: 600.0 * t)
-    traced["hot"]["rel_spread"] = 0.01
-    cases: list[dict[str, Any]] = [
-        {"case": "64", "status": "ok", "reason": "", "seconds": 2.5, "cold": cold, **traced},
-        {"case": "1000", "status": "ok", "reason": "", "seconds": 0.25, "cold": cold},
-    ]
-    ok = {"status": "ok", "reason": ""}
-    us = {"unit": "us", "tool_version": "1", **ok}
-    nsys = {**us, "case": "64", "kernel": "", "launch": 0, "metric": "nsys_duration_us", "value": 700.0,
-            "tool": "nsys"}  # fmt: skip
+    us = {"unit": "us", "tool_version": "1", "launch": 0, **OK}
+    nsys = {**us, "case": "64", "kernel": "", "metric": "nsys_duration_us", "value": 700.0, "tool": "nsys"}
     timed = (("64", "a", 900.0), ("64", "b", 480.0), ("1000", "a", 900.0), ("1000", "b", None))
     ncu = [
-        {
-            **us,
-            "case": case,
-            "kernel": kernel,
-            "launch": 0,
-            "metric": "duration_us",
-            "value": value,
-            "tool": "ncu",
-        }
+        {**us, "case": case, "kernel": kernel, "metric": "duration_us", "value": value, "tool": "ncu"}
         for case, kernel, value in timed
     ]
-    errors = (0.25, 0.75, 0.5)
-    checked = [{"case": str(i), "max_error_over_tolerance": error, **ok} for i, error in enumerate(errors)]
-    records = VariantRecords(
-        build={**ok, "seconds": 3.0}, check={**ok, "cases": [*checked, {"case": "unsupported", **ok}]},
-        time={**ok, "cases": cases, "session": {"start_seconds": 0.5}},
-        extract={**ok, "rows": [nsys, *ncu], "timeline": [], "lines": []},
-    )  # fmt: skip
-    monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
+    checked = [{"case": str(e), "max_error_over_tolerance": e, **OK} for e in (0.25, 0.75, 0.5)]
 
-    def make(measuring: Measuring) -> dict[str, list[dict[str, Any]]]:
+    def make(cases: list[dict[str, Any]], measuring: Measuring, traced_us: float | None = None) -> Rows:
+        traced = {"traced_us": traced_us} if traced_us else {}
+        records = VariantRecords(
+            build={**OK, "seconds": 3.0}, check={**OK, "cases": [*checked, {"case": "unsupported", **OK}]},
+            time={**OK, "cases": cases, "session": {"start_seconds": 0.5}},
+            extract={**OK, "rows": [nsys, *ncu], "timeline": [], "lines": []},
+            nsys={**OK, "cases": [{"case": "64", **OK, "launches": 10, **traced}]},
+        )  # fmt: skip
+        monkeypatch.setattr(FamilyRecords, "of", lambda *_: records)
         changed = replace(family, measuring=measuring, flops="4000000000")
         source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
         peaks = device.peaks(GPU, {})
@@ -70,69 +96,123 @@ def rows_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make
 
 
-def test_a_case_without_a_hot_time_has_a_row_that_nothing_hot_is_compared_in(rows_of) -> None:
-    _, second = rows_of(Measuring())["measurements"]
+def test_a_row_tells_the_spread_between_processes_and_both_clocks(rows_of: Callable[..., Rows]) -> None:
+    first, second = rows_of(measured(), Measuring())["measurements"]
+    assert (first["median_us"], first["processes"]) == (1400.0, 3)
+    assert (first["process_min_us"], first["process_max_us"]) == (1386.0, 1425.0)
+    assert first["process_spread"] == pytest.approx(0.0281, rel=1e-2)
+    assert (first["sm_mhz"], first["set_mhz"], first["discarded"]) == (1630.0, 1980.0, 12)
+    assert second["processes"] == 3, "one of them has two placements of the arrays"
+    assert second["process_max_us"] == 1540.0
+
+
+def test_a_row_has_the_sustained_time_beside_that_at_rest(rows_of: Callable[..., Rows]) -> None:
+    first, second = rows_of(measured(), Measuring())["measurements"]
+    assert (first["sustained_us"], first["sustained_power_w"], first["limited_by"]) == (
+        1500.0,
+        700.0,
+        "power",
+    )
+    assert first["energy_j"] == pytest.approx(1.05)
+    assert "sustained_us" not in second
+
+
+def test_ratios_span_the_processes_and_exist_in_both_regimes() -> None:
+    def row(name: str, us: float, low: float, high: float, sustained: float | None) -> dict[str, Any]:
+        spread = {"process_min_us": low, "process_max_us": high, "q1_us": 1.0, "q3_us": 1.0}
+        common = {"variant": name, "case": "64", "processes": 3, "median_us": us, **spread}
+        return common | ({"sustained_us": sustained} if sustained else {})
+
+    base, other = row("base", 100.0, 99.0, 101.0, 150.0), row("other", 50.0, 40.0, 62.5, 100.0)
+    only_rest = row("only_rest", 200.0, 200.0, 200.0, None)
+    table_rows.add_ratios([base, other, only_rest], "base")
+    assert (other["ratio_to_baseline"], other["ratio_q1"], other["ratio_q3"]) == (2.0, 1.6, 2.5)
+    assert other["sustained_ratio_to_baseline"] == 1.5
+    assert only_rest["ratio_to_baseline"] == 0.5
+    assert "sustained_ratio_to_baseline" not in only_rest
+
+
+def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
+    base = {
+        "variant": "base",
+        "case": "64",
+        "processes": 1,
+        "median_us": 100.0,
+        "q1_us": 99.0,
+        "q3_us": 101.0,
+    }
+    other = base | {"variant": "other", "median_us": 50.0, "q1_us": 40.0, "q3_us": 62.5}
+    table_rows.add_ratios([base, other], "base")
+    assert (other["ratio_q1"], other["ratio_q3"]) == (1.6, 2.5)
+
+
+def test_a_record_of_an_earlier_campaign_is_from_one_process(rows_of: Callable[..., Rows]) -> None:
+    rows = rows_of(earlier(), Measuring())
+    first, second = rows["measurements"]
+    assert (first["processes"], first["process_spread"], first["process_min_us"]) == (1, None, 1400.0)
+    assert (first["sustained_us"], first["sustained_power_w"], first["limited_by"]) == (
+        1333.0,
+        600.0,
+        "power",
+    )
+    assert second["processes"] == 1
+    assert "sustained_us" not in second
+    assert len(as_frame(rows["measurements"], TABLES["measurements"], "measurements")) == 2
+    assert len(rows["power_trace"]) == 2
+
+
+def test_a_case_without_a_hot_time_is_not_compared_with_nsys(rows_of: Callable[..., Rows]) -> None:
+    _, second = rows_of(measured(), Measuring())["measurements"]
     assert (second["median_us"], second["hot_us"], second["agreement"]) == (1400.0, None, "")
-    assert agreement(1400.0, None, 1400.0, 700.0) == "ok", "cold is still compared with ncu"
 
 
-@pytest.mark.parametrize(
-    ("cold_us", "ncu_us", "told"),
-    [
-        (1030.9, 1000.0, "ok"),
-        (1031.1, 1000.0, "disagree: cold 1031 us, ncu 1000 us"),
-        (969.1, 1000.0, "ok"),
-        (968.9, 1000.0, "disagree: cold 968.9 us, ncu 1000 us"),
-        (2.9, 2.0, "ok"),
-        (3.1, 2.0, "disagree: cold 3.1 us, ncu 2 us"),
-    ],
-)
-def test_times_agree_within_three_percent_and_a_microsecond(cold_us, ncu_us, told) -> None:
-    assert agreement(cold_us, None, ncu_us, None) == told
-    hot = told.replace("cold", "hot").replace("ncu", "nsys")
-    assert agreement(1.0, cold_us, None, ncu_us) == hot
-
-
-def test_the_duration_of_a_launch_is_the_sum_over_its_kernels(rows_of) -> None:
+def test_the_duration_of_a_launch_is_the_sum_over_its_kernels(rows_of: Callable[..., Rows]) -> None:
     """The rows have two kernels for ncu, of 900 and 480 us, and one that it could not time in the other case."""
-    first, second = rows_of(Measuring())["measurements"]
+    first, second = rows_of(measured(), Measuring())["measurements"]
     assert (first["ncu_us"], second["ncu_us"]) == (1380.0, None)
 
 
-def test_the_error_of_a_variant_is_the_largest_of_its_check(rows_of) -> None:
-    assert [row["max_error_over_tolerance"] for row in rows_of(Measuring())["measurements"]] == [0.75, 0.75]
+def test_the_error_of_a_variant_is_the_largest_of_its_check(rows_of: Callable[..., Rows]) -> None:
+    rows = rows_of(measured(), Measuring())["measurements"]
+    assert [row["max_error_over_tolerance"] for row in rows] == [0.75, 0.75]
 
 
-def test_where_the_time_goes_is_a_table(rows_of) -> None:
-    rows = rows_of(Measuring())["stages"]
+def test_where_the_time_goes_is_a_table(rows_of: Callable[..., Rows]) -> None:
+    rows = rows_of(measured(), Measuring())["stages"]
     told = [(r["stage"], r.get("cases"), r["seconds"], r.get("start_seconds")) for r in rows]
     assert told == [("build", None, 3.0, None), ("check", 0, 0, None), ("time", 2, 2.75, 0.5)]
     assert stages.summary(rows) == "3 s on the GPU (check 0, time 3); 3 s of compiler"
 
 
-def test_a_trace_is_a_table_and_its_energy_stands_beside_the_times(rows_of) -> None:
-    rows = rows_of(Measuring(hot_seconds=2))
-    first, second = rows["measurements"]
-    assert first["hot_power_w"] == pytest.approx(600)
-    assert first["energy_j"] == pytest.approx(600 * 1333e-6)
-    assert first["pj_per_flop"] == pytest.approx(600 * 1333e-6 / 4e9 * 1e12)
-    assert "energy_j" not in second
+def test_a_trace_is_a_table(rows_of: Callable[..., Rows]) -> None:
+    rows = rows_of(measured(), Measuring(hot_seconds=2))
     trace = rows["power_trace"]
-    assert {(r["family"], r["variant"], r["case"], r["gpu"]) for r in trace} == {
-        ("scale", "right", "64", "h200")
-    }
-    assert len(trace) == 100
+    assert [(r["family"], r["variant"], r["case"], r["gpu"], r["time_s"], r["sm_mhz"]) for r in trace] == [
+        ("scale", "right", "64", "h200", 0.0, 1980),
+        ("scale", "right", "64", "h200", 0.1, 1500),
+    ]
     frame = as_frame(trace, TABLES["power_trace"], "power_trace")
-    assert frame["gflops"].iloc[0] == pytest.approx(4 / 1333e-6)
+    assert frame["gflops"].iloc[0] == pytest.approx(4 / 1500e-6)
     assert len(as_frame(rows["measurements"], TABLES["measurements"], "measurements")) == 2
 
 
+NOT_NCU = "(ncu not compared: 2 kernels per launch, each after a flush)"
+
+
 @pytest.mark.parametrize(
-    ("timing", "expected"),
+    ("timing", "traced_us", "expected"),
     [
-        ("stream", "disagree: hot 1333 us, nsys 700 us (2 kernels per launch, each cold in ncu)"),
-        ("host", ""),
+        ("stream", None, f"disagree: hot 1333 us, nsys 700 us {NOT_NCU}"),
+        (
+            "stream",
+            700.0,
+            f"ok {NOT_NCU[:-1]}; tracing changes the time: hot 1333 us, nsys 700 us, events under nsys 700 us)",
+        ),
+        ("host", None, ""),
     ],
 )
-def test_times_with_the_hosts_part_are_not_compared_with_a_profilers(rows_of, timing, expected) -> None:
-    assert rows_of(Measuring(timing=timing))["measurements"][0]["agreement"] == expected
+def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_host(
+    rows_of: Callable[..., Rows], timing: str, traced_us: float | None, expected: str
+) -> None:
+    first, _ = rows_of(measured(), Measuring(timing=timing), traced_us)["measurements"]
+    assert first["agreement"] == expected

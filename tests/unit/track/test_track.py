@@ -136,9 +136,7 @@ def test_a_recorded_campaign_says_so_everywhere(project):
 
 def test_the_experiments_note_leads_with_the_message(template):
     lines = template.experiment().tags["mlflow.note.content"].splitlines()
-    assert lines[0].startswith(
-        "### FP32 matrix multiplication: warptile reaches 36.3 TFLOP/s, 71 % of cublas"
-    )
+    assert lines[0].startswith("FP32 matrix multiplication: warptile reaches 36.3 TFLOP/s, 71 % of cublas")
     assert sum(line.startswith("| ") for line in lines) == len(LADDER) + 1
     assert any("float4 \\| A transposed" in line for line in lines)
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from warplog.worklog.bounds import Bound
+from warplog.tables.regimes import LongRun
+from warplog.worklog.bounds import Bound, bound
 from warplog.worklog.sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
@@ -19,12 +20,17 @@ def launch(*values):
     [
         ("memory", "The closest ceiling is L2 at 71 %: bound by on-chip memory."),
         ("latency", "No ceiling is close (the closest is L2 at 71 %): latency is the likely bound."),
+        ("near", "The closest ceiling is L2 at 71 %; none is reached."),
+        (
+            "atomics",
+            "No ceiling is close (the closest is L2 at 71 %): its global atomics contend for few addresses, and L2"
+            " performs those on one address one after another.",
+        ),
         ("launch", "No ceiling is close (the closest is L2 at 71 %): the grid does not fill the GPU."),
     ],
 )
 def test_the_ceiling_and_the_longest_state(kind, words):
-    bound = Bound("a", kind, "L2", 71.0, "wait", 40.0)
-    assert bound_sentences(bound) == (
+    assert bound_sentences(Bound("a", kind, "L2", 71.0, "wait", 40.0)) == (
         words,
         "Warps stall mostly on wait (40 % of their cycles), waiting for a fixed latency.",
     )
@@ -45,11 +51,31 @@ def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the
         assert len(occupancy_sentences(REGISTERS, launch(*values), capability)) == 1
 
 
-def test_a_warp_that_is_ready_is_not_said_to_stall():
-    told = bound_sentences(Bound("a", "compute", "the FMA pipe", 71.0, "not_selected", 40.0))
-    assert (
-        told[1]
-        == "Warps are most often ready while another warp issues (not_selected, 40 % of their cycles)."
+def test_a_warp_that_is_ready_does_not_stall():
+    values = {"stall_selected_pct": 50.0, "stall_not_selected_pct": 40.0, "stall_wait_pct": 6.0}
+    found = bound("a", values | {"sm_throughput_pct": 90.0}, 132.0)
+    assert bound_sentences(found)[1].startswith("Warps stall mostly on wait (6.0 % of their cycles)")
+
+
+def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_show():
+    run = LongRun("sustained", 173.2, 203.4, "power", 1980.0, 1500.4, 695.2)
+    told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
+    assert told == (
+        "Sustained, it is limited by power: 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs sustained.",
+        "At rest, the closest ceiling is the tensor pipe at 90.4 %: bound by compute.",
+    )
+    hot = LongRun("back to back", 173.2, 203.4, "power")
+    assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
+        "What bounds it is unknown: n/a.",
+        "Back to back, it is limited by power: 173.2 µs with a cold L2, 203.4 µs back to back.",
+    )
+
+
+def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
+    told = bound_sentences(Bound("a", "memory", "device memory", 90.0, l2_pct=92.6))
+    assert told == (
+        "The closest ceiling is device memory at 90 % (L2, which carries the same traffic, at 92.6 %):"
+        " bound by device memory.",
     )
 
 

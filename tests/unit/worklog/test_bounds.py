@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from made_up_tables import MadeUpTables
 from warplog.worklog import bounds, explain
 
 SMS = 132.0
@@ -19,6 +20,8 @@ SMS = 132.0
             "the FMA pipe",
         ),
         ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0}, "compute", "the SM's issue slots"),
+        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 79.9}, "near", "the SM's issue slots"),
+        ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),
     ],
@@ -31,12 +34,62 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (71.8, "memory", "L1 and shared memory")],
+    [(40.0, "memory", "the memory system"), (87.8, "memory", "L1 and shared memory")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
-    values = {"memory_throughput_pct": 72.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
+    values = {"memory_throughput_pct": 88.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
     found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 72.0)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 88.0)
+
+
+@pytest.mark.parametrize(("dram", "kind"), [(90.0, "memory"), (82.7, "memory"), (79.0, "near")])
+def test_device_memory_is_the_ceiling_where_l2_is_only_a_little_busier(dram, kind):
+    found = bounds.bound("a", {"dram_throughput_pct": dram, "l2_throughput_pct": dram + 9}, SMS)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, "device memory", dram)
+    assert found.l2_pct == dram + 9
+    assert math.isnan(bounds.bound("a", {"dram_throughput_pct": 90.0, "l2_throughput_pct": 60.0}, SMS).l2_pct)
+
+
+ATOMICS = {
+    "dram_throughput_pct": 11.5, "l2_throughput_pct": 15.7, "l1_throughput_pct": 15.4, "sm_throughput_pct": 17.0,
+    "waves_per_sm": 248.0, "achieved_occupancy_pct": 87.0, "stall_long_scoreboard_pct": 53.0,
+    "stall_barrier_pct": 37.0, bounds.GLOBAL_ATOMICS: 1.0,
+}  # fmt: skip
+
+
+def test_atomics_on_one_address_are_the_bound_of_an_idle_gpu():
+    assert bounds.bound("a", ATOMICS, SMS).kind == "atomics"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {bounds.GLOBAL_ATOMICS: 0.0},
+        {"l2_throughput_pct": 50.0},
+        {"achieved_occupancy_pct": 20.0},
+        {"stall_barrier_pct": 60.0},
+    ],
+    ids=["no atomics", "L2 is busy", "few warps", "the warps wait for each other"],
+)
+def test_atomics_are_not_blamed_for_what_else_may_bound_a_kernel(other):
+    assert bounds.bound("a", ATOMICS | other, SMS).kind == "latency"
+
+
+def test_atomics_are_found_in_the_machine_code_of_the_kernel_that_was_captured():
+    made = MadeUpTables()
+    for name, opcode in (
+        ("atomics", "sass_REDG.E.ADD.F32"),
+        ("shared", "sass_ATOMS.ADD"),
+        ("lone", "sass_RED.E"),
+    ):
+        made.variant("f", name, 0, 3, "1")
+        made.measured("f", name, "1", 1024, 490.0, 1.0, 1.0)
+        made.counted("f", name, "1", f"void {name}(float*)", 0, ATOMICS)
+        made.counted(
+            "f", name, "", f"{name if name != 'lone' else 'other'}(float*)", 0, {opcode: 1}, tool="cuobjdump"
+        )
+    kinds = {one.variant: one.kind for one in explain.bounds_of(made.tables())}
+    assert kinds == {"atomics": "atomics", "shared": "latency", "lone": "latency"}
 
 
 def test_an_unknown_bound_is_not_guessed():
@@ -48,6 +101,6 @@ def test_an_unknown_bound_is_not_guessed():
 def test_the_recorded_bounds(recorded):
     found = {one.variant: one for one in explain.bounds_of(recorded)}
     assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
-    assert found["warptile"].kind == "compute"
+    assert found["warptile"].kind == "near"
     assert found["warptile"].limiters == ("registers",)
     assert set(found) == set(recorded.variants["variant"])

@@ -87,6 +87,19 @@ def test_marks_that_are_no_pair_are_an_error_with_file_and_line(tmp_path, text, 
     assert "\n" not in str(error.value)
 
 
+def test_a_launcher_that_makes_streams_wait_is_shown_instead_of_its_kernel(tmp_path):
+    kernel = "__global__ void scale(float* x) {\n" + "    x[0] *= 2.0f;\n" * 6 + "}\n"
+    launcher = 'extern "C" int launch(float* x, cudaStream_t stream) {\n    {}\n    return 0;\n}\n'
+    path = tmp_path / "pipeline.cu"
+    path.write_text(kernel + launcher.replace("{}", "scale<<<1, 1, 0, stream>>>(x);"))
+    assert "__global__" in excerpt(path).code
+    path.write_text(kernel + launcher.replace("{}", "cudaStreamWaitEvent(own, begun, 0);"))
+    assert excerpt(path).code.startswith('extern "C" int launch')
+    assert excerpt(path).first == 9
+    path.write_text(kernel + launcher.replace("{}", "// cudaStreamWaitEvent is not called"))
+    assert "__global__" in excerpt(path).code
+
+
 def test_a_missing_source_is_an_error_of_one_line(tmp_path):
     with pytest.raises(WarplogError, match=r"none\.cu: cannot be read"):
         excerpt(tmp_path / "none.cu")

@@ -16,7 +16,7 @@ def test_the_command_writes_markdown_that_is_whole(capsys):
     assert told.startswith("# sgemm: why each step is faster or slower\n")
     rows = [line for line in told.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7, 8}
-    assert re.search(r"\| warptile +\| compute +\|", told)
+    assert re.search(r"\| warptile +\| near +\|", told)
     assert main.main(["explain", str(RECORDED)]) == 0
     assert "# sgemm: why each step" in capsys.readouterr().out
 

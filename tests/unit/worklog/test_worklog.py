@@ -181,7 +181,7 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
 
 def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
     page = told(recorded, claims=[CLAIM], lines=[hot_line(recorded, 8, 0.02), hot_line(recorded, 9, 0.4)])
-    cells = ("C1: coalescing brings 6x", "confirmed", "11.8", "6x", "someone")
+    cells = ("C1: coalescing brings 6x", "4096", "confirmed, exceeded", "11.8", ">= 5", "6x", "someone")
     assert rung(page, "gmem_coalesced").claims.rows == (cells,)
     assert [one.name for one in page.rungs if one.claims] == ["gmem_coalesced"]
     assert rung(page, "warptile").lines.titles == ("line", "code", "samples", "main warp state")
@@ -224,7 +224,25 @@ def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_con
 )
 def test_what_a_claim_measured_is_told_as_it_is_read(value, unit, told):
     row = asides.claims_table([CLAIM | {"measured": value, "unit": unit}]).rows[0]
-    assert row[2] == told
+    assert row[3] == told
+
+
+def test_a_claim_names_the_cases_behind_its_number_and_what_the_tables_note():
+    evidence = "median_us(naive, 8192) = 3 us; gflops(b.naive, 8192) = 1; sass(naive, LDG) = 4 instructions"
+    table = asides.claims_table([CLAIM | {"evidence": evidence, "reason": "note on naive: 4 samples"}])
+    assert dict(zip(table.titles, table.rows[0], strict=True)) | {"note": ""} == {
+        "claim": "C1: coalescing brings 6x",
+        "case": "8192",
+        "verdict": "confirmed, exceeded",
+        "measured here": "11.8",
+        "confirmed if": ">= 5",
+        "published": "6x",
+        "source": "someone",
+        "note": "",
+    }
+    assert table.rows[0][-1] == "note on naive: 4 samples"
+    both = asides.claims_table([CLAIM | {"evidence": "median_us(a, 8192) = 3 us; median_us(b) = 1 us"}])
+    assert both.rows[0][1] == "8192, 4096"
 
 
 def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):

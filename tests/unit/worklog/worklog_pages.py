@@ -28,7 +28,7 @@ SAFE = " ".join(HOSTILE.split())
 CLAIM = {
     "id": "C1", "claim": "coalescing brings 6x", "source": "someone", "published": "6x", "measured": 11.79,
     "unit": "", "condition": ">= 5", "measure": "median_us[naive] / median_us[gmem_coalesced]",
-    "verdict": "confirmed", "reason": math.nan,
+    "verdict": "confirmed", "reason": math.nan, "margin": "exceeded", "case": "4096",
 }  # fmt: skip
 
 

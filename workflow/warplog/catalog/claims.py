@@ -190,6 +190,12 @@ class Claim:
         """Whether `confirmed_if` holds for a measured number."""
         return condition_holds(self.confirmed_if, measured)
 
+    @property
+    def one_sided_bound(self) -> tuple[bool, float] | None:
+        """Whether the condition sets a lower bound, and the bound; None if it sets an upper and a lower one."""
+        against = _AGAINST.fullmatch(self.confirmed_if)
+        return (against[1][0] == ">", float(against[2])) if against and against[1] != "==" else None
+
 
 def condition_holds(condition: str, value: float) -> bool:
     """Evaluates '>= 5', '> 5', '<= 5', '< 5', '== 5' (to nine digits) or '4 .. 6' (inclusive) for `value`.

@@ -36,9 +36,9 @@ class Measuring:
     Attributes:
         timing: "stream": launches are queued behind a blocked stream and hot launches form a CUDA graph, so that
             only GPU time counts; "host": neither, for launchers that synchronise; host time counts too.
-        hot_seconds: minimum length of the hot run in seconds, with clock and power recorded over time; None: the
-            configured length, and only summaries of clock and power.
-        max_seconds: maximum cold sampling time per case in seconds; None: as configured.
+        hot_seconds: every case is also measured sustained, for at least this many seconds, with clock and power
+            recorded over time; None: only cases that a limit slows down, without a record over time.
+        max_seconds: maximum sampling time at rest per case and process in seconds; None: as configured.
         profilers: profilers that can observe a launch.
         hot_cases: cases that get a hot time in addition to the profiled ones.
         sanitized_elements: largest check case for compute-sanitizer in array elements; None: as configured.

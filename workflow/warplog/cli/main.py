@@ -37,6 +37,7 @@ examples:
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog compare parents results       is each variant faster than its parent?
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
+  warplog audit                         are the numbers on the pages those of the tables?
   warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
@@ -66,6 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_record(commands)
     _add_compare(commands)
     _add_readers(commands)
+    _add_audit(commands)
     _add_best_of(commands)
     return parser
 
@@ -179,6 +181,18 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         reader.add_argument("--gpu", default="", help=_GPU)
 
 
+def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    audit = commands.add_parser("audit", help="compute every number of the pages again from the tables")
+    audit.description = (
+        "Computes every number and comparison in results/worklog/*.md again from results/tables, with code that the"
+        " pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or table."
+    )
+    audit.add_argument(
+        "folder", nargs="?", type=Path, metavar="DIR", help="results folder (default: results)"
+    )
+    audit.set_defaults(command="audit")
+
+
 def fraction(text: str) -> float:
     """Returns the number in `text`.
 
@@ -276,6 +290,12 @@ def _explained(report: Path) -> str:
         raise error
 
     return launches.markdown(reports.read_all([report], fail))
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from warplog.judge.audit import audit
+
+    return 0 if audit(options.folder or _project() / "results", sys.stdout).passed else _FAILED
 
 
 def _best_of(options: argparse.Namespace) -> int:
@@ -386,6 +406,7 @@ def _to_stderr(text: str) -> None:
 
 
 _COMMANDS = {
+    "audit": _audit,
     "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,

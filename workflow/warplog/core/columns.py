@@ -169,7 +169,7 @@ TIMELINE: Mapping[str, Column] = {
 }
 POWER_TRACE: Mapping[str, Column] = {
     **KEY,
-    "time_s": Column("float", "s", "time since the first launch of the hot run"),
+    "time_s": Column("float", "s", "time since the start of the sustained measurement"),
     "sm_mhz": Column("float", "MHz", "SM clock at that time"),
     "power_w": Column("float", "W", "board power at that time"),
     "temperature_c": Column("float", "degC", "GPU temperature at that time"),
@@ -371,6 +371,11 @@ CLAIMS: Mapping[str, Column] = {
     "source": Column("str", "", "publication that makes the claim"),
     "published": Column("str", "", "published number"),
     "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
+    "margin": Column(
+        "str",
+        "",
+        "within noise: the bound lies within the spread of the times; exceeded: at least 1.5 times the bound",
+    ),
     "measured": Column("float", "", "value of `measure` in `unit`; empty if not measurable"),
     "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),

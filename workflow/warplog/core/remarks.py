@@ -7,7 +7,7 @@ contain the remarks as text: if the wording of a template changes, add its old w
 import re
 
 EARLIER_SOURCE = "recorded for an earlier source"
-FEW_SAMPLES = "{samples} in {processes} processes"
+FEW_SAMPLES = "only {samples}"
 DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
 HELD_CLOCK = "clock held at {mhz:.0f} of {full:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"

@@ -21,21 +21,22 @@ NOTE = (
     "wavefronts: passes through shared memory, calculated by ncu from the addresses (longest kernel of the "
     "case); ways: wavefronts per ideal wavefront"
 )
-WIDE_RANGE = 30.0  # largest over smallest total from which shares are drawn: short bars would be unreadable
+NOT_COUNTED = "; not counted: reads by wgmma, which no counter covers; the rest has no conflicts"
 COUNTERS = [
     "shared_wavefronts",
     "shared_wavefronts_ideal",
     "shared_wavefronts_excess",
     "shared_conflict_ways",
+    "inst_hgmma",
 ]
 IDEAL, EXCESS = "#a6cee3", "#d55e00"  # they also differ in lightness; the excess is hatched
-UNITS = ((1e9, "10⁹ wavefronts"), (1e6, "10⁶ wavefronts"), (1e3, "10³ wavefronts"), (1.0, "count"))
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant: wavefronts (all, ideal, excess) and ways (wavefronts over ideal ones).
 
-    A kernel without shared-memory accesses has zero wavefronts, NaN ways and a `gap` that says so.
+    A kernel without shared-memory accesses has zero wavefronts, NaN ways and a `gap` that says so. `partly` marks a
+    kernel whose tensor cores read shared memory by themselves (wgmma): the counters do not cover those reads.
     """
     rows = tables.counters(COUNTERS)
     total, ideal = rows["shared_wavefronts"], rows["shared_wavefronts_ideal"]
@@ -46,39 +47,36 @@ def data(tables: FigureTables) -> pd.DataFrame:
     fallback = np.where(unused, "no shared-memory access", np.where(known, "", "n/a"))
     rows["gap"] = np.where(rows["gap"] != "", rows["gap"], fallback)
     rows["excess_pct"] = 100 * rows["shared_wavefronts_excess"] / total.where(total > 0)
+    rows["partly"] = rows["inst_hgmma"] > 0
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *COUNTERS]
-    return rows[[*kept, "excess_pct", *ORIGIN_COLUMNS]]
+    return rows[[*kept, "excess_pct", "partly", *ORIGIN_COLUMNS]]
 
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws ideal and excess wavefronts as stacked bars, and numbers beside them.
-
-    The bars are counts, or shares in percent if the totals differ too much.
-    """
+    """Draws the shares of ideal and excess wavefronts as stacked bars, and counts beside them."""
     first, good = data.iloc[0], data["gap"] == ""
     totals = data.loc[good, "shared_wavefronts"]
-    as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
+    hidden = good & data["partly"] & ~(data["excess_pct"] > 0)
     title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.84 + ROW_IN * len(data), NOTE, look)
+    figure = new_figure(title, 0.84 + ROW_IN * len(data), NOTE + NOT_COUNTED * bool(hidden.any()), look)
     axes = figure.add_subplot()
     bar_rows(axes, data["variant"], data["is_baseline"])
-    top = float(totals.max()) if len(totals) else 0.0
-    factor, unit = next((f, u) for f, u in UNITS if top >= f or f == 1.0)
-    scale = 100 / data["shared_wavefronts"] if as_share else 1 / factor
-    rows = np.flatnonzero(good)
-    ideal, excess = ((data[f"shared_wavefronts_{part}"] * scale)[good] for part in ("ideal", "excess"))
+    scale = 100 / data["shared_wavefronts"]
+    drawn = good & ~hidden
+    rows = np.flatnonzero(drawn)
+    ideal, excess = ((data[f"shared_wavefronts_{part}"] * scale)[drawn] for part in ("ideal", "excess"))
     axes.barh(rows, ideal, 0.72, color=IDEAL, ec=INK, lw=0.5)
     some = excess.to_numpy() > 0
     axes.barh(rows[some], excess[some], 0.72, left=ideal[some], color=EXCESS, hatch="////", ec=INK, lw=0.5)
-    axes.set_xlabel("share of the wavefronts (%)" if as_share else f"shared-memory wavefronts ({unit})")
+    axes.set_xlabel("share of the shared-memory wavefronts (%)")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
-    axes.set_xlim(0, 100 if as_share or not len(totals) else top / factor * 1.02)
+    axes.set_xlim(0, 100)
     if totals.empty:
         axes.set_xticks([])
-    gap_notes(axes, data["gap"])
-    if len(rows):
-        _columns(axes, data)
+    gap_notes(axes, data["gap"].mask(hidden, "not counted: reads by wgmma"))
+    if good.any():
+        _columns(axes, data, hidden)
         legend_above(
             axes,
             [
@@ -89,14 +87,16 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _columns(axes: Axes, data: pd.DataFrame) -> None:
-    """Writes wavefronts, excess and ways in columns."""
+def _columns(axes: Axes, data: pd.DataFrame, hidden: pd.Series) -> None:
+    """Writes wavefronts, excess and ways in columns; the counted wavefronts only where wgmma reads are `hidden`."""
     good = data["gap"] == ""
+    whole = good & ~hidden
 
-    def cells(column: str, formatted: Callable[[float], str]) -> list[str]:
-        return [formatted(value) if ok else "" for value, ok in zip(data[column], good, strict=True)]
+    def cells(column: str, shown: pd.Series, formatted: Callable[[float], str]) -> list[str]:
+        return [formatted(value) if ok else "" for value, ok in zip(data[column], shown, strict=True)]
 
-    ways = [f"{w:.2f}-way" if ok else "" for w, ok in zip(data["shared_conflict_ways"], good, strict=True)]
+    ways = cells("shared_conflict_ways", whole, lambda ways: f"{ways:.2f}-way")
     end = text_column(axes, "ways", ways, 0.08, "right")
-    end = text_column(axes, "excess", cells("excess_pct", lambda pct: f"{number(pct)} %"), end, "right")
-    text_column(axes, "wavefronts", cells("shared_wavefronts", counted), end, "right")
+    excess = cells("excess_pct", whole, lambda pct: f"{number(pct)} %")
+    end = text_column(axes, "excess", excess, end, "right")
+    text_column(axes, "wavefronts", cells("shared_wavefronts", good, counted), end, "right")

@@ -22,18 +22,24 @@ from warplog.plotting.labels import (
     text_width_in,
 )
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
 TITLE = "Speed relative to the baseline"
-NOTE = "medians of timed launches with a cold L2; whiskers: quartiles; gain: time of the parent over own time"
+NOTE = (
+    "medians {regime}; whiskers: {interval}; gain: time of the parent over own time, ≈ if tied within noise"
+)
+LONG_RUN = "; outlined: {regime}{limits}"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant at the headline case: percent of the reference with quartiles, rate, gain.
+    """Returns one row per variant at the headline case: percent of the reference with its interval, rate, gain.
 
-    The reference is the baseline, or the fastest variant if no ratio to a baseline is known.
+    The reference is the baseline, or the fastest variant if no ratio to a baseline is known. percent_long is the speed
+    in a long run, in percent of the reference at rest, if a limit makes it slower; percent_q1 and percent_q3 are the
+    ends of the spread between processes, or the quartiles of a single process.
     """
     rows = tables.ladder(tables.case)
     good = rows["status"] == "ok"
@@ -46,7 +52,8 @@ def data(tables: FigureTables) -> pd.DataFrame:
         reference = (
             f"the fastest, {rows['variant'].iloc[int(median.argmin())]}" if median.notna().any() else ""
         )
-        ratios = [median.min() / times for times in (median, rows["q3_us"], rows["q1_us"])]
+        lows, highs = zip(*map(regimes.interval_us, rows.to_dict("records")), strict=True)
+        ratios = [median.min() / times for times in (median, pd.Series(highs), pd.Series(lows))]
     parents = rows["parent"].map(dict(zip(rows["variant"], median, strict=True)))
     quantity = tables.quantity()
     rows["percent"] = 100 * ratios[0]
@@ -56,18 +63,40 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["rate"] = rows[quantity.column].where(good)
     rows["rate_unit"] = quantity.unit
     rows["gain_over_parent"] = parents / median
+    records = {str(row["variant"]): row for row in rows.to_dict("records")}
+    rows["tied"] = [
+        bool(gain > 0) and regimes.tied(row, records[row["parent"]])
+        for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
+    ]
+    runs = [regimes.long_run(row, tables.peak("max_sm_mhz")) for row in records.values()]
+    rows["percent_long"] = [
+        p * run.factor if run else np.nan for p, run in zip(rows["percent"], runs, strict=True)
+    ]
+    rows["long_regime"] = [run.regime if run else "" for run in runs]
+    rows["limited_by"] = [run.limited_by if run else "" for run in runs]
+    rows["regime"] = regimes.where_timed(records.values())
+    rows["interval"] = regimes.interval_words(records.values())
     rows.loc[(rows["gap"] == "") & rows["percent"].isna(), "gap"] = "n/a"
     kept = ["family", "variant", "order", "parent", "is_baseline", "case", "status", "gap", "median_us"]
-    kept += ["percent", "percent_q1", "percent_q3", "reference", "rate", "rate_unit", "gain_over_parent"]
+    kept += [
+        "percent",
+        "percent_q1",
+        "percent_q3",
+        "reference",
+        "rate",
+        "rate_unit",
+        "gain_over_parent",
+        "tied",
+    ]
+    kept += ["percent_long", "long_regime", "limited_by", "regime", "interval"]
     return rows[[*kept, *ORIGIN_COLUMNS]]
 
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws horizontal bars in ladder order with quartile whiskers and rates, and the gains beside them."""
+    """Draws horizontal bars in ladder order with whiskers and rates, long runs inside them, and gains beside them."""
     first, reference = data.iloc[0], str(data["reference"].iloc[0])
-    title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
+    figure = new_figure(_title(data), 0.62 + ROW_IN * len(data), _note(data), look)
     axes = figure.add_subplot()
     palette = {v: look.style(v).colour for v in data["variant"]}
     sns.barplot(
@@ -90,15 +119,39 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     columns_in = _columns(axes, data)
     names_in = max(text_width_in(label.get_text()) for label in axes.get_yticklabels())
     axes.set_xlim(0, _bar_ends(axes, data, WIDTH_IN - names_in - columns_in - 0.3))
-    axes.set(xlabel=f"speed (% of {reference or 'the baseline'})", ylabel="")
+    axes.set(xlabel=f"speed (% of {reference or 'the baseline'} {first['regime']})", ylabel="")
     axes.axvline(100, color=INK, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     return figure
+
+
+def _title(data: pd.DataFrame) -> str:
+    """Returns the finding: the fastest variant besides the baseline and its speed."""
+    where = f"{data['family'].iloc[0]}, case {data['case'].iloc[0]}"
+    own = data[data["percent"].notna() & ~data["is_baseline"].astype(bool)].to_dict("records")
+    if not own:
+        return f"{TITLE} · {where}"
+    best, reference = max(own, key=lambda row: row["percent"]), str(data["reference"].iloc[0])
+    if reference.startswith("the fastest"):
+        return f"{best['variant']} is the fastest · {where}"
+    return f"{best['variant']} reaches {best['percent']:.0f} % of {reference} · {where}"
+
+
+def _note(data: pd.DataFrame) -> str:
+    first = data.iloc[0]
+    note = NOTE.format(regime=first["regime"], interval=first["interval"])
+    slower = data[data["percent_long"].notna()]
+    if slower.empty:
+        return note
+    limits = sorted({str(limit) for limit in slower["limited_by"] if limit})
+    by = f", limited by {' or '.join(limits)}" if limits else ""
+    return note + LONG_RUN.format(regime=" or ".join(sorted(set(slower["long_regime"]))), limits=by)
 
 
 def _columns(axes: Axes, data: pd.DataFrame) -> float:
     """Writes percent, gain and parent in columns beside the bars; returns their width in inches."""
     percents = [f"{p:.1f}" if np.isfinite(p) else "" for p in data["percent"]]
-    gains = [_times(g) for g in data["gain_over_parent"]]
+    pairs = zip(data["gain_over_parent"], data["tied"], strict=True)
+    gains = [f"≈{_times(g)}" if same else _times(g) for g, same in pairs]
     parents = [fit(p, 1.25) if g else "" for p, g in zip(data["parent"], gains, strict=True)]
     end = text_column(axes, "%", percents, 0.08, "right")
     if not any(gains):
@@ -133,6 +186,8 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
             capthick=0.9,
             path_effects=[withStroke(linewidth=1.8, foreground="white")],
         )
+        if np.isfinite(bar["percent_long"]):
+            axes.barh(row, bar["percent_long"], 0.42, fc=(1, 1, 1, 0.55), ec=INK, lw=0.8, ls=(0, (2, 1)))
         end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
         limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width_in))

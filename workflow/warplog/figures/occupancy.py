@@ -84,13 +84,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 def _columns(axes: Axes, data: pd.DataFrame) -> None:
     good = data["gap"] == ""
-    shares = ["achieved_occupancy_pct", "theoretical_occupancy_pct"]
-    pairs = data[shares].itertuples(index=False)
-    cells = [
-        " / ".join("n/a" if pd.isna(v) else f"{v:.0f}" for v in pair) if ok else ""
-        for pair, ok in zip(pairs, good, strict=True)
-    ]
-    end = text_column(axes, "%", cells, 0.08, "right")
+    end = 0.08
+    for header in ("achieved", "theoretical"):
+        values = zip(data[f"{header}_occupancy_pct"], good, strict=True)
+        cells = ["" if not ok else "n/a" if pd.isna(v) else f"{v:.3g} %" for v, ok in values]
+        end = text_column(axes, header, cells, end, "right")
     limiters = data["limiter"].where(good, "")
     end = text_column(axes, "limited by", list(limiters), end)
     for resource, header in LIMITS.items():

@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import LINE_IN, MUTED, WIDTH_IN, SideLabel, side_labels, text_width_in, tick
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
 TITLE = "Tile and wave quantization"
 NOTE = (
-    "medians with a cold L2; thin lines: predicted from tiles and waves alone, time = started waves x time "
+    "medians {regime}; thin lines: predicted from tiles and waves alone, time = started waves x time "
     "per wave at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
 )
 LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
@@ -37,6 +38,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows[measured] = rows[measured].where(rows["gap"] == "")
     label = tables.variants["size_label"].iloc[0] if "size_label" in tables.variants else ""
     rows["size_label"] = label or "problem size"
+    rows["regime"] = regimes.where_timed(rows.to_dict("records"))
     pieces = [_waves(own.copy(), tables) for _, own in rows.groupby("variant", sort=False)]
     kept = [
         "family",
@@ -50,7 +52,16 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "gap",
         *measured,
     ]
-    columns = [*kept, "blocks", "blocks_per_sm", "waves", "predicted_us", "predicted_gflops", *ORIGIN_COLUMNS]
+    columns = [
+        *kept,
+        "regime",
+        "blocks",
+        "blocks_per_sm",
+        "waves",
+        "predicted_us",
+        "predicted_gflops",
+        *ORIGIN_COLUMNS,
+    ]
     return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
 
 
@@ -97,7 +108,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws speed and time over the size, predictions as thin lines, whole waves as dotted lines."""
     names = list(dict.fromkeys(data["variant"]))
     body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
-    figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, NOTE, look)
+    note = NOTE.format(regime=data.iloc[0]["regime"])
+    figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, note, look)
     grid = figure.subplots(2, 1, sharex=True)
     unit, factor = rate_unit("GFLOP/s", data["gflops"])
     _lines(grid[0], data, "gflops", factor, look)
@@ -105,7 +117,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     size_label = data.iloc[0]["size_label"]
     grid[0].set_ylabel(f"speed ({unit})")
     grid[0].set_xlabel(size_label)
-    grid[1].set(ylabel="median time (µs)", xlabel=size_label)
+    grid[1].set(ylabel=f"median time {data.iloc[0]['regime']} (µs)", xlabel=size_label)
     last = data[data["gap"] == ""].groupby("variant").last()
     labels = []
     for name in names:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.core.numbers import rate_unit
+from warplog.plotting.highlight import GREY, highlighted
 from warplog.plotting.labels import (
     INK,
     LINE_IN,
@@ -26,34 +27,35 @@ from warplog.plotting.labels import (
     tick,
 )
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
 NEEDS = ("counters", "flops")
 TITLE = "Roofline"
 NOTE = (
-    "rate: timed launches; intensity: with DRAM bytes counted by ncu; %: share of the roof above the point; "
-    "peaks: "
+    "FLOPs: the algorithm's, on both axes; rate: timed launches{regime}; bytes: DRAM traffic of the launch, counted by "
+    "ncu; %: share of the roof above the point; peaks: {peaks}"
 )
 ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "peak_source"]
-COUNTERS = ["duration_us", "arithmetic_intensity_flop_per_byte", "dram_bytes"]
+COUNTERS = ["duration_us", "dram_bytes"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per element of the figure; `kind` is point, compute or memory (roofs), or algorithm.
 
-    intensity_flop_per_byte is the measured one of a point (FLOPs per byte of DRAM traffic of its longest
-    kernel) or the compulsory one of the algorithm's mark; gflops is the rate of a point or a compute roof,
-    gbytes_per_s a memory roof; roof_pct is a point's rate in percent of the lower of the two roofs at its
-    intensity.
+    intensity_flop_per_byte is the algorithm's FLOPs per byte of DRAM traffic of a point's launch (all its kernels), or
+    the compulsory one of the algorithm's mark. Counted FLOPs would include instructions that only move constants, and
+    would not fit the rate. gflops is the algorithm's rate of a point or a compute roof, gbytes_per_s a memory roof;
+    roof_pct is a point's rate in percent of the lower of the two roofs at its intensity.
     """
     points = tables.counters(COUNTERS)
     timed = tables.ladder(tables.profiled_case)
     points["gflops"] = timed["gflops"].where(timed["status"] == "ok")
-    counted = points["arithmetic_intensity_flop_per_byte"]
-    analytic = points["gflops"] * timed["median_us"] * 1e3 / points["dram_bytes"]
-    points["intensity_flop_per_byte"] = counted.where(counted > 0, analytic)
-    points["intensity_source"] = np.where(counted > 0, "counted FLOPs", "the algorithm's FLOPs")
+    points["launch_dram_bytes"] = points["variant"].map(_launch_bytes(tables))
+    flops = points["gflops"] * timed["median_us"] * 1e3
+    points["intensity_flop_per_byte"] = flops / points["launch_dram_bytes"]
+    points["regime"] = regimes.where_timed(timed.to_dict("records"))
     drawn = (points["intensity_flop_per_byte"] > 0) & (points["gflops"] > 0)
     idle = points["gflops"].fillna(np.nan) == 0
     points["gap"] = np.where(points["gap"] != "", points["gap"], np.where(idle, "no FLOPs", "n/a"))
@@ -65,11 +67,20 @@ def data(tables: FigureTables) -> pd.DataFrame:
     points["roof_pct"] = 100 * points["gflops"] / np.minimum(under_dram, top)
     rows = pd.concat([points.assign(kind="point", label=points["variant"]), roofs])
     kept = ["family", "kind", "label", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]
-    kept += ["intensity_flop_per_byte", "intensity_source", "gflops", "roof_pct", "gbytes_per_s"]
+    kept += ["launch_dram_bytes", "intensity_flop_per_byte", "gflops", "roof_pct", "gbytes_per_s", "regime"]
     origin = {c: points[c].iloc[0] for c in ORIGIN_COLUMNS}
     return rows.reindex(columns=[*kept, "peak_source", *ORIGIN_COLUMNS]).fillna(
         {"family": tables.family, **origin}
     )
+
+
+def _launch_bytes(tables: FigureTables) -> dict[str, float]:
+    """Returns the DRAM bytes of each variant's launch at the profiled case; NaN if those of a kernel are missing."""
+    rows = tables.metrics[
+        (tables.metrics["case"] == tables.profiled_case) & (tables.metrics["tool"] == "ncu")
+    ]
+    sums = rows[rows["metric"] == "dram_bytes"].groupby("variant")["value"].sum(min_count=1)
+    return {str(variant): float(total) for variant, total in sums.items()}
 
 
 def _roofs(tables: FigureTables, timed: pd.DataFrame) -> pd.DataFrame:
@@ -97,21 +108,27 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
     sources = sorted({str(s) for s in data["peak_source"].dropna() if s})
-    body = max(4.0, 0.75 + LINE_IN * len(points))
-    title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, body, NOTE + (", ".join(sources) or "unknown for this GPU"), look)
+    speeds = dict(zip(points["variant"], points["gflops"].where(points["gap"] == ""), strict=True))
+    shown = highlighted(speeds, list(points.loc[points["is_baseline"] == True, "variant"]))  # noqa: E712
+    note = NOTE.format(regime=f" {first['regime']}", peaks=", ".join(sources) or "unknown for this GPU")
+    others = drawn[~drawn["variant"].isin(shown)]
+    labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
+    body = max(4.0, 0.75 + LINE_IN * len(labelled))
+    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in others['variant'])}" if len(others) else ""
+    figure = new_figure(_title(first, drawn), body, note, look)
     axes = figure.add_subplot()
     axes.set(
         xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic, log scale)"
     )
-    labels = [_label(point, look) for point in points.to_dict("records")]
+    labels = [_label(point, look) for point in labelled.to_dict("records")]
     width = WIDTH_IN - 0.9 - max(text_width_in(label.text) for label in labels)
     _limits(axes, data)
     _draw_roofs(axes, data, width, body - 0.5)
     if len(drawn):
-        styles = {v: look.style(v) for v in drawn["variant"]}
+        styles = {v: look.style(v) for v in drawn["variant"] if v in shown}
+        axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=14, color=GREY, zorder=2)
         sns.scatterplot(
-            drawn,
+            drawn[drawn["variant"].isin(shown)],
             x="intensity_flop_per_byte",
             y="rate",
             hue="variant",
@@ -130,6 +147,16 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes.set_xlabel("arithmetic intensity (FLOP per byte of DRAM traffic, log scale)")
     axes.set_ylabel(f"throughput ({first['unit']}, log scale)")
     return figure
+
+
+def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
+    """Returns the finding: which variant is closest to its roof."""
+    where = f"{first['family']}, case {first['case']}"
+    known = drawn[drawn["roof_pct"].notna()]
+    if known.empty:
+        return f"{TITLE} · {where}"
+    best = max(known.to_dict("records"), key=lambda row: row["roof_pct"])
+    return f"{TITLE}: {best['variant']} reaches {best['roof_pct']:.0f} % of its roof · {where}"
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:

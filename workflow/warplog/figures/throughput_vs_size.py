@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from warplog.core.numbers import rate_unit
+from warplog.plotting.highlight import GREY, highlighted
 from warplog.plotting.labels import (
     INK,
     LINE_IN,
@@ -26,12 +27,14 @@ from warplog.plotting.labels import (
     tick,
 )
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, words
 
 NEEDS = ()
 TITLE = "Throughput by problem size"
-NOTE = "medians of timed launches with a cold L2, all cases of the family; bands: quartiles"
+_SIZE = r"\d+(?:Ki|Mi|Gi)?"
+NOTE = "medians {regime}, all cases of the family; bands: {interval}"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
@@ -41,15 +44,20 @@ def data(tables: FigureTables) -> pd.DataFrame:
     """
     quantity = tables.quantity()
     timed = _cases(tables)
-    rows = pd.concat([tables.ladder(c).assign(size=s, drawn=d) for c, s, d in timed.itertuples(index=False)])
+    rows = pd.concat(
+        [tables.ladder(c).assign(size=s, drawn=d, alone=a) for c, s, d, a in timed.itertuples(index=False)]
+    )
     rows = rows.sort_values(["order", "size", "case"], kind="stable").reset_index(drop=True)
     good = (rows["status"] == "ok") & rows["median_us"].notna()
     rate = rows[quantity.column].where(good)
     inverse = quantity.column == "median_us"
-    scale = {q: rows[f"{q}_us"] / rows["median_us"] for q in ("q1", "q3")}
+    records = rows.to_dict("records")
+    ends = pd.DataFrame(list(map(regimes.interval_us, records)), columns=["low", "high"], index=rows.index)
+    scale = ends.div(rows["median_us"], axis=0)
     rows["rate"] = rate
-    rows["rate_q1"] = rate * scale["q1"] if inverse else rate / scale["q3"]
-    rows["rate_q3"] = rate * scale["q3"] if inverse else rate / scale["q1"]
+    rows["rate_q1"] = rate * scale["low"] if inverse else rate / scale["high"]
+    rows["rate_q3"] = rate * scale["high"] if inverse else rate / scale["low"]
+    rows["regime"], rows["interval"] = regimes.where_timed(records), regimes.interval_words(records)
     rows["quantity"], rows["unit"] = quantity.label, quantity.unit
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
     rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
@@ -63,25 +71,27 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "case",
         "size",
         "drawn",
+        "alone",
         "status",
         "gap",
         "median_us",
     ]
     kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
-    return rows[[*kept, "size_label", *ORIGIN_COLUMNS]]
+    return rows[[*kept, "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
 
 
 def _cases(tables: FigureTables) -> pd.DataFrame:
-    """Returns the timed cases by size and whether each is drawn; of several of one size only one can be.
+    """Returns the timed cases by size, whether each is drawn, and whether it stands alone instead of in a line.
 
-    If sizes repeat, only cases of the same kind as the headline case are drawn: their names differ from its
-    name only in digits.
+    Cases of the same kind as the headline case form the line: their names differ from its name only in digits. Cases of
+    another kind, such as a matrix that is not square, stand alone; they are not drawn if a size occurs twice.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
-    kinds = timed["case"].str.replace(r"\d+(Ki|Mi|Gi)?", "#", regex=True)
-    kind = re.sub(r"\d+(Ki|Mi|Gi)?", "#", tables.case)
-    of_kind = (kinds == kind) | (not timed["size"].duplicated().any())
-    return timed.assign(drawn=of_kind & ~timed["size"].where(of_kind).duplicated())
+    has_digits = timed["case"].str.contains(r"\d")
+    kinds = timed["case"].str.replace(_SIZE, "#", regex=True)
+    of_kind = (kinds == re.sub(_SIZE, "#", tables.case)) | ~has_digits
+    drawn = of_kind | (not timed["size"].duplicated().any())
+    return timed.assign(drawn=drawn & ~timed["size"].where(drawn).duplicated(), alone=~of_kind)
 
 
 def _first(table: pd.DataFrame, column: str) -> str:
@@ -91,28 +101,77 @@ def _first(table: pd.DataFrame, column: str) -> str:
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one line per variant over log2 size, labelled at its end; × marks a size without a time."""
-    others = data.loc[~data["drawn"], "case"].nunique()
-    cases = "1 case of another kind is" if others == 1 else f"{others} cases of another kind are"
-    note = NOTE + (f"; {cases} only in this figure's CSV" if others else "")
-    ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
-    note += "; a line ends at the largest size that its variant supports" if ends else ""
+    note = _note(data)
     data = _in_its_unit(data[data["drawn"]])
-    first, names = data.iloc[0], list(dict.fromkeys(data["variant"]))
+    alone, data = data[data["alone"] & (data["gap"] == "")], data[~data["alone"]]
+    first = data.iloc[0]
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
+    names, others = _split(data)
+    everything = data
+    greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
+    timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
+    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in timed)}" if timed else ""
     good = data[data["gap"] == ""]
-    body = max(3.3, 0.75 + LINE_IN * len(names))
-    figure = new_figure(f"{TITLE} · {first['family']}", body, note, look)
+    labelled = everything[~everything["variant"].isin(timed)]
+    body = max(3.3, 0.75 + LINE_IN * labelled["variant"].nunique())
+    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look)
     axes = figure.add_subplot()
+    for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
+        axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
     if len(good):
         _lines(axes, good, names, look)
+    _lone_marks(axes, alone[alone["variant"].isin(names)], look)
     axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
-    _scales(axes, data, good)
+    _scales(axes, pd.concat([data, alone]), pd.concat([good, greys, alone]))
     _peak(axes, data, good)
-    labels = [_label(rows, look) for _, rows in data.groupby("variant", sort=False)]
+    labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
     side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
-    marked = (data["gap"] != "") & (data["status"] != "unsupported") & data["place"].notna()
-    _gaps(axes, data[marked], look, body - 0.5)
+    marked = (everything["gap"] != "") & (everything["status"] != "unsupported") & everything["place"].notna()
+    _gaps(axes, everything[marked], look, body - 0.5)
     return figure
+
+
+def _note(data: pd.DataFrame) -> str:
+    first, drawn = data.iloc[0], data[data["drawn"]]
+    note = NOTE.format(regime=first["regime"], interval=first["interval"])
+    others = data.loc[~data["drawn"], "case"].nunique()
+    cases = "1 case of another kind is" if others == 1 else f"{others} cases of another kind are"
+    note += f"; {cases} only in this figure's CSV" if others else ""
+    lone = list(dict.fromkeys(drawn.loc[drawn["alone"], "case"]))
+    note += f"; open marks: {', '.join(lone)}" if lone else ""
+    ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
+    return note + ("; a line ends at the largest size that its variant supports" if ends else "")
+
+
+def _title(first: pd.Series, good: pd.DataFrame) -> str:
+    """Returns the finding: the fastest variant at the largest size, or how many are tied with it within noise."""
+    if good.empty:
+        return f"{TITLE} · {first['family']}"
+    last = good[good["size"] == good["size"].max()]
+    best = last.loc[last["rate"].idxmin() if first["unit"] == "µs" else last["rate"].idxmax()]
+    tied = last[(last["rate_q1"] <= best["rate_q3"]) & (last["rate_q3"] >= best["rate_q1"])]
+    lead = "is the fastest" if len(tied) <= 1 else f"and {len(tied) - 1} more are tied"
+    return f"{TITLE}: {best['variant']} {lead} at {best['case']} · {first['family']}"
+
+
+def _split(data: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Returns the variants to draw in colour, and those to draw in grey; without any rate, all in colour."""
+    inverse = data["unit"].iloc[0] == "µs"
+    rates = data.groupby("variant", sort=False)["rate"].agg("min" if inverse else "max")
+    speeds = {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()}
+    baseline = list(dict.fromkeys(data.loc[data["is_baseline"].astype(bool), "variant"]))
+    names = highlighted(speeds, baseline)
+    return names, [name for name in speeds if name not in names]
+
+
+def _lone_marks(axes: Axes, alone: pd.DataFrame, look: Look) -> None:
+    """Draws cases that are in no line, such as a matrix that is not square, as open marks."""
+    for row in alone.to_dict("records"):
+        style = look.style(str(row["variant"]))
+        size = 8 if style.marker == "*" else 5
+        axes.plot(
+            row["size"], row["rate"], style.marker, mfc="white", mec=style.edge, ms=size, mew=1.0, zorder=4
+        )
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:

@@ -17,8 +17,8 @@ from warplog.tables.view import FigureTables
 NEEDS = ("no_overlap_figure",)
 TITLE = "Timeline of launches"
 NOTE = (
-    "nsys; ▸: continues beyond the axis; span: first start to last end; median: median duration of the "
-    "longest kernel; idle: median and longest gap; busy: share of the span in which the GPU was active"
+    "nsys; ▸: continues beyond the axis; span: first start to last end; launch: median time in which the GPU is active "
+    "in a launch; idle: median and longest gap; busy: share of the span in which the GPU was active"
 )
 MOST_EVENTS = 60  # drawn and listed per variant; the columns cover all events
 WINDOW = 2.5  # maximum length of the axis in multiples of the shortest lane
@@ -30,14 +30,15 @@ FILLS = {  # kind of event: face (None: the variant's), hatch, legend
     "memcpy": ("white", "xxxx", "other copy"),
     "memset": ("white", "++++", "memset"),
 }
-STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "kernel", "kernel_median_us"]
+STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "kernel", "launch_median_us"]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or per gap.
 
     start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant:
-    their number, the span, the share of it in which anything ran, gaps, the longest kernel and its median.
+    their number, the span, the share of it in which anything ran, gaps, the kernel that ran longest in total, and the
+    median over the launches of the time in which anything ran.
     """
     case = _captured(tables)
     on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
@@ -69,7 +70,7 @@ def _statistics(events: pd.DataFrame) -> dict[str, Any]:
     start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
     until = np.maximum.accumulate(end)
     idle = np.clip(start[1:] - until[:-1], 0, None)
-    medians = events[events["kind"] == "kernel"].groupby("name")["duration_us"].median()
+    totals = events[events["kind"] == "kernel"].groupby("name")["duration_us"].sum()
     span = float(until[-1] - start[0])
     return {
         "events": len(events),
@@ -77,9 +78,22 @@ def _statistics(events: pd.DataFrame) -> dict[str, Any]:
         "busy_pct": 100 * (1 - idle.sum() / span) if span > 0 else np.nan,
         "gap_median_us": float(np.median(idle)) if len(idle) else np.nan,
         "gap_max_us": float(idle.max()) if len(idle) else np.nan,
-        "kernel": str(medians.idxmax()) if len(medians) else "",
-        "kernel_median_us": float(medians.max()) if len(medians) else np.nan,
+        "kernel": str(totals.idxmax()) if len(totals) else "",
+        "launch_median_us": _launch_median_us(events),
     }
+
+
+def _launch_median_us(events: pd.DataFrame) -> float:
+    """Returns the median over whole launches of the time in which anything ran; NaN if launches are not numbered."""
+    if "launch" not in events or not events["launch"].notna().any():
+        return np.nan
+    times = []
+    for _, own in events.groupby("launch"):
+        ends = (own["start_us"] + own["duration_us"]).to_numpy()
+        until = np.maximum.accumulate(ends)
+        idle = np.clip(own["start_us"].to_numpy()[1:] - until[:-1], 0, None)
+        times.append(float(until[-1] - own["start_us"].iloc[0] - idle.sum()))
+    return float(np.median(times))
 
 
 @styled
@@ -169,7 +183,7 @@ def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
 
     end = text_column(axes, "events", cells(lambda r: f"{r['events']:.0f}"), 0.08, "right")
     end = text_column(axes, "span", cells(lambda r: _time(r["span_us"])), end, "right")
-    end = text_column(axes, "median", cells(lambda r: _time(r["kernel_median_us"])), end, "right")
+    end = text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), end, "right")
     idle = cells(lambda r: f"{number(r['gap_median_us'])}, {number(r['gap_max_us'])} µs")
     end = text_column(axes, "idle", idle, end, "right")
     text_column(axes, "busy", cells(lambda r: f"{r['busy_pct']:.1f} %"), end, "right")

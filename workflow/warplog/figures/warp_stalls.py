@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.metrics import dominant_stall
+from warplog.metrics import NO_STALL, dominant_stall
 from warplog.plotting.labels import (
     FONT_PT,
     INK,
@@ -30,11 +30,10 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters",)
 TITLE = "Warp states and stalls"
 NOTE = (
-    "cycles a warp spends in each state per instruction it issues (ncu, longest kernel of the case); "
-    "selected: the warp issues, not a stall"
+    "states of a warp between two instructions (ncu, longest kernel of the case); cycles: per issued instruction; no "
+    "stalls: selected (the warp issues), not_selected (it is ready to issue)"
 )
-SHOWN = 8  # maximum number of reasons with their own colour in one figure; the rest is "other"
-WIDE_RANGE = 6.0  # largest over smallest total from which shares are drawn: short bars would be unreadable
+LEAST_PCT = 1.0  # states with less than this share in every bar are drawn, but not in the legend
 REASONS = {  # colour and hatch of each reason in every figure: hue by cause; hue is never the only difference
     "selected": ("#ffffff", ""),
     "not_selected": ("#d0d0d0", ""),
@@ -60,11 +59,10 @@ REASONS = {  # colour and hatch of each reason in every figure: hue by cause; hu
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per variant and counted state (`drawn_as` itself or "other"), or one row for a gap.
+    """Returns one row per variant and counted state, or one row for a gap.
 
     cycles_per_issue is warp cycles per issued instruction, total_cycles_per_issue their sum over states,
-    share_pct the state's share of that sum; dominant_stall is the longest state other than `selected`, in
-    which a warp issues.
+    share_pct the state's share of that sum; dominant_stall is the longest state that is a stall.
     """
     named = tables.metrics["metric"].str.extract(r"^stall_(\w+)_cycles_per_issue$")[0]
     reasons = sorted(set(named.dropna()))
@@ -72,7 +70,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     wide = tables.counters([*columns, "warp_cycles_per_issue"]).rename(
         columns=dict(zip(columns, reasons, strict=True))
     )
-    stalls = wide[[r for r in reasons if r != "selected"]]
+    stalls = wide[[r for r in reasons if r not in NO_STALL]]
     known = stalls.notna().any(axis=1)
     wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
     wide["dominant_stall"] = [dominant_stall(_named(row)) or "" for row in stalls.to_dict("records")]
@@ -84,11 +82,9 @@ def data(tables: FigureTables) -> pd.DataFrame:
     gaps = wide.loc[wide["gap"] != "", keys].assign(state="")
     long = pd.concat([long, gaps]) if len(gaps) else long
     long["share_pct"] = 100 * long["cycles_per_issue"] / long["total_cycles_per_issue"]
-    shown = _shown(long)
-    long["drawn_as"] = long["state"].where(long["state"].isin(shown) | (long["state"] == ""), "other")
-    rank = {state: place for place, state in enumerate([*shown, "other"])}
-    long = long.assign(rank=long["drawn_as"].map(rank)).sort_values(["order", "rank", "state"], kind="stable")
-    kept = [*keys[:-4], "state", "drawn_as", "cycles_per_issue", "share_pct", *ORIGIN_COLUMNS]
+    rank = {state: place for place, state in enumerate(["", *REASONS])}
+    long = long.assign(rank=long["state"].map(rank)).sort_values(["order", "rank", "state"], kind="stable")
+    kept = [*keys[:-4], "state", "cycles_per_issue", "share_pct", *ORIGIN_COLUMNS]
     return long[kept].reset_index(drop=True)
 
 
@@ -97,36 +93,27 @@ def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
     return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
 
 
-def _shown(long: pd.DataFrame) -> list[str]:
-    """Returns selected and the reasons with their own colour, in the fixed order of REASONS."""
-    largest = long.groupby("state")["share_pct"].max().drop(["", "selected"], errors="ignore")
-    top = set(largest[largest > 0].nlargest(SHOWN).index)
-    return [reason for reason in REASONS if reason == "selected" or reason in top]
-
-
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws stacked bars in cycles, or in percent if totals differ too much; totals beside them."""
+    """Draws the share of each state as stacked bars; total cycles and the main stall beside them."""
     rows = data.drop_duplicates("variant").reset_index(drop=True)
     totals = rows["total_cycles_per_issue"].dropna()
-    as_share = bool(len(totals)) and totals.max() > WIDE_RANGE * totals.min()
-    states = [s for s in REASONS if (data["drawn_as"] == s).any()]
-    legend = _legend_rows(states)
+    states = [s for s in REASONS if (data["state"] == s).any()]
+    named = [s for s in states if data.loc[data["state"] == s, "share_pct"].max() >= LEAST_PCT]
+    legend = _legend_rows(named)
     first = rows.iloc[0]
     body = 0.75 + ROW_IN * len(rows) + LINE_IN * legend
     figure = new_figure(f"{TITLE} · {first['family']}, case {first['case']}", body, NOTE, look)
     axes = figure.add_subplot()
     bar_rows(axes, rows["variant"], rows["is_baseline"])
-    _stacks(axes, data, rows, states, "share_pct" if as_share else "cycles_per_issue")
-    share = "share of the warp cycles per issued instruction (%)"
-    axes.set_xlabel(share if as_share else "warp cycles per issued instruction (cycles)")
-    if as_share:
-        axes.set_xlim(0, 100)
+    _stacks(axes, data, rows, states)
+    axes.set_xlabel("share of a warp's cycles (%)")
+    axes.set_xlim(0, 100)
     if totals.empty:
         axes.set_xticks([])
     if len(totals):
         _columns(axes, data, rows)
-        handles = [Patch(fc=REASONS[s][0], hatch=REASONS[s][1], ec=INK, lw=0.5, label=s) for s in states]
+        handles = [Patch(fc=REASONS[s][0], hatch=REASONS[s][1], ec=INK, lw=0.5, label=s) for s in named]
         legend_above(axes, handles, legend)
     return figure
 
@@ -137,19 +124,18 @@ def _legend_rows(states: list[str]) -> int:
     return max(1, -(-len(states) // max(1, int(WIDTH_IN / cell))))
 
 
-def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str], column: str) -> None:
+def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str]) -> None:
     """Draws the bars; segments that are wide enough show their value."""
-    lengths = data.groupby(["variant", "drawn_as"])[column].sum().unstack().reindex(rows["variant"])
+    lengths = data.groupby(["variant", "state"])["share_pct"].sum().unstack().reindex(rows["variant"])
     start = np.zeros(len(rows))
-    longest = float(lengths.reindex(columns=states).sum(axis=1).max()) or 1.0
     for state in states:
         length = lengths[state].fillna(0).to_numpy()
         fill, hatch = REASONS[state]
         some = np.flatnonzero(length > 0)
         axes.barh(some, length[some], left=start[some], height=0.74, color=fill, hatch=hatch, ec=INK, lw=0.5)
         ink = "white" if np.dot(to_rgb(fill), (0.2126, 0.7152, 0.0722)) < 0.45 else INK
-        for row in np.flatnonzero(length > 0.075 * longest):
-            text = f"{length[row]:.0f}" if column == "share_pct" else number(length[row])
+        for row in np.flatnonzero(length > 7.5):
+            text = f"{length[row]:.0f}"
             patch = {"boxstyle": "square,pad=0.12", "fc": fill, "ec": "none"} if hatch else None
             axes.text(
                 start[row] + length[row] / 2,
@@ -172,6 +158,6 @@ def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
         good = row["gap"] == ""
         totals.append(number(row["total_cycles_per_issue"]) if good else "")
         cause = row["dominant_stall"]
-        causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good else "")
+        causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good and cause else "")
     end = text_column(axes, "cycles", totals, 0.08, "right")
-    text_column(axes, "main state", causes, end)
+    text_column(axes, "main stall", causes, end)

@@ -1,7 +1,8 @@
 """Stage claims: judge the claims of the families by a campaign's numbers, one row per claim."""
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,13 +16,19 @@ from warplog.tables.files import ORIGIN_COLUMNS, read_table
 from warplog.tables.quantities import Found, Quantities
 
 _MOST_REASONS = 2
+WITHIN_NOISE, EXCEEDED = "within noise", "exceeded"
+_EXCEEDED_FROM = 1.5
+# Up to this number of times in a formula, all combinations of the ends of their intervals are evaluated.
+_MOST_CORNERS = 10
 
 
 @dataclass(frozen=True)
 class Judgement:
     """The verdict on one claim: `measured` in `unit` (NaN if missing), and as `evidence` the numbers it is based on.
 
-    `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used.
+    `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used. `margin` is
+    WITHIN_NOISE if the times' intervals include values with the other verdict, EXCEEDED if a confirmed speed or time is
+    at least 1.5 times as far as the condition requires (a bound of 1 only says which is faster), else "".
     """
 
     verdict: str
@@ -29,6 +36,7 @@ class Judgement:
     unit: str
     evidence: str
     reason: str
+    margin: str = ""
 
 
 def judge(
@@ -50,6 +58,7 @@ def judge(
         _shown(claim, claim.formula.terms[n], number) for n, number in found.items() if not number.reason
     ]
     evidence += [f"{name} = {value:.6g}" for name, value in named.items() if not math.isnan(value)]
+    margin = ""
     measured = math.nan if reasons else _value(claim, {**named, **{n: f.value for n, f in found.items()}})
     if not reasons and math.isnan(measured):
         reasons = ["the formula has no value for these numbers"]
@@ -59,8 +68,11 @@ def judge(
     else:
         verdict = CONFIRMED if claim.holds(measured) else REFUTED
         terms = claim.formula.terms
-        reasons = [f"{terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark]
-    return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons))
+        reasons = [
+            f"note on {terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark
+        ]
+        margin = _margin(claim, measured, named, found)
+    return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons), margin)
 
 
 def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
@@ -95,8 +107,13 @@ def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
         verdict = str(row["verdict"]).replace("_", " ")
         number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
         condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
-        print(printable(f"{row['family']} {row['id']}: {row['claim']}"), file=stream)
-        print(printable("  " + "  ".join(filter(None, [verdict.upper(), number, condition]))), file=stream)
+        case = f" [{row['case']}]" if row.get("case") else ""
+        print(printable(f"{row['family']} {row['id']}{case}: {row['claim']}"), file=stream)
+        margin = f"({row['margin']})" if row.get("margin") else ""
+        print(
+            printable("  " + "  ".join(filter(None, [verdict.upper(), margin, number, condition]))),
+            file=stream,
+        )
         for label in ("published", "evidence", "reason"):
             if row[label]:
                 print(printable(f"  {label}: {row[label]}"), file=stream)
@@ -110,6 +127,7 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
         "source": claim.source,
         "published": claim.published,
         "verdict": judged.verdict,
+        "margin": judged.margin,
         "measured": judged.measured,
         "unit": judged.unit,
         "condition": claim.confirmed_if,
@@ -118,6 +136,33 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
         "evidence": judged.evidence,
         "reason": judged.reason,
     }
+
+
+def _margin(claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]) -> str:
+    """Returns WITHIN_NOISE, EXCEEDED or "" for a claim with a verdict."""
+    noisy = [name for name, number in found.items() if number.low < number.high]
+    values = {**named, **{name: number.value for name, number in found.items()}}
+    holds = claim.holds(measured)
+    for ends in _corners(noisy, found):
+        value = _value(claim, {**values, **ends})
+        if not math.isnan(value) and claim.holds(value) != holds:
+            return WITHIN_NOISE
+    bound = claim.one_sided_bound
+    if not (noisy and holds and bound and measured > 0 and bound[1] not in (0, 1)):
+        return ""
+    distance = measured / bound[1] if bound[0] else bound[1] / measured
+    return EXCEEDED if distance >= _EXCEEDED_FROM else ""
+
+
+def _corners(noisy: Sequence[str], found: Mapping[str, Found]) -> Iterator[dict[str, float]]:
+    """Yields combinations of the ends of the numbers' intervals: all, or one number at a time if there are many."""
+    ends = {
+        name: (found[name].value * found[name].low, found[name].value * found[name].high) for name in noisy
+    }
+    if len(noisy) <= _MOST_CORNERS:
+        yield from (dict(zip(noisy, corner, strict=True)) for corner in itertools.product(*ends.values()))
+    else:
+        yield from ({name: end} for name, pair in ends.items() for end in pair)
 
 
 def _find(term: Term, numbers: Quantities) -> Found:

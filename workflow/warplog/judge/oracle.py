@@ -19,7 +19,7 @@ from warplog.core.formula import evaluate
 from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.machine import device
-from warplog.metrics import METRICS, STALL_REASONS, dominant_stall, occupancy, occupancy_limiter
+from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.quantities import Quantities
 
 Row = dict[str, Any]
@@ -109,7 +109,7 @@ class Oracle:
         key = (family, variant, case)
         if name == _STALL:
             rows, reason = self._rows(key, [f"stall_{r}_pct" for r in STALL_REASONS])
-            longest = dominant_stall(rows)
+            longest = dominant_state(rows)  # the probes also cover not_selected
             share = next((r["value"] for r in rows if r["metric"] == f"stall_{longest}_pct"), math.nan)
             return Measured(longest, reason=reason, remark=f"{share:.0f} % of a warp's cycles")
         if name == _LIMITER:

@@ -97,10 +97,11 @@ def check_family(jobs: Sequence[Job]) -> None:
 def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[str]) -> None:
     """Times the variants whose checks passed; the records of the others state the reason.
 
-    Each case is measured at rest in `processes` fresh processes, and in further ones while the process medians differ
-    by more than `process_spread`; then, if a power or thermal limit lowers the clock of back-to-back launches,
-    sustained in as many. In each process, the variants run in a random order for each case. The seed of the order and
-    of the addresses follows from campaign and file, so that an interrupted job goes on with the same one.
+    Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
+    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays. If a
+    power or thermal limit lowers the clock of back-to-back launches, it is also measured sustained, in as many
+    processes. In each process, the variants run in a random order for each case. The seed of the order and of the
+    addresses follows from campaign and file, so that an interrupted job goes on with the same one.
 
     Args:
         jobs: the variants of one family.

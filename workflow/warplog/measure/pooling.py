@@ -15,19 +15,17 @@ _LEAST_GAP_US = 0.2
 RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
 
 
-def process_medians(rest: Sequence[Record]) -> list[float]:
-    """Returns the median time at rest of each process that measured the case, in microseconds."""
-    return [one["cold"]["median_us"] for one in rest if one["status"] == "ok"]
-
-
 def missing_runs(rest: Sequence[Record], error: float) -> int:
     """Returns how many more runs the median over runs needs for a relative standard error of `error`.
 
     The standard deviation of the run medians is estimated from their range, which is 1.69 standard deviations for three
-    normal values. Medians that differ by at most 0.2 us, the resolution of CUDA events, need no further runs.
+    normal values. Medians that differ by at most 0.2 us, the resolution of CUDA events, need no further runs; nor does
+    a case that failed in a process, since it has no time.
     """
-    medians = process_medians(rest)
-    if len(medians) < 2 or max(medians) - min(medians) <= _LEAST_GAP_US:
+    if len(rest) < 2 or any(one["status"] != "ok" for one in rest):
+        return 0
+    medians: list[float] = [one["cold"]["median_us"] for one in rest]
+    if max(medians) - min(medians) <= _LEAST_GAP_US:
         return 0
     deviation = (max(medians) / min(medians) - 1) / RANGE_OF_NORMAL[min(len(medians), max(RANGE_OF_NORMAL))]
     return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians))
@@ -39,6 +37,8 @@ def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record
     The median of `cold`, the times at rest, is the median of the process medians; the other statistics are those of
     all samples, which stand one process after the other. So it is for `hot`; `sustained` is the median of the
     means.
+
+    If the case failed in one process, its status is that failure, and it has no times.
 
     Args:
         rest: results at rest (see worker/time_case.py); at least one.
@@ -108,13 +108,20 @@ def _sustained(results: Sequence[Record]) -> Record:
 
 
 def _state(rest: Sequence[Record]) -> Record:
-    """Returns the board's state at rest: that of the first process, with the extremes of all."""
-    names = ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "power_kind", "state_samples")
-    temperatures = [one["temperature_c"] for one in rest if one["temperature_c"] is not None]
+    """Returns the board's state at rest: medians over the processes, and extremes of all readings."""
+
+    def of_all(name: str) -> list[float]:
+        return [one[name] for one in rest if one[name] is not None]
+
+    middle = {name: median(of_all(name)) if of_all(name) else None for name in ("sm_mhz", "power_w")}
+    highest = ("sm_mhz_max", "power_w_max", "temperature_c")
     return {
-        **{name: rest[0][name] for name in names},
-        "temperature_c": max(temperatures, default=None),
+        **middle,
+        "sm_mhz_min": min(of_all("sm_mhz_min"), default=None),
+        **{name: max(of_all(name), default=None) for name in highest},
+        "power_kind": rest[0]["power_kind"],
         "throttle_reasons": sorted({reason for one in rest for reason in one["throttle_reasons"]}),
+        "state_samples": sum(one["state_samples"] for one in rest),
     }
 
 
@@ -136,7 +143,7 @@ def _process(rest: Record, sustained: Sequence[Record]) -> Record:
 def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
     found = []
     if cold["samples"] < settings["min_samples"]:
-        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"], processes=len(rest)))
+        found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"]))
     full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
     if any(one["cold"]["held"] for one in rest):
         found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"], full=full_mhz))

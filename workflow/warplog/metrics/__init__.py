@@ -7,9 +7,11 @@ that a report lacks from others, `evaluation` turns counters into values. Raw co
 
 from warplog.metrics.counters import counters_to_collect, set_for_opcodes
 from warplog.metrics.evaluation import (
+    NO_STALL,
     Evaluated,
     absent,
     dominant_stall,
+    dominant_state,
     evaluate,
     evaluate_any,
     occupancy_limiter,
@@ -20,6 +22,7 @@ from warplog.metrics.registry import METRICS
 
 __all__ = [
     "METRICS",
+    "NO_STALL",
     "OPCODE_COUNTER",
     "STALL_REASONS",
     "Evaluated",
@@ -27,6 +30,7 @@ __all__ = [
     "absent",
     "counters_to_collect",
     "dominant_stall",
+    "dominant_state",
     "evaluate",
     "evaluate_any",
     "occupancy_limiter",

@@ -10,6 +10,8 @@ from warplog.metrics.registry import METRICS
 from warplog.metrics.substitutes import completed
 
 Counters = Mapping[str, float | None]
+# Warp states that are no stall; see "Warp Scheduler States" in the Nsight Compute Profiling Guide.
+NO_STALL = ("selected", "not_selected")
 
 
 class Evaluated(NamedTuple):
@@ -60,19 +62,33 @@ def absent(status: str, reason: str) -> list[Evaluated]:
 
 
 def dominant_stall(rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """Returns the state in which warps spend most cycles, such as "long_scoreboard"; None if no stall is known.
+    """Returns the stall in which warps spend most cycles, such as "long_scoreboard"; None if no stall is known.
 
-    `rows` are metric rows of one launch (`metric` and `value`). `selected`, in which the warp issues, is not
-    a stall.
+    `rows` are metric rows of one launch (`metric` and `value`). The states in NO_STALL are no stalls: in
+    `selected` the warp issues, in `not_selected` it is ready to issue.
     """
-    shares = {
+    return _longest({state: share for state, share in _states(rows).items() if state not in NO_STALL})
+
+
+def dominant_state(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """Returns the state in which warps spend most cycles without issuing: a stall, or `not_selected`.
+
+    Arguments as for `dominant_stall`.
+    """
+    return _longest({state: share for state, share in _states(rows).items() if state != "selected"})
+
+
+def _states(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    return {
         str(row["metric"]).removeprefix("stall_").removesuffix("_pct"): float(row["value"])
         for row in rows
         if str(row["metric"]).startswith("stall_")
         and str(row["metric"]).endswith("_pct")
         and _known(row["value"])
     }
-    shares.pop("selected", None)
+
+
+def _longest(shares: Mapping[str, float]) -> str | None:
     longest = max(shares, key=shares.__getitem__, default=None)
     return longest if longest is not None and shares[longest] > 0 else None
 

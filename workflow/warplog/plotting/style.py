@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 # A leading "sample" or "samples" in a remark without its number.
 _SAMPLE = re.compile(r"^samples?\b")
+MOST_NAMED = 3  # variants with the same remark
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2, 1.5))
 RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # from light to dark, so that the order also shows in grey
@@ -117,29 +118,31 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def remarks(ladder: pd.DataFrame) -> list[str]:
-    """Returns the remarks on rows with status ok, such as an outdated source, and how many variants have it.
+    """Returns the remarks on rows with status ok, such as an outdated source, and the variants that have it.
 
     Remarks that differ only in their leading number are merged: "47–100 samples below 1485 MHz".
     """
-    noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), "reason"]
-    found: dict[tuple[bool, str], list[int]] = {}
-    for remark in (part for reason in noted for part in split_remarks(reason)):
-        first, _, rest = remark.partition(" ")
-        key = (True, _SAMPLE.sub("samples", rest)) if first.isdigit() else (False, remark)
-        found.setdefault(key, []).append(int(first) if key[0] else 0)
+    noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), ["variant", "reason"]]
+    found: dict[tuple[bool, str], list[tuple[str, int]]] = {}
+    for variant, reason in noted.itertuples(index=False):
+        for remark in split_remarks(reason):
+            first, _, rest = remark.partition(" ")
+            key = (True, _SAMPLE.sub("samples", rest)) if first.isdigit() else (False, remark)
+            found.setdefault(key, []).append((str(variant), int(first) if key[0] else 0))
     return [
-        f"{_how_many(len(numbers), len(ladder))}: " + (_counted(numbers, words) if counted else words)
-        for (counted, words), numbers in sorted(found.items(), key=lambda item: -len(item[1]))
+        f"{_which([variant for variant, _ in having], len(ladder))}: "
+        + (_counted([number for _, number in having], words) if counted else words)
+        for (counted, words), having in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
 
 
-def _how_many(variants: int, whole: int) -> str:
-    """Returns "all variants", "1 of 1 variant" or "3 of 23 variants"."""
-    return (
-        "all variants"
-        if variants == whole > 1
-        else f"{variants} of {whole} variant{'s' if whole > 1 else ''}"
-    )
+def _which(variants: Sequence[str], whole: int) -> str:
+    """Returns "all variants", "naive and tiled", or "naive, tiled and 7 more" of the variants with a remark."""
+    if len(variants) == whole > 1:
+        return "all variants"
+    named = list(variants) if len(variants) <= MOST_NAMED + 1 else list(variants[:MOST_NAMED])
+    named += [f"{len(variants) - MOST_NAMED} more"] if len(named) < len(variants) else []
+    return " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), *named[-1:]])
 
 
 def _counted(numbers: Sequence[int], words: str) -> str:

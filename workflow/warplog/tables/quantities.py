@@ -13,6 +13,7 @@ from warplog.core.columns import MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
+from warplog.tables import regimes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +26,16 @@ _TOTAL = "total_"
 class Found:
     """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
 
-    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok.
+    `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok. `low` and `high` are
+    the ends of the interval of a number that depends on a time, relative to `value`; both are 1 for other numbers.
     """
 
     value: float
     unit: str
     reason: str = ""
     remark: str = ""
+    low: float = 1.0
+    high: float = 1.0
 
 
 class Quantities:
@@ -81,7 +85,8 @@ class Quantities:
                 raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
             value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
-            return Found(value, column.unit, reason)
+            low, high = _interval(name, row)
+            return Found(value, column.unit, reason, low=low, high=high)
         return self._metric(family, variant, case, name)
 
     def opcodes(self, family: str, variant: str, prefix: str) -> Found:
@@ -116,6 +121,24 @@ class Quantities:
     def _main_kernel(self, key: Key) -> tuple[str, int]:
         rows = self._of((*key, "duration_us"))
         return (longest_kernel(rows.to_dict("records")) if rows is not None else None) or ("", 0)
+
+
+_HALF_IQR = 0.6745  # quartiles of a normal distribution, in standard deviations
+_TIMES, _RATES = ("median_us",), ("gflops", "gbytes_per_s", "ratio_to_baseline")
+
+
+def _interval(name: str, row: Mapping[str, Any]) -> tuple[float, float]:
+    """Returns the interval of a number that depends on a time, relative to it: between processes, or the quartiles."""
+    median = regimes.value(row, "median_us")
+    if name in (*_TIMES, *_RATES) and median > 0:
+        low, high = (end / median for end in regimes.interval_us(row))
+        return (low, high) if name in _TIMES else (1 / high, 1 / low)
+    half = 0.0
+    if name == "hot_us":
+        half = _HALF_IQR * regimes.value(row, "hot_rel_spread")
+    elif name.startswith("sustained_"):
+        half = regimes.value(row, "sustained_process_spread") / 2
+    return (1 - half, 1 + half) if half > 0 else (1.0, 1.0)
 
 
 def _known(rows: "pd.DataFrame", metric: str, value: float) -> Found:

@@ -83,7 +83,7 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
         if base.get("median_us") and row.get("median_us"):
-            several = row["processes"] > 1
+            several = row.get("processes", 1) > 1
             slow, fast = ("process_max_us", "process_min_us") if several else ("q3_us", "q1_us")
             row["ratio_to_baseline"] = base["median_us"] / row["median_us"]
             row["ratio_q1"] = base["median_us"] / row[slow]
@@ -299,12 +299,11 @@ def sustained_columns(found: Record, flops: float) -> Row:
     trace of a long hot run.
     """
     run = found.get("sustained") or _of_trace(found)
+    if run is None and "processes" in found and "hot" in found:
+        mhz = found["cold"].get("set_mhz")
+        run = {"mean_us": found["hot"]["median_us"], "sm_mhz": mhz, "power_w": None, "limits": []}
     if run is None:
-        new = "processes" in found and "hot" in found
-        hot = {"sustained_us": found["hot"]["median_us"], "sustained_sm_mhz": found["cold"].get("set_mhz")}
-        return (
-            ({**hot, "limited_by": ""} | _rates(found["hot"]["median_us"], None, None, flops)) if new else {}
-        )
+        return {}
     means = [one["sustained"]["mean_us"] for one in found.get("processes", ()) if "sustained" in one]
     return {
         "sustained_us": run["mean_us"],
@@ -360,7 +359,8 @@ def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
     if not run or not trace:
         return
     samples_us = np.asarray(run["samples_us"])
-    launches = run["launches"] / samples_us.size  # per batch
+    first = next((one["sustained"] for one in found.get("processes", ()) if "sustained" in one), run)
+    launches = first["launches"] / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     for i, time_s in enumerate(trace["time_s"]):
         here = min(int(np.searchsorted(ends_s, time_s)), samples_us.size - 1)

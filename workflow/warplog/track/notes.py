@@ -1,6 +1,7 @@
 """Markdown notes in MLflow: one per experiment (main result, ladder of variants, claims) and one per run."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from warplog.track.points import Row
 from warplog.track.runs import Run
 
 _MOST_CHARACTERS = 15_000  # MLflow accepts 20,000 in an experiment's tag
+_ONE_SAMPLE = re.compile(r"\b1 samples\b")
 _PADDING = "&nbsp;&nbsp;"  # the UI shows table cells without padding
 _NUMBERS = {"gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "median_us": "µs"}
 
@@ -18,13 +20,13 @@ _NUMBERS = {"gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "median_us": "µs"}
 def experiment_note(
     data: FigureTables, quantity: Quantity, runs: Sequence[Run], campaign: Mapping[str, Any]
 ) -> str:
-    """Returns the experiment's note; the folded note in the UI shows its first heading only."""
+    """Returns the experiment's note; lists of experiments show its first line as plain text."""
     label = text_of(data, "size_label", "problem size")
     ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
     numbers = {name: _scale(name, runs) for name in _NUMBERS if any(not _lacks(run, name) for run in runs)}
     heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
     lines = [
-        f"### {escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
+        f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
         f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
         f"| {' | '.join(heads)} |",
@@ -43,7 +45,8 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     """Returns the run's note: idea, provenance, headline numbers, parent and credit."""
     lines = [f"**{escape_markdown(str(variant['idea']))}**", "", provenance(campaign), ""]
     if run.status != "ok" or run.reason:
-        lines += [f"**{run.status.replace('_', ' ')}**: {escape_markdown(run.reason)}", ""]
+        head = "Note" if run.status == "ok" else run.status.replace("_", " ")
+        lines += [f"**{head}**: {escape_markdown(_ONE_SAMPLE.sub('1 sample', run.reason))}", ""]
     known = {name: _scale(name, [run]) for name in _NUMBERS if not _lacks(run, name)}
     numbers = [f"{_number(run.headline(name) * factor)} {unit}" for name, (unit, factor) in known.items()]
     if not _lacks(run, "pct_of_baseline") and not run.is_baseline:

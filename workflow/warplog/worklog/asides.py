@@ -1,6 +1,7 @@
 """Tables that stand beside a rung if the campaign has the data: its claims and its hottest source lines."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
+_CLAIMS = ("claim", "case", "verdict", "measured here", "confirmed if", "published", "source", "note")
+# A number in the evidence of a claim: `median_us(naive, 8192) = 3.5 us`; without a case, it is the claim's. The second
+# argument of `sass` is an opcode.
+_TERM = re.compile(r"\b(?!sass\()\w+\([\w.]+(?:, ([^)]*))?\) = ")
 _WHERE_NAMED = ("claim", "condition", "measure")
 
 
@@ -35,17 +40,24 @@ def place_claims(claims: Sequence[Row], order: Sequence[str], baseline: str) -> 
 
 
 def claims_table(claims: Sequence[Row]) -> Table | None:
-    """Returns the claims with verdict, measured and published values and source; None if there are none."""
+    """Returns the claims with case, verdict, measured and published values and source; None if there are none.
+
+    A column of notes follows if there are any: the reason why a claim is not measurable, or remarks on its rows.
+    """
     rows = tuple(
         (
             f"{text(row['id'])}: {text(row['claim'])}",
+            _cases(row),
             _verdict(row),
             with_unit(number(row["measured"]), text(row["unit"])),
+            text(row.get("condition")),
             *(text(row[name]) for name in ("published", "source")),
+            text(row.get("reason")),
         )
         for row in claims
     )
-    return Table(("claim", "verdict", "measured here", "published", "source"), rows) if rows else None
+    kept = len(_CLAIMS) if any(row[-1] for row in rows) else len(_CLAIMS) - 1
+    return Table(_CLAIMS[:kept], tuple(row[:kept] for row in rows)) if rows else None
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:
@@ -100,8 +112,13 @@ def text(cell: object) -> str:
 
 
 def _verdict(row: Row) -> str:
-    verdict, reason = text(row["verdict"]).replace("_", " "), text(row.get("reason"))
-    return f"{verdict} ({reason})" if reason else verdict
+    return ", ".join(filter(None, (text(row["verdict"]).replace("_", " "), text(row.get("margin")))))
+
+
+def _cases(row: Row) -> str:
+    """Returns the cases of the numbers behind a claim: those that its evidence names, and its own for the others."""
+    terms = _TERM.findall(text(row.get("evidence")))
+    return ", ".join(dict.fromkeys(case or text(row.get("case")) for case in terms)) or text(row.get("case"))
 
 
 def _words(sentence: str) -> set[str]:

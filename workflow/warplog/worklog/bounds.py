@@ -1,7 +1,7 @@
-"""What bounds a kernel: the ceiling that it comes closest to, latency, or a grid that does not fill the GPU.
+"""What bounds a kernel: a ceiling, contended atomics, latency, or a grid that does not fill the GPU.
 
-The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section
-"GPU Speed Of Light Throughput" of the Nsight Compute Profiling Guide.
+The throughputs, and the thresholds of 80 % from which a ceiling is the bound and of 60 % below which latency is assumed
+to be it, follow the section "GPU Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules.
 """
 
 import math
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
+from warplog.tables.regimes import LongRun
 from warplog.worklog.decomposition import busy_share
 
 _MEMORY_SPEED = "memory_throughput_pct"
@@ -34,8 +35,16 @@ COUNTERS = (
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
 )
-_NEAR_PCT = 60.0
+GLOBAL_ATOMICS = "global_atomics"  # key of the number of such instructions in a kernel's machine code
+BOUND_PCT, _NEAR_PCT = 80.0, 60.0
+# All traffic of device memory passes through L2 and often uses it a little more: within this many percentage points,
+# device memory is the ceiling.
+_DRAM_BEHIND_L2 = 10.0
 _FILLED = 0.8
+# A kernel with global atomics that uses less than this of every ceiling, with enough warps that wait for memory, waits
+# for its atomics: L2 performs those on one address one after another.
+_IDLE_PCT, _OCCUPIED_PCT = 25.0, 50.0
+_MEMORY_STALLS = ("long_scoreboard", "drain", "lg_throttle", "membar")
 
 
 @dataclass(frozen=True)
@@ -43,15 +52,18 @@ class Bound:
     """What bounds a variant's longest kernel at one case.
 
     Attributes:
-        kind: "memory", "compute", "latency", "launch" (the grid does not fill the GPU), or "" (no counters).
+        kind: "memory" or "compute" (a ceiling is reached), "near" (none is, but one is close), "latency",
+            "atomics" (contention on few addresses), "launch" (the grid does not fill the GPU), or "" (no counters).
         ceiling: The closest ceiling.
         ceiling_pct: How much of it is used.
-        stall: The warp state with the most cycles, apart from `selected`.
+        l2_pct: How much of L2 is used, if that is more and device memory is the ceiling; otherwise NaN.
+        stall: The stall with the most cycles.
         stall_pct: Its share of a warp's cycles.
         theoretical_pct: Theoretical occupancy.
         achieved_pct: Achieved occupancy.
         limiters: The resources that limit the theoretical occupancy.
         gap: Why the bound is unknown; "" if it is known.
+        long_run: What limits back-to-back launches, which the counters do not show; None if nothing does.
     """
 
     variant: str
@@ -64,21 +76,26 @@ class Bound:
     achieved_pct: float = math.nan
     limiters: tuple[str, ...] = ()
     gap: str = ""
+    l2_pct: float = math.nan
+    long_run: LongRun | None = None
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
-    """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent."""
+    """Returns what bounds a kernel with the counters `values`; missing counters are NaN or absent.
+
+    `values` may hold GLOBAL_ATOMICS.
+    """
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
     ceilings = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
     known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
-    parts = _MEMORY if _MEMORY_SPEED in known else ()  # whose busiest the memory throughput covers
-    nearest = max((name for name in known if name not in parts), key=known.__getitem__)
+    nearest = _nearest(known)
     stall = dominant_stall(rows) or ""
+    beyond = nearest == "dram_throughput_pct" and known.get("l2_throughput_pct", 0.0) > known[nearest]
     return Bound(
         variant=variant,
-        kind=_kind(nearest, known[nearest], values, sms),
+        kind=_kind(nearest, known, values, sms, stall),
         ceiling=_name(nearest, known),
         ceiling_pct=known[nearest],
         stall=stall,
@@ -86,14 +103,43 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
         limiters=occupancy_limiter(rows),
+        l2_pct=known["l2_throughput_pct"] if beyond else math.nan,
     )
 
 
-def _kind(nearest: str, pct: float, values: Mapping[str, float], sms: float) -> str:
-    if pct >= _NEAR_PCT:
+def _nearest(known: Mapping[str, float]) -> str:
+    """Returns the ceiling that is used most; device memory if L2 is, and device memory is close behind it.
+
+    The memory throughput of a report covers the busiest of its parts.
+    """
+    parts = _MEMORY if _MEMORY_SPEED in known else ()
+    nearest = max((name for name in known if name not in parts), key=known.__getitem__)
+    dram = known.get("dram_throughput_pct", -math.inf)
+    follows = nearest == "l2_throughput_pct" and dram >= known[nearest] - _DRAM_BEHIND_L2
+    return "dram_throughput_pct" if follows else nearest
+
+
+def _kind(
+    nearest: str, known: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str
+) -> str:
+    if known[nearest] >= BOUND_PCT:
         return "compute" if nearest in _COMPUTE else "memory"
-    unfilled = values.get("waves_per_sm", math.nan) < 1 or busy_share(values, sms) < _FILLED
-    return "launch" if unfilled else "latency"
+    if known[nearest] >= _NEAR_PCT:
+        return "near"
+    if values.get("waves_per_sm", math.nan) < 1:
+        return "launch"
+    if _contended(known, values, stall):
+        return "atomics"
+    return "launch" if busy_share(values, sms) < _FILLED else "latency"
+
+
+def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: str) -> bool:
+    return (
+        values.get(GLOBAL_ATOMICS, 0.0) > 0
+        and max(known.values()) < _IDLE_PCT
+        and values.get("achieved_occupancy_pct", 0.0) >= _OCCUPIED_PCT
+        and stall in _MEMORY_STALLS
+    )
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:

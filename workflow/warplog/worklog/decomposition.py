@@ -97,6 +97,7 @@ class Step:
 
     Attributes:
         ratio: The parent's median cold time over the variant's; NaN if either has none.
+        tied: Whether the intervals of the two times overlap, so that neither is faster.
         factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
         states: The warp states that account for at least 1 % of the parent's cycles, the largest first.
         remainder: What no counter accounts for, including differences between profiled and timed runs.
@@ -116,6 +117,12 @@ class Step:
     explained: bool = False
     gap: str = ""
     remark: str = ""
+    tied: bool = False
+
+    @property
+    def explicable(self) -> bool:
+        """Whether the counters may explain the step: the times differ, by more than the remainder."""
+        return not self.tied and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
 
 
 def missing(values: Values) -> list[str]:

@@ -1,7 +1,8 @@
 """Selects the lines of a variant's source that show its idea.
 
 These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the
-longest kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`.
+longest kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`. If `launch`
+makes streams wait for each other, it is the idea and is shown.
 """
 
 import re
@@ -16,6 +17,7 @@ _MOST_BYTES = 1 << 20
 PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
+_WAIT = re.compile(r"\bcudaStreamWaitEvent\b")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
 # Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -73,6 +75,8 @@ def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
 def _main(text: str) -> tuple[int, int] | None:
     """Returns the longest kernel, its longest loop if the kernel does not fit on a page, or the launcher."""
     bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    if streams := _of_streams(text, bare):
+        return streams
     spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
     # The launcher's linkage "C" is a string, which is blank in `bare`.
     spans = spans or [s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))]
@@ -83,6 +87,12 @@ def _main(text: str) -> tuple[int, int] | None:
         loops = list(_loops(bare, whole))
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
+
+
+def _of_streams(text: str, bare: str) -> tuple[int, int] | None:
+    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    span = next((s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))), None)
+    return (_line(bare, span[0]), _line(bare, span[1])) if span and _WAIT.search(bare, *span) else None
 
 
 def _loops(bare: str, within: tuple[int, int]) -> Iterator[tuple[int, int]]:

@@ -6,11 +6,14 @@ remainder. Missing counters, and ratios that the counters do not explain, are re
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from warplog.core import text
 from warplog.core.text import escape_markdown
+from warplog.metrics.kernels import bare_name
+from warplog.tables import regimes
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables
 from warplog.worklog import bounds, decomposition
@@ -20,6 +23,8 @@ from warplog.worklog.sentences import sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
 
 _WHOLE = 0.95
+# SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
+_ATOMIC = r"sass_(?:ATOMG?|REDG?)(?:\.|$)"
 
 
 def families(folder: Path) -> list[str]:
@@ -43,12 +48,29 @@ def steps(tables: FigureTables) -> tuple[Step, ...]:
 
 
 def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
-    """Returns what bounds each variant's longest kernel, in ladder order."""
-    sms = tables.peak("sms")
-    return tuple(
-        Bound(name, "", gap=values["gap"]) if values["gap"] else bounds.bound(name, _numbers(values), sms)
-        for name, values in _counters(tables, bounds.COUNTERS).items()
-    )
+    """Returns what bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
+    sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
+    rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
+    atomics = _global_atomics(tables)
+    found = []
+    for name, values in _counters(tables, bounds.COUNTERS).items():
+        if values["gap"]:
+            found.append(Bound(name, "", gap=values["gap"], long_run=regimes.long_run(rows[name], max_mhz)))
+            continue
+        count = atomics.get((name, bare_name(str(values["kernel"]))), 0.0)
+        one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
+        found.append(replace(one, long_run=regimes.long_run(rows[name], max_mhz)))
+    return tuple(found)
+
+
+def _global_atomics(tables: FigureTables) -> dict[tuple[str, str], float]:
+    """Returns the number of atomic instructions on global memory in the machine code, by variant and kernel name."""
+    rows = tables.metrics[tables.metrics["metric"].str.match(_ATOMIC)]
+    counts: dict[tuple[str, str], float] = {}
+    for row in rows.to_dict("records"):
+        key = str(row["variant"]), bare_name(str(row["kernel"]))
+        counts[key] = counts.get(key, 0.0) + float(row["value"] or 0.0)
+    return counts
 
 
 def markdown(tables: FigureTables) -> str:
@@ -89,18 +111,20 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
         have = "have" if len(timeless) > 1 else "has"
         return Step(*key, math.nan, gap=f"{' and '.join(timeless)} {have} no cold time")
     ratio = float(pair[0]["median_us"]) / float(pair[1]["median_us"])
+    tied = regimes.tied(*pair)
     for side in (parent, name):
         absent = decomposition.missing(_numbers(counters[side]))
         if counters[side]["gap"] or absent:
             why = counters[side]["gap"] or ", ".join(absent)
-            return Step(*key, ratio, gap=f"{side} lacks counters: {why}")
+            return Step(*key, ratio, gap=f"{side} lacks counters: {why}", tied=tied)
     before, after = _numbers(counters[parent]), _numbers(counters[name])
     clocks = (float(pair[0].get("sm_mhz", math.nan)), float(pair[1].get("sm_mhz", math.nan)))
     found = decomposition.factors(before, after, clocks, tables.peak("sms"))
     rest = ratio / math.prod(factor.factor for factor in found)
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
-    return Step(*key, ratio, found, states, rest, decomposition.is_explained(ratio, rest), "", remark)
+    explained = decomposition.is_explained(ratio, rest)
+    return Step(*key, ratio, found, states, rest, explained, "", remark, tied)
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:

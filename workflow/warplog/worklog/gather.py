@@ -8,21 +8,33 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
-from warplog.tables import published
+from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
+from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 
 _ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
-_METHOD = (
-    "Every variant was checked against a float64 reference before it was timed.",
+_CHECKED = "Every variant was checked against a reference, computed in float64, before it was timed."
+_CHECKED_EXACTLY = "Every variant had to give exactly the expected result before it was timed."
+_COLD = (
     "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
-    " unmodified lines. The interval between two events with nothing between them is subtracted.",
+    " unmodified lines."
 )
+_REST = " Pauses between launches keep the SM clock at its maximum."
+_PROCESSES = " It is the median over {processes} processes of each process's median."
+_EMPTY = " The interval between two events with nothing between them is subtracted."
+_HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
+_SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
+_NOISE = (
+    "Two times are tied within noise if their {intervals} overlap.",
+    {True: "ranges between processes", False: "quartiles"},
+)
+_LONG_NOISE = 0.02
 _COUNTERS = (
     "Counters come from separate runs under Nsight Compute with flushed caches and without its clock control;"
     " they describe the longest kernel at {case}."
@@ -55,7 +67,10 @@ def gather(
     major, minor = device.get("compute_capability") or (0, 0)
     ladder = Ladder(family, tables, (int(major), int(minor)))
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
-    order = [*(n for n in _ORDER if n in drawn), *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER})]
+    order = [
+        *(n for n in _ORDER if n in drawn),
+        *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
+    ]
     counters = _COUNTERS.format(case=tables.profiled_case) if ladder.counted else _NO_COUNTERS
     has_published = any(variant.published for variant in family.variants)
     return Page(
@@ -64,7 +79,8 @@ def gather(
         summary=family.summary,
         facts=(*_facts(tables, campaign), *(("All variants", remark) for remark in ladder.shared)),
         lead=_lead(ladder),
-        method=(*_METHOD, counters, *([_PUBLISHED] if has_published else [])),
+        method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
+        key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
         notes=(*FACTOR_NOTES, *STATE_NOTES) if ladder.counted else (),
         rungs=ladder.rungs(),
@@ -72,6 +88,21 @@ def gather(
         summaries=_summaries(ladder),
         pictures=tuple(drawn[name] for name in order),
     )
+
+
+def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
+    """Describes how the family was checked and timed."""
+    rows = [row for row in records(tables.measurements) if row["case"] == tables.case]
+    exact = not family.value(family.flops, family.cases[family.headline_case])
+    counts = [regimes.value(row, "processes") for row in rows]
+    processes = max((count for count in counts if count > 1), default=1)
+    many = processes > 1
+    how = _HOST if family.measuring.timing == "host" else _COLD + (_REST if regimes.at_rest(rows) else "")
+    how += _PROCESSES.format(processes=f"{processes:.0f}") if many else ""
+    how += _EMPTY
+    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
+    noise = _NOISE[0].format(intervals=_NOISE[1][many])
+    return (_CHECKED_EXACTLY if exact else _CHECKED, how, *([_SUSTAINED] if sustained else []), noise)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -96,38 +127,105 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
 
 
 def _lead(ladder: Ladder) -> tuple[str, ...]:
-    """Describes the fastest rung, the rung that its steps start from, and the extreme steps between them."""
+    """Describes what the data change, the fastest rungs at rest and in a long run, and the steps to the fastest."""
     good = {name: row for name, row in ladder.rows.items() if row["status"] == "ok" and row["median_us"] > 0}
     own = {name: row for name, row in good.items() if not row["is_baseline"]}
     if not own:
         return ("No variant of this campaign has a time at the headline case.",)
     best = min(own, key=lambda name: float(own[name]["median_us"]))
-    way = [best]
-    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
-        way.append(parent)
-    lead = [f"The fastest variant is {best} with {ladder.speed(own[best])}{_of_baseline(own[best])}."]
-    if len(way) > 1:
-        times = own[way[-1]]["median_us"] / own[best]["median_us"]
-        lead.append(
-            f"It is {times:.3g}x as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
-            f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the ladder."
-        )
-    ratios = {name: ladder.steps[name].ratio for name in way[:-1]}
-    if len(ratios) > 1:
-        most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-        last = f", {least} the smallest" if ratios[least] >= 1 else f"; {least} is slower than its parent"
-        lead.append(
-            f"Of these steps, {most} brings the largest speed-up ({ratios[most]:.3g}x over its parent)"
-            f"{last} ({ratios[least]:.3g}x)."
-        )
+    lead = [*_by_data(ladder), _fastest(ladder, own, best), *_in_a_long_run(ladder, own, best)]
+    lead += _way(ladder, own, best)
     bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
     lead += [f"Variants without a time: {', '.join(bad)}."] if bad else []
     return tuple(lead)
 
 
-def _of_baseline(row: Row) -> str:
-    ratio = number(row.get("ratio_to_baseline"))
-    return "" if math.isnan(ratio) else f", {published.share(ratio)} % of {row['baseline']}"
+def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
+    """Names the fastest variant besides the baseline, or those that are tied within noise, also with the baseline."""
+    tied = [name for name in own if name != best and regimes.tied(own[name], own[best])]
+    speed, ratio = ladder.speed(own[best]), number(own[best].get("ratio_to_baseline"))
+    baseline = str(own[best].get("baseline") or "")
+    if not math.isnan(ratio):
+        speed += f", {published.share(ratio)} % of {baseline}"
+        tied += [baseline] if regimes.tied(own[best], ladder.rows.get(baseline, {})) else []
+    if tied:
+        return f"The fastest variants are tied within noise: {best} with {speed}, and {', '.join(tied)}."
+    return f"The fastest variant{' besides the baseline' if ratio < 1 else ''} is {best} with {speed}."
+
+
+def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
+    """Describes the fastest variants in a long run, if that is slower than launches at rest."""
+    max_mhz = ladder.tables.peak("max_sm_mhz")
+    runs = {name: run for name, row in own.items() if (run := regimes.long_run(row, max_mhz))}
+    if best not in runs:
+        return []
+    run = runs[best]
+    times = {n: runs[n].long_us if n in runs else float(row["median_us"]) for n, row in own.items()}
+    limit = f", limited by {run.limited_by}" if run.limited_by else ""
+    speed = ladder.speed(own[best], run.factor)
+    lead = [f"{run.regime.capitalize()}, {best} reaches {speed}{limit}."]
+    first = min(times, key=times.__getitem__)
+    if times[first] * (1 + _LONG_NOISE) < times[best]:
+        speed = ladder.speed(own[first], runs[first].factor if first in runs else 1.0)
+        lead.append(f"{run.regime.capitalize()}, the fastest variant is {first} with {speed}.")
+    return lead
+
+
+def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
+    """Describes the steps that lead to the fastest rung, by the times at the headline case."""
+    way = [best]
+    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
+        way.append(parent)
+    if len(way) == 1:
+        return []
+    times = own[way[-1]]["median_us"] / own[best]["median_us"]
+    lead = [
+        f"{best} is {times_text(times)} as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
+        f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the ladder."
+    ]
+    ratios = {name: own[own[name]["parent"]]["median_us"] / own[name]["median_us"] for name in way[:-1]}
+    if len(ratios) > 1:
+        most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
+        same = regimes.tied(own[least], own[own[least]["parent"]])
+        last = f"; {least} is slower than its parent"
+        last = f", {least} the smallest" if ratios[least] >= 1 else last
+        last = f"; {least} is as fast as its parent within noise" if same else last
+        lead.append(
+            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over its parent)"
+            f"{last} ({times_text(ratios[least])})."
+        )
+    return lead
+
+
+def _by_data(ladder: Ladder) -> list[str]:
+    """Compares the data that take least energy with those of the headline case, for families with a power figure."""
+    if "power_trace" not in ladder.family.figures:
+        return []
+    lead = []
+    for name in ladder.rows:
+        rows = [row for row in records(ladder.tables.measurements) if row["variant"] == name]
+        head = next((row for row in rows if row["case"] == ladder.tables.case), {})
+        same = [row for row in rows if row["size"] == head.get("size") and _long_us(row) > 0]
+        if len(same) < 2 or not _long_us(head) > 0:
+            continue
+        joules = {str(row["case"]): regimes.value(row, "pj_per_flop") for row in same}
+        known = not any(math.isnan(energy) for energy in joules.values())
+        best = min(same, key=lambda row: joules[str(row["case"])] if known else _long_us(row))
+        ratio = _long_us(head) / _long_us(best)
+        text = f"With the data of {best['case']} instead of {head['case']}, {name} is {times_text(ratio)} as fast"
+        energy = (
+            f" and takes {joules[best['case']]:#.3g} instead of {joules[head['case']]:#.3g} pJ/FLOP"
+            if known
+            else ""
+        )
+        lead += [f"{text}{energy}."] if ratio > 1 + _LONG_NOISE else []
+    return lead
+
+
+def _long_us(row: Row) -> float:
+    """Returns the time per launch back to back: sustained, or hot if that was not measured; NaN without either."""
+    sustained = regimes.value(row, "sustained_us")
+    return regimes.value(row, "hot_us") if math.isnan(sustained) else sustained
 
 
 def _waiting(ladder: Ladder) -> Table | None:

@@ -13,7 +13,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core import text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
-from warplog.tables import published
+from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog import explain
 from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
@@ -23,10 +23,15 @@ from warplog.worklog.excerpt import excerpt
 from warplog.worklog.page import Rung
 from warplog.worklog.sentences import (
     LAUNCH,
+    OVERLAP,
     TRAFFIC,
     bound_sentences,
+    long_run_sentences,
     occupancy_sentences,
+    overlap_sentences,
     sentences,
+    time_text,
+    times_text,
     traffic_sentences,
 )
 from warplog.worklog.step_tables import factor_table, state_table
@@ -82,10 +87,10 @@ class Ladder:
         unit, factor = rate_unit(quantity.unit, rates)
         return quantity.column, unit, factor
 
-    def speed(self, row: Row) -> str:
-        """Returns the row's speed with its unit; "" if it has none."""
+    def speed(self, row: Row, relative: float = 1.0) -> str:
+        """Returns the row's speed, or `relative` times as much, with its unit; "" if it has none."""
         column, unit, factor = self.unit
-        value = number(row.get(column)) * factor
+        value = number(row.get(column)) * factor * (relative if column != "median_us" else 1 / relative)
         return "" if math.isnan(value) else f"{published.speed(value)} {unit}"
 
     def rungs(self) -> tuple[Rung, ...]:
@@ -113,7 +118,7 @@ class Ladder:
         good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
         launch = self.launches[variant.name]
         limits = (
-            *(bound_sentences(bound) if self.counted else ()),
+            *(bound_sentences(bound) if self.counted else long_run_sentences(bound.long_run)),
             *traffic_sentences(launch, self._compulsory_bytes(row)),
             *occupancy_sentences(bound, launch, self.capability),
         )
@@ -124,12 +129,12 @@ class Ladder:
             gap=str(row["gap"]),
             idea=str(row["idea"]),
             origins=_origins(row),
-            figures=self._figures(row, step),
+            figures=self._figures(row),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=excerpt(variant.file),
             printed=self._printed(variant),
-            story=self._story(step) if step and good else (),
+            story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart else None,
             limits=limits if good else (),
@@ -145,7 +150,30 @@ class Ladder:
 
     def _story(self, step: Step) -> tuple[str, ...]:
         """Returns the sentences about a step; none if they would only repeat the headline ratio."""
-        return sentences(step) if self.counted or math.isnan(step.ratio) else ()
+        told = sentences(step) if self.counted or math.isnan(step.ratio) else ()
+        elsewhere = told and step.case != self.tables.case and not math.isnan(step.ratio)
+        return (
+            (f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]) if elsewhere else told
+        )
+
+    def _overlapping(self, row: Row) -> tuple[str, ...]:
+        """Returns the sentences about copies and kernels at once, for a family that has a figure of them."""
+        if "overlap" not in self.family.figures:
+            return ()
+        parent = str(row["parent"] or "")
+        return overlap_sentences(
+            self.overlaps.get(str(row["variant"]), {}), parent, self.overlaps.get(parent, {})
+        )
+
+    @cached_property
+    def overlaps(self) -> dict[str, dict[str, float]]:
+        """The metrics of the overlap of copies and kernels at the headline case, by variant."""
+        metrics = self.tables.metrics
+        rows = metrics[(metrics["case"] == self.tables.case) & metrics["metric"].isin(OVERLAP)]
+        found: dict[str, dict[str, float]] = {}
+        for row in records(rows):
+            found.setdefault(str(row["variant"]), {})[str(row["metric"])] = number(row["value"])
+        return found
 
     def _lines(self, variant: str) -> list[Row]:
         """Returns the hot lines of the variant's longest kernel."""
@@ -157,15 +185,20 @@ class Ladder:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
         return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
 
-    def _figures(self, row: Row, step: Step | None) -> tuple[tuple[str, str], ...]:
+    def _figures(self, row: Row) -> tuple[tuple[str, str], ...]:
+        """Returns the speed, in a long run too if that is slower, and the ratios to baseline and parent."""
         if row["status"] != "ok":
             return ()
-        found = [(self.speed(row), f"at {row['case']}")]
+        run = regimes.long_run(row, self.tables.peak("max_sm_mhz"))
+        found = [(self.speed(row), f"at {row['case']}{', at rest' if run and run.at_rest else ''}")]
+        found += [(self.speed(row, run.factor), run.regime)] if run else []
         ratio = number(row.get("ratio_to_baseline"))
         if not math.isnan(ratio) and not row["is_baseline"]:
             found.append((f"{published.share(ratio)} %", f"of {row['baseline']}"))
-        if step and not math.isnan(step.ratio):
-            found.append((f"{step.ratio:.3g}x", f"over {step.parent}"))
+        parent = self.rows.get(str(row["parent"] or ""), {})
+        if parent.get("status") == "ok" and number(parent.get("median_us")) > 0 < number(row["median_us"]):
+            noise = ", tied within noise" if regimes.tied(row, parent) else ""
+            found.append((times_text(parent["median_us"] / row["median_us"]), f"over {row['parent']}{noise}"))
         return tuple(pair for pair in found if pair[0])
 
     @cached_property
@@ -202,11 +235,6 @@ class Ladder:
         return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
 
 
-def time_text(us: float) -> str:
-    """Formats a time, in milliseconds from 10 000 µs on: "2.94 µs", "3088.0 µs", "275.82 ms"."""
-    return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
-
-
 def _badge(row: Row, draft: bool) -> str:
     labels = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
     labels += ["baseline"] if row["is_baseline"] else []
@@ -226,12 +254,16 @@ def _noise(row: Row) -> str:
     if (samples := int(row["samples"])) == 1:
         return f"One launch with a cold L2: {median}."
     spread = f"quartiles {low} to {high}" if low != high else f"both quartiles {low}"
-    return f"Median of {samples} launches with a cold L2: {median} ({spread})."
+    where = "at rest" if regimes.at_rest([row]) else "with a cold L2"
+    if regimes.has_processes([row]):
+        ends = " to ".join(time_text(end) for end in regimes.interval_us(row))
+        spread = f"medians of {int(row['processes'])} processes {ends}; {spread}"
+    return f"Median of {samples} launches {where}: {median} ({spread})."
 
 
 def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
-    if (agreement := str(row.get("agreement") or "ok")) != "ok":
+    if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         remarks.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")

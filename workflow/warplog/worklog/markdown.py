@@ -19,8 +19,8 @@ def markdown(page: Page, folder: Path) -> str:
         escape_markdown(" ".join(page.method)),
         "",
     ]
-    if page.ladder:
-        lines += [*_picture(page.ladder, folder), ""]
+    for picture in (*page.key, *([page.ladder] if page.ladder else [])):
+        lines += [*_picture(picture, folder), ""]
     for place, rung in enumerate(page.rungs, 1):
         lines += [*_rung(place, rung), ""]
     if page.notes:

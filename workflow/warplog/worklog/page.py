@@ -73,7 +73,8 @@ class Page:
         facts: GPU, campaign and tools as (name, text).
         lead: Sentences that summarize the ladder.
         method: Sentences about how it was measured.
-        ladder: The picture at the top of the page; `pictures` are the others.
+        key: The pictures that belong to this family alone, which come first.
+        ladder: The picture of the ladder; `pictures` are the others.
         notes: How to read the tables of the rungs.
         waiting: Drafts that this campaign did not measure.
         summaries: Tables about all rungs.
@@ -85,6 +86,7 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     lead: tuple[str, ...]
     method: tuple[str, ...]
+    key: tuple[Picture, ...]
     ladder: Picture | None
     notes: tuple[str, ...]
     rungs: tuple[Rung, ...]

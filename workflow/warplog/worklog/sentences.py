@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
-from warplog.metrics import occupancy
+from warplog.metrics import NO_STALL, occupancy
+from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 
@@ -56,8 +57,6 @@ _REASONS = {
     "achieved_occupancy_pct": ("more warps were active", "fewer warps were active"),
     "sm_busy_pct": ("the SMs were active more of the time", "the SMs were active less of the time"),
 }
-# States that follow from the others: the issue itself, and waiting while another warp issues.
-_NO_STALL = ("selected", "not_selected")
 # Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
 _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _SAME = 0.005
@@ -69,12 +68,17 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes the speed-up of a step, the factors for and against it, the remainder and the states."""
+    """Describes the speed-up of a step, the factors for and against it, the remainder and the states.
+
+    Only the speed-up if the times are tied, or if the counters leave a remainder that is larger than the speed-up.
+    """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
     head = _head(step)
     if step.gap:
         return (head, f"Not explained because {step.gap}.")
+    if not step.explicable:
+        return (head,)
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
@@ -86,11 +90,13 @@ def sentences(step: Step) -> tuple[str, ...]:
 
 
 def _head(step: Step) -> str:
+    if step.tied:
+        return f"As fast as {step.parent} within noise ({step.ratio:.3f}x)."
     if abs(math.log(step.ratio)) <= math.log1p(_SAME):
         return f"As fast as {step.parent} ({step.ratio:.3f}x)."
     if step.ratio > 1:
-        return f"{step.ratio:.3g}x as fast as {step.parent}."
-    return f"{1 / step.ratio:.3g}x slower than {step.parent}."
+        return f"{times_text(step.ratio)} as fast as {step.parent}."
+    return f"{times_text(1 / step.ratio)} slower than {step.parent}."
 
 
 def _rest(step: Step) -> str:
@@ -122,7 +128,7 @@ def _factor(factor: Factor) -> str:
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    stalls = [s for s in step.states if s.change.name not in _NO_STALL and abs(s.share) >= _LEAST_STATE]
+    stalls = [s for s in step.states if s.change.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
@@ -205,25 +211,57 @@ _LEAST_CONFLICTS = 0.05
 
 
 def bound_sentences(bound: Bound) -> tuple[str, ...]:
-    """Describes the nearest ceiling and the state in which the variant's warps stall longest."""
+    """Describes what bounds the kernel, the stall its warps spend most cycles in, and what limits long runs."""
     if bound.gap:
-        return (f"What bounds it is unknown: {bound.gap}.",)
-    nearest = f"{bound.ceiling} at {short_number(bound.ceiling_pct)} %"
-    far = {
-        "latency": f"No ceiling is close (the closest is {nearest}): latency is the likely bound.",
-        "launch": f"No ceiling is close (the closest is {nearest}): the grid does not fill the GPU.",
-    }
-    memory = "device memory" if bound.ceiling == "device memory" else "on-chip memory"
-    kind = memory if bound.kind == "memory" else bound.kind
-    text = [far.get(bound.kind, f"The closest ceiling is {nearest}: bound by {kind}.")]
-    if bound.stall == "not_selected":
-        share = share_text(bound.stall_pct / 100)
-        ready = "Warps are most often ready while another warp issues"
-        text.append(f"{ready} (not_selected, {share} of their cycles).")
-    elif bound.stall:
+        return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
+    text = [*long_run_sentences(bound.long_run), _ceiling(bound)]
+    if bound.stall:
         share = f"{share_text(bound.stall_pct / 100)} of their cycles"
         text.append(f"Warps stall mostly on {bound.stall} ({share}), waiting for {waits_for(bound.stall)}.")
     return tuple(text)
+
+
+def _ceiling(bound: Bound) -> str:
+    nearest = f"{bound.ceiling} at {short_number(bound.ceiling_pct)} %"
+    if not math.isnan(bound.l2_pct):
+        nearest += f" (L2, which carries the same traffic, at {short_number(bound.l2_pct)} %)"
+    memory = "device memory" if bound.ceiling == "device memory" else "on-chip memory"
+    when = "At rest, the" if bound.long_run and bound.long_run.at_rest else "The"
+    far = f"No ceiling is close (the closest is {nearest})"
+    return {
+        "near": f"{when} closest ceiling is {nearest}; none is reached.",
+        "latency": f"{far}: latency is the likely bound.",
+        "launch": f"{far}: the grid does not fill the GPU.",
+        "atomics": f"{far}: its global atomics contend for few addresses, and L2 performs those on one address one"
+        " after another.",
+        "memory": f"{when} closest ceiling is {nearest}: bound by {memory}.",
+    }.get(bound.kind, f"{when} closest ceiling is {nearest}: bound by {bound.kind}.")
+
+
+def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
+    """Says what limits launches back to back, and the time per launch at rest and then; empty without a limit.
+
+    The clock and the power are left out where they are unknown.
+    """
+    if run is None:
+        return ()
+    what = f"{run.regime.capitalize()}, it is limited by {run.limited_by or 'an unknown cause'}"
+    clock = f"{run.from_mhz:.0f} → {run.to_mhz:.0f} MHz" if not math.isnan(run.from_mhz + run.to_mhz) else ""
+    power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
+    at = " at ".join(filter(None, (clock, power)))
+    rest = "at rest" if run.at_rest else "with a cold L2"
+    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime}"
+    return (f"{what}: {'; '.join(filter(None, (at, times)))}.",)
+
+
+def times_text(ratio: float) -> str:
+    """Formats a ratio with three digits: "1.00x", "26.0x", "107x"."""
+    return f"{f'{ratio:#.3g}'.rstrip('.')}x"
+
+
+def time_text(us: float) -> str:
+    """Formats a time, in milliseconds from 10 000 µs on: "2.94 µs", "3088.0 µs", "275.82 ms"."""
+    return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
 def occupancy_sentences(
@@ -260,6 +298,29 @@ def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> t
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
     return tuple(text)
+
+
+OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "longest_engine_pct", "copy_hidden_pct")
+_ENGINES = {
+    "kernel_us": "kernels",
+    "to_device_us": "copies to the device",
+    "to_host_us": "copies to the host",
+}
+
+
+def overlap_sentences(
+    values: Mapping[str, float], parent: str, of_parent: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Describes how far copies and kernels overlap, compared with the parent; empty without the metrics OVERLAP."""
+    if any(math.isnan(values.get(name, math.nan)) for name in OVERLAP):
+        return ()
+    busiest = max(_ENGINES, key=lambda name: values[name])
+    share, hidden = values["longest_engine_pct"], values["copy_hidden_pct"]
+    text = f"The busiest engine ({_ENGINES[busiest]}) is active for {share_text(share / 100)} of the launch"
+    before = of_parent.get("copy_hidden_pct", math.nan)
+    compared = "" if math.isnan(before) else f" ({share_text(before / 100)} in {parent})"
+    behind = f"{share_text(hidden / 100)} of the copy time passes while another engine is active{compared}"
+    return (f"{text}.", f"{behind[0].upper()}{behind[1:]}.")
 
 
 def _bytes(count: float) -> str:

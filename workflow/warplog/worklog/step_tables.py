@@ -49,8 +49,8 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
 
 
 def bound_table(bounds: Iterable[Bound]) -> Table:
-    """Returns what bounds each variant, the state its warps spend most cycles in, and its occupancy."""
-    titles = ("variant", "bound by", "closest ceiling", "used", "main warp state", "occupancy", "limited by")
+    """Returns what bounds each variant, its main stall, and its occupancy."""
+    titles = ("variant", "bound by", "closest ceiling", "used", "main stall", "occupancy", "limited by")
     return Table(titles, tuple(_bound(one) for one in bounds), frozenset({3}))
 
 
@@ -89,4 +89,5 @@ def _bound(one: Bound) -> tuple[str, ...]:
     wait = f"{one.stall} {short_number(one.stall_pct)} %" if one.stall else "n/a"
     occupancy = f"{short_number(one.achieved_pct)} of {short_number(one.theoretical_pct)} %"
     limits = ", ".join(name.replace("_", " ") for name in one.limiters) or "n/a"
-    return (one.variant, one.kind, one.ceiling, f"{short_number(one.ceiling_pct)} %", wait, occupancy, limits)
+    kind = f"{one.kind}; {one.long_run.limited_by} when {one.long_run.regime}" if one.long_run else one.kind
+    return (one.variant, kind, one.ceiling, f"{short_number(one.ceiling_pct)} %", wait, occupancy, limits)

@@ -6,11 +6,8 @@ from typing import Any
 from warplog.catalog.contract import Case
 from warplog.catalog.family import Family
 
-SHARED_DATA = (
-    "time",
-    "sustain",
-    "capture",
-)  # modes in which variants share it, since their kernels passed the check
+# Modes in which variants share it, since their kernels passed the check.
+SHARED_DATA = ("time", "sustain", "capture")
 
 
 class CaseData:

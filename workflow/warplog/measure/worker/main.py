@@ -226,15 +226,17 @@ class _Runner:
     def _sustain(
         self, launcher: Launcher, case: str, memory: Mapping[str, str], process: int
     ) -> dict[str, Any]:
-        """Measures a case back to back, right after the last one: then the GPU need not settle again."""
+        """Measures a case back to back, right after the last one: then the GPU need not settle again.
+
+        The variants of a case use the same arrays, and each starts with the same contents.
+        """
         from warplog.measure.worker import sampling, time_case
 
         key = case, tuple(memory.items())
         if self._kept is None or self._kept[0] != key:
             self._kept = None
-            problem = self._problem(self._family.case(case), memory)
-            time_case.fill(self._backend, problem)
-            self._kept = key, problem
+            self._kept = key, self._problem(self._family.case(case), memory)
+        time_case.fill(self._backend, self._kept[1])
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
         settings, problem = self._task["settings"], self._kept[1]

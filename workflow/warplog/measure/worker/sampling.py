@@ -29,6 +29,7 @@ _LONG_US, _VERY_LONG_US = 8e3, 5e5  # a launch that takes longer is sampled twic
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
 _LIMITED_US = 500.0  # shorter launches are so far apart because of the flushes that they rarely need pauses
+_PATIENCE_S = 5.0  # for launches that are all discarded
 _BATCH_SECONDS, _BATCH_MOST = 0.03, 20
 _GRAPH_SECONDS, _GRAPH_MOST_LAUNCHES = 0.02, 500
 _BURST_US, _BURSTS = 2_000.0, 5
@@ -55,10 +56,10 @@ class ColdRun:
     """Cold samples at rest.
 
     Attributes:
-        kept: the samples; if `held` is True, the clock was below its maximum in all of them.
+        kept: the samples; the clock was at its maximum in all of them unless `held` is True.
         discarded: the number of launches that were discarded since a limit held the clock down.
         pause_us: the last pause between launches.
-        held: whether the clock stayed low in spite of pauses, so that nothing was discarded.
+        held: whether the clock stays low even if the GPU idles, so that nothing was discarded.
     """
 
     kept: list[ColdSample] = field(default_factory=list)
@@ -78,30 +79,32 @@ def sample_at_rest(
     """Takes cold samples until their median is precise enough, or a limit of the rule is reached.
 
     Launches pause once a limit has lowered the clock; long ones also if that happened to an earlier case of the
-    process. A launch before or after which the clock is low is discarded. If that happens to as many launches as the
-    rule allows samples, a limit acts even at rest: then all are kept, and the run says so.
+    process. A launch before or after which the clock is low is discarded. If the clock does not recover while the GPU
+    idles, or too few launches are at rest in spite of pauses, a limit acts even at rest: then all are kept, and the run
+    says so.
     """
-    run = ColdRun()
+    run = ColdRun(held=not timer.is_full(timer.recover()))
     if timer.was_limited and estimate_us > _LIMITED_US:
         run.pause_us = pause_after(estimate_us)
     low: list[ColdSample] = []
-    timer.recover()
 
     def collect(count: int) -> list[ColdSample]:
         taken = timer.cold(launcher, arguments, count, run.pause_us)
+        if run.held:
+            return taken
         full = [timer.is_full(mhz) for mhz in (*(s.set_mhz for s in taken), timer.probe())]
         at_rest = [before and after for before, after in pairwise(full)]
         if not all(at_rest):
             timer.was_limited = True
             low.extend(s for s, good in zip(taken, at_rest, strict=True) if not good)
             run.pause_us = min(max(2 * run.pause_us, pause_after(estimate_us)), _PAUSE_MOST_US)
-            timer.recover()
+            run.held = not timer.is_full(timer.recover())
         return [s for s, good in zip(taken, at_rest, strict=True) if good]
 
     least = least_samples(estimate_us)
     run.kept = sample_until(collect, rule, lambda: cold_batch(estimate_us + run.pause_us), least)
     run.discarded = len(low)
-    if len(run.kept) < least:
+    if run.held or len(run.kept) < least:
         run.kept, run.discarded, run.held = run.kept + low, 0, True
     return run
 
@@ -121,13 +124,13 @@ def sample_until(
 ) -> list[ColdSample]:
     """Collects samples, `batch()` at a time, until the standard error of their median is small or a limit is reached.
 
-    At least `least` are taken, however long they last, unless `collect` returns fewer for as many as the rule allows.
+    At least `least` are taken, however long they last, unless `collect` discards them for another 5 s.
     """
     samples: list[ColdSample] = []
     tried, begin = 0, time.monotonic()
     while len(samples) < rule.max_samples and tried < 2 * rule.max_samples:
-        late = time.monotonic() - begin >= rule.max_seconds
-        if late and (len(samples) >= least or tried >= rule.max_samples):
+        late_s = time.monotonic() - begin - rule.max_seconds
+        if late_s >= 0 and (len(samples) >= least or (tried >= least and late_s >= _PATIENCE_S)):
             break
         count = min(batch(), rule.max_samples - len(samples))
         samples += collect(count)

@@ -13,9 +13,8 @@ from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, LaunchFailed
 
 EMPTY_SAMPLES = 51
-FULL_CLOCK = (
-    0.99  # of the highest SM clock: below it, a limit holds the clock down; one step of the clock is 0.8 %
-)
+# Of the highest SM clock: below it, a limit holds the clock down. One step of the clock is 0.8 %.
+FULL_CLOCK = 0.99
 _RECOVERY_S, _POLL_S = 1.0, 0.005
 
 

@@ -1,0 +1,169 @@
+"""The audit of pages: a page as written passes, and whatever is changed in it is found."""
+
+import io
+import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog import worklog
+from warplog.catalog.family import load_family
+from warplog.cli.main import main as warplog
+from warplog.core.errors import WarplogError
+from warplog.core.records import FamilyRecord, read_json
+from warplog.judge.audit import audit
+from warplog.tables import published, view
+
+ROOT = Path(__file__).parents[3]
+RECORDED = ROOT / "results" / "recorded" / "h200-first"
+
+
+def written(folder, change=lambda rows: rows):
+    """Writes the page of the first recorded campaign, with changed measurements, and returns its path."""
+    shutil.copytree(RECORDED / "tables", folder / "tables")
+    table = folder / "tables" / "measurements.parquet"
+    change(pd.read_parquet(table)).to_parquet(table)
+    timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
+    family = load_family(ROOT / "kernels" / "sgemm" / "family.yaml")
+    family = replace(family, variants=tuple(replace(v, draft=v.name not in timed) for v in family.variants))
+    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    pictures = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
+    tables = view.load(folder / "tables", "sgemm")
+    rows = published.rows(family, tables.measurements.to_dict("records"))
+    pd.DataFrame(rows).to_parquet(folder / "tables" / "published.parquet")
+    page = worklog.gather(family, tables, campaign, pictures, ROOT / "workflow" / "report")
+    path = folder / "worklog" / "sgemm.md"
+    path.parent.mkdir()
+    path.write_text(worklog.markdown(page, path.parent), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("results")).parents[1]
+
+
+def audited(folder):
+    out = io.StringIO()
+    return audit(folder, out), out.getvalue()
+
+
+def changed(results, tmp_path, old, new):
+    """Copies the results and replaces the first occurrence of a text on the page."""
+    folder = shutil.copytree(results, tmp_path / "results")
+    page = folder / "worklog" / "sgemm.md"
+    text = page.read_text(encoding="utf-8")
+    assert old in text
+    page.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return folder, text[: text.index(old)].count("\n") + 1
+
+
+def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(results):
+    found, shown = audited(results)
+    assert found.passed, shown
+    assert found.checked > 800
+    assert shown == f"checked {found.checked} numbers, 0 not attributable, 0 wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "printed", "recomputed"),
+    [
+        ("**44.5 TFLOP/s** at 4096", "**45.5 TFLOP/s** at 4096", "45.5", "44.506"),
+        ("**44.5 TFLOP/s** at 4096", "**44.5 GFLOP/s** at 4096", "44.5", "44506."),
+        ("11.8x as fast as naive", "11.8x slower than naive", "slower than", "as fast as"),
+        ("is warptile with", "is vectorized with", "vectorized", "warptile"),
+        ("warptile with 44.5 TFLOP/s, 86.7 %", "warptile with 44.5 TFLOP/s, 68.7 %", "68.7", "86.71"),
+        ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
+        ("92 % of the cycles of naive", "29 % of the cycles of naive", "29", "91.6"),
+        ("saves 92 %", "costs 92 %", "costs", "saves"),
+        ("mostly on lg_throttle", "mostly on barrier", "barrier", "lg_throttle"),
+        ("80 registers would allow 24", "80 registers would allow 32", "32", "24"),
+        ("; none is reached", ": bound by compute", "bound", "close"),
+    ],
+)
+def test_a_planted_error_is_found_with_its_place(results, tmp_path, old, new, printed, recomputed):
+    folder, line = changed(results, tmp_path, old, new)
+    found, shown = audited(folder)
+    assert not found.passed
+    wrong = [one for one in found.wrong if one.printed == printed]
+    assert wrong, shown
+    assert (wrong[0].page, wrong[0].line) == ("sgemm.md", line)
+    assert wrong[0].recomputed.startswith(recomputed)
+    assert f"sgemm.md:{line}: printed {printed}, recomputed " in shown
+
+
+def test_a_number_in_a_sentence_that_no_rule_knows_fails(results, tmp_path):
+    folder, line = changed(results, tmp_path, "The fastest variant", "It ran 17 times. The fastest variant")
+    found, shown = audited(folder)
+    assert [(one.printed, one.line) for one in found.unattributed] == [("17", line)]
+    assert not found.wrong
+    assert "1 not attributable, 0 wrong" in shown
+
+
+def test_numbers_in_code_captions_and_parameters_are_no_results_but_parameters_are_checked(results, tmp_path):
+    page = (results / "worklog" / "sgemm.md").read_text(encoding="utf-8")
+    parameter = re.search(r"BM (\d+)", page)[0]
+    folder, _ = changed(results, tmp_path, parameter, "BM 999")
+    assert [one.printed for one in audited(folder)[0].wrong] == ["999"]
+
+
+@pytest.mark.parametrize("cell", ["time", "remainder", "active warps, %"])
+def test_every_number_in_a_table_is_checked(results, tmp_path, cell):
+    page = (results / "worklog" / "sgemm.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith(f"| {cell} "))
+    number = re.findall(r"\d+\.\d+", row)[-1]
+    other = f"{float(number) * 1.1:.3f}"
+    folder, line = changed(results, tmp_path, row, row.replace(number, other))
+    assert [(one.printed, one.line) for one in audited(folder)[0].wrong] == [(other, line)]
+
+
+def limited(rows):
+    """Measurements of several processes, of which one variant is limited by power when sustained."""
+    rows = rows.assign(processes=3.0, set_mhz=1980.0, limited_by="", sustained_us=math.nan)
+    rows["process_min_us"], rows["process_max_us"] = rows["median_us"] * 0.999, rows["median_us"] * 1.002
+    hit = (rows["variant"] == "warptile") & (rows["case"] == "4096")
+    rows.loc[hit, "sustained_us"] = rows.loc[hit, "median_us"] * 1.25
+    rows.loc[hit, "limited_by"] = "power"
+    return rows.assign(sustained_sm_mhz=1500.0, sustained_power_w=695.0)
+
+
+def test_long_runs_and_processes_are_checked(tmp_path):
+    path = written(tmp_path, limited)
+    found, shown = audited(tmp_path)
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    assert "limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained." in text
+    for old, new in (
+        ("1500 MHz", "1600 MHz"),
+        ("limited by power:", "limited by temperature:"),
+        ("3860.1", "3680.1"),
+    ):
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert len(audited(tmp_path)[0].wrong) == 1, old
+    path.write_text(
+        re.sub("medians of 3 processes", "medians of 5 processes", text, count=1), encoding="utf-8"
+    )
+    assert [one.printed for one in audited(tmp_path)[0].wrong] == ["5"]
+
+
+def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, tmp_path, capsys):
+    assert warplog(["audit", str(results)]) == 0
+    assert "0 not attributable, 0 wrong" in capsys.readouterr().out
+    folder, _ = changed(results, tmp_path, "44.5 TFLOP/s", "54.5 TFLOP/s")
+    assert warplog(["audit", str(folder)]) == 1
+    assert warplog(["audit", str(tmp_path / "nowhere")]) == 1
+    assert "no pages; run `snakemake worklog`" in capsys.readouterr().err
+    (folder / "worklog" / "sgemm.md").rename(folder / "worklog" / "gone.md")
+    with pytest.raises(WarplogError, match="gone: no such family"):
+        audited(folder)
+
+
+def test_the_audit_shares_no_code_with_the_pages():
+    judge = ROOT / "workflow" / "warplog" / "judge"
+    for name in ("audit", "audited", "audited_sentences", "audited_tables", "evidence"):
+        source = (judge / f"{name}.py").read_text(encoding="utf-8")
+        assert not re.search(r"from warplog\.(worklog|figures|tables|plotting)", source), name

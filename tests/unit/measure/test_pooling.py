@@ -1,0 +1,173 @@
+"""How the results of several processes become the record of a case."""
+
+from typing import Any
+
+import pytest
+
+from warplog.core.defaults import DEFAULTS
+from warplog.core.statistics import summarise
+from warplog.measure.pooling import missing_runs, pooled
+
+SETTINGS = dict(DEFAULTS["time"])
+STATE = {
+    "sm_mhz": 1980.0, "sm_mhz_min": 1965, "sm_mhz_max": 1980, "power_w": 300.0, "power_w_max": 350.0,
+    "power_kind": "instant", "temperature_c": 40, "throttle_reasons": [], "state_samples": 5,
+}  # fmt: skip
+
+
+def rest(process: int, samples_us: list[float], **changed: Any) -> dict[str, Any]:
+    """The result of one process at rest; `changed` replaces keys of `cold`, or of the result."""
+    cold = {
+        **summarise(samples_us).as_record(samples_us),
+        **{"empty_us": 1.0, "pause_us": 0.0, "discarded": 0, "held": False, "not_blocked": 0},
+        **{
+            "sm_mhz_samples": [1700.0] * len(samples_us),
+            "sm_mhz": 1700.0,
+            "set_mhz": 1980.0,
+            "full_mhz": 1980.0,
+        },
+    }
+    own = {key: changed.pop(key) for key in list(changed) if key in cold}
+    return {
+        "case": f"{process}/right:64", "status": "ok", "reason": "", "process": process, "seed": 7,
+        "addresses": [1 << 40, process << 20], "warmup_launches": 3, "first_launch_us": 50.0, "seconds": 0.25,
+        **STATE, "cold": {**cold, **own}, **changed,
+    }  # fmt: skip
+
+
+def hot(*samples_us: float) -> dict[str, Any]:
+    return {"hot": {**summarise(samples_us).as_record(samples_us), "launches": 100 * len(samples_us)}}
+
+
+def sustained(process: int, mean_us: float, power_w: float | None = 700.0, **more: Any) -> dict[str, Any]:
+    run = {
+        "mean_us": mean_us,
+        "sm_mhz": 1500.0 + process,
+        "power_w": power_w,
+        "launches": 1000,
+        "seconds": 0.5,
+    }
+    limits = more.pop("limits", ["sw_power_cap"])
+    found = {"case": "", "status": "ok", "reason": "", "process": process, "seconds": 1.5}
+    return {**found, "sustained": {**run, "limits": limits}, **more}
+
+
+def of(*medians_us: float) -> list[dict[str, Any]]:
+    """Results of processes with these medians."""
+    return [rest(i + 1, [us] * 10) for i, us in enumerate(medians_us)]
+
+
+def failed(process: int, status: str, reason: str) -> dict[str, Any]:
+    return {"case": f"{process}/right:64", "status": status, "reason": reason, "seconds": 0.125}
+
+
+def test_the_median_is_that_of_the_process_medians_and_not_of_all_samples() -> None:
+    """The third process took most samples, and its median is the largest."""
+    found = pooled([rest(1, [100.0] * 10), rest(2, [101.0] * 10), rest(3, [110.0] * 60)], [], SETTINGS)[
+        "cold"
+    ]
+    assert found["median_us"] == 101.0
+    assert (found["samples"], found["q1_us"], found["q3_us"]) == (80, 107.75, 110.0)
+    assert (found["min_us"], found["max_us"]) == (100.0, 110.0)
+    assert found["samples_us"] == [100.0] * 10 + [101.0] * 10 + [110.0] * 60, "one process after the other"
+    assert len(found["sm_mhz_samples"]) == 80
+
+
+def test_each_process_is_kept_with_its_median_and_the_number_of_its_samples() -> None:
+    found = pooled(
+        [rest(1, [100.0] * 10, pause_us=4000.0) | hot(90.0), rest(2, [102.0] * 12) | hot(92.0)],
+        [sustained(1, 120.0), sustained(2, 122.0)],
+        SETTINGS,
+    )["processes"]
+    told = [(p["process"], p["median_us"], p["samples"], p["pause_us"], p["hot_us"]) for p in found]
+    assert told == [(1, 100.0, 10, 4000.0, 90.0), (2, 102.0, 12, 0.0, 92.0)]
+    assert [p["sustained"]["mean_us"] for p in found] == [120.0, 122.0]
+    assert [p["addresses"][1] for p in found] == [1 << 20, 2 << 20]
+    assert [p["seconds"] for p in found] == [1.75, 1.75], "at rest and sustained"
+
+
+def test_the_hot_time_is_the_median_of_the_processes() -> None:
+    runs = [one | hot(us) for one, us in zip(of(100, 100, 100), (80.0, 90.0, 81.0), strict=True)]
+    found = pooled(runs, [], SETTINGS)["hot"]
+    assert (found["median_us"], found["samples"], found["launches"]) == (81.0, 3, 300)
+    assert "hot" not in pooled(of(100, 100), [], SETTINGS)
+
+
+def test_sustained_times_have_a_median_and_energy_per_launch() -> None:
+    """700 W for 125 us are 87.5 mJ."""
+    trace = {"samples_us": [120.0], "trace": {"time_s": [0.1]}}
+    runs = [
+        sustained(1, 120.0, 690.0, **trace),
+        sustained(2, 130.0, 710.0),
+        sustained(3, 125.0, 700.0, limits=[]),
+    ]
+    found = pooled(of(100, 100, 100), runs, SETTINGS)["sustained"]
+    assert (found["mean_us"], found["power_w"], found["sm_mhz"]) == (125.0, 700.0, 1502.0)
+    assert found["energy_j"] == pytest.approx(0.0875)
+    assert (found["launches"], found["seconds"], found["limits"]) == (3000, 1.5, ["sw_power_cap"])
+    assert (found["samples_us"], found["trace"]) == ([120.0], {"time_s": [0.1]}), "of the first process"
+    silent = pooled(of(100, 100), [sustained(1, 120.0, None), sustained(2, 120.0, None)], SETTINGS)[
+        "sustained"
+    ]
+    assert (silent["power_w"], silent["energy_j"]) == (None, None)
+
+
+def test_the_boards_state_covers_all_processes() -> None:
+    warm = {
+        "sm_mhz": 1950.0,
+        "sm_mhz_min": 1800,
+        "power_w": 310.0,
+        "power_w_max": 690.0,
+        "temperature_c": 60,
+        "throttle_reasons": ["sw_power_cap"],
+    }
+    found = pooled(
+        [rest(1, [100.0] * 10), rest(2, [100.0] * 10) | warm],
+        [],
+        SETTINGS,
+    )
+    assert (found["sm_mhz"], found["sm_mhz_min"], found["sm_mhz_max"]) == (1965.0, 1800, 1980)
+    assert (found["power_w"], found["power_w_max"], found["temperature_c"]) == (305.0, 690.0, 60)
+    assert (found["throttle_reasons"], found["state_samples"]) == (["sw_power_cap"], 10)
+    unknown = dict.fromkeys(("power_w", "power_w_max", "temperature_c"))
+    assert pooled([rest(1, [100.0] * 10) | unknown], [], SETTINGS)["power_w"] is None
+
+
+def test_a_failure_in_one_process_fails_the_case() -> None:
+    runs = [*of(100.0), failed(2, "crashed", "signal SIGSEGV"), failed(3, "skipped", "not run")]
+    found = pooled(runs, [], SETTINGS)
+    assert found == {"status": "crashed", "reason": "signal SIGSEGV", "seconds": 0.5}
+    later = pooled(of(100.0, 100.0), [sustained(1, 120.0), failed(2, "timeout", "no answer")], SETTINGS)
+    assert (later["status"], later["reason"]) == ("timeout", "no answer")
+    assert "cold" not in later
+
+
+def reason(*runs: dict[str, Any]) -> str:
+    return str(pooled(runs, [], SETTINGS)["reason"])
+
+
+def test_remarks_say_how_the_times_were_taken() -> None:
+    assert reason(*of(100.0, 100.0)) == ""
+    some = rest(2, [100.0] * 50, discarded=12)
+    assert reason(rest(1, [100.0] * 50), some) == "12 of 112 launches discarded: clock below 1960 MHz"
+    assert reason(*(rest(i, [100.0] * 2) for i in (1, 2, 3))) == "only 6 samples"
+    held = rest(1, [100.0] * 50, held=True, set_mhz=1200.0)
+    assert reason(held) == "clock held at 1200 of 1980 MHz in spite of pauses"
+    waiting = [rest(i, [100.0] * 10, not_blocked=10) for i in (1, 2)]
+    assert reason(*waiting) == "with the host's part of each launch"
+    assert reason(waiting[0], rest(2, [100.0] * 10)) == "10 samples not blocked: the launcher synchronises"
+    both = rest(1, [1e6] * 2, discarded=1)
+    assert reason(both) == "only 2 samples; 1 of 3 launches discarded: clock below 1960 MHz"
+
+
+def test_runs_are_added_until_the_median_is_precise_enough() -> None:
+    """A range of 5.3 % of three normal values is a standard deviation of 3.2 %; (1.2533 x 3.2 / 0.4)^2 is 97."""
+    assert missing_runs(of(356.0, 375.0, 357.0), 0.004) == pytest.approx(97 - 3, abs=2)
+    assert missing_runs(of(356.0, 360.0, 357.0), 0.004) == 2
+    assert missing_runs(of(356.0, 357.0, 356.5), 0.004) == 0, "three are enough"
+
+
+def test_no_runs_are_added_where_they_tell_nothing() -> None:
+    assert missing_runs(of(356.0), 0.004) == 0
+    assert missing_runs(of(2.0, 2.15), 0.004) == 0, "0.2 us are below the resolution of CUDA events"
+    assert missing_runs([*of(356.0, 375.0), failed(3, "crashed", "")], 0.004) == 0, "the case has no time"

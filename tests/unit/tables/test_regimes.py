@@ -1,0 +1,53 @@
+"""When two times differ, and what a long run costs: rows with and without the columns of several processes."""
+
+import math
+
+import pytest
+
+from warplog.tables import regimes
+
+COLD = {"median_us": 100.0, "q1_us": 99.0, "q3_us": 101.0}
+SUSTAINED = COLD | {
+    "set_mhz": 1980.0, "sustained_us": 120.0, "sustained_sm_mhz": 1500.0, "sustained_power_w": 695.0,
+    "limited_by": "power",
+}  # fmt: skip
+
+
+def test_times_are_tied_if_their_quartiles_overlap():
+    assert regimes.tied(COLD, {"median_us": 102.0, "q1_us": 101.0, "q3_us": 103.0})
+    assert not regimes.tied(COLD, {"median_us": 102.0, "q1_us": 101.1, "q3_us": 103.0})
+    assert not regimes.tied(COLD, {"median_us": math.nan})
+    assert not regimes.tied(COLD, {})
+
+
+def test_the_range_between_processes_replaces_the_quartiles():
+    wide = COLD | {"processes": 3, "process_min_us": 90.0, "process_max_us": 110.0}
+    assert regimes.interval_us(wide) == (90.0, 110.0)
+    assert regimes.interval_us(wide | {"processes": 1}) == (99.0, 101.0)
+    assert regimes.interval_us(wide | {"processes": math.nan}) == (99.0, 101.0)
+
+
+def test_a_sustained_run_is_told_with_clock_power_and_limit():
+    run = regimes.long_run(SUSTAINED)
+    assert run == regimes.LongRun("sustained", 100.0, 120.0, "power", 1980.0, 1500.0, 695.0)
+    assert run.factor == pytest.approx(100 / 120)
+    assert regimes.long_run(SUSTAINED | {"sustained_us": 101.0}) is None
+    assert regimes.at_rest([SUSTAINED])
+    assert not regimes.at_rest([COLD])
+
+
+@pytest.mark.parametrize(
+    ("hot_us", "reasons", "limit"),
+    [
+        (114.0, "sw_power_cap", "power"),
+        (114.0, "sw_thermal_slowdown", "temperature"),
+        (101.0, "sw_power_cap", None),
+        (114.0, "", None),
+        (114.0, math.nan, None),
+        (math.nan, "sw_power_cap", None),
+    ],
+)
+def test_an_earlier_campaign_shows_a_limit_by_its_hot_run(hot_us, reasons, limit):
+    run = regimes.long_run(COLD | {"hot_us": hot_us, "throttle_reasons": reasons}, 1980.0)
+    assert (run.limited_by if run else None) == limit
+    assert run is None or (run.regime, run.from_mhz, run.at_rest) == ("back to back", 1980.0, False)

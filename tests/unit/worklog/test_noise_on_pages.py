@@ -1,0 +1,159 @@
+"""Pages of variants that are tied, slower when sustained, or explained at another case than the headline."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from worklog_pages import CAMPAIGN, CAPTIONS, FAMILY, rung, told
+
+from warplog import worklog
+from warplog.worklog import decomposition, explain
+from warplog.worklog.html import html
+from warplog.worklog.sentences import sentences
+
+
+def changed(recorded, variant, case="4096", **values):
+    """The recorded tables with other values in a row of `measurements`."""
+    rows = recorded.measurements.copy()
+    for column, value in values.items():
+        if column not in rows:
+            rows[column] = "" if isinstance(value, str) else math.nan
+        rows.loc[(rows["variant"] == variant) & (rows["case"] == case), column] = value
+    return replace(recorded, measurements=rows)
+
+
+def test_variants_whose_times_overlap_are_tied_and_none_is_the_fastest(recorded):
+    best = recorded.ladder("4096").set_index("variant").loc["warptile"]
+    rivals = changed(recorded, "vectorized", median_us=best["median_us"] * 1.001, q1_us=best["q1_us"])
+    lead = " ".join(told(rivals).lead)
+    assert lead.startswith(
+        "The fastest variants are tied within noise: warptile with 44.5 TFLOP/s, 86.7 % of cublas,"
+    )
+    assert "% of cublas, and vectorized." in lead
+    assert "The fastest variant besides the baseline is warptile with 44.5 TFLOP/s" in told(recorded).lead[0]
+
+
+def test_a_step_within_noise_is_tied_and_is_not_explained(recorded):
+    best = recorded.ladder("4096").set_index("variant").loc["warptile"]
+    page = told(changed(recorded, "vectorized", median_us=best["median_us"] * 1.001, q1_us=best["q1_us"]))
+    assert rung(page, "warptile").story == ("As fast as vectorized within noise (1.001x).",)
+    assert ("1.00x", "over vectorized, tied within noise") in rung(page, "warptile").figures
+
+
+def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
+    row = recorded.ladder("4096").set_index("variant").loc["warptile"]
+    long = {"sustained_us": row["median_us"] * 1.25, "limited_by": "power", "set_mhz": 1980.0}
+    power = {"sustained_sm_mhz": 1500.0, "sustained_power_w": 695.0}
+    page = told(changed(recorded, "warptile", **long, **power))
+    figures = rung(page, "warptile").figures
+    assert figures[:2] == (("44.5 TFLOP/s", "at 4096, at rest"), ("35.6 TFLOP/s", "sustained"))
+    assert rung(page, "vectorized").figures[0][1] == "at 4096"
+    assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
+    assert rung(page, "warptile").limits[0] == (
+        "Sustained, it is limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
+    )
+    assert any("Sustained times come from launches back to back" in text for text in page.method)
+
+
+@pytest.mark.parametrize(("slowdown", "first"), [(1.03, "vectorized"), (1.1, "blocktile_2d")])
+def test_another_variant_may_be_the_fastest_when_sustained(recorded, slowdown, first):
+    row = recorded.ladder("4096").set_index("variant").loc["warptile"]
+    tables = changed(recorded, "warptile", sustained_us=row["median_us"] * 2, limited_by="power")
+    rows = recorded.ladder("4096").set_index("variant")
+    long_us = rows.loc["vectorized", "median_us"] * slowdown
+    tables = changed(tables, "vectorized", sustained_us=long_us, limited_by="power")
+    speed = rows.loc[first, "gflops"] / 1e3 / (slowdown if first == "vectorized" else 1)
+    assert f"Sustained, the fastest variant is {first} with {speed:#.3g} TFLOP/s." in told(tables).lead
+
+
+def test_several_processes_are_named_with_their_range(recorded):
+    several = {"processes": 3, "process_min_us": 3080.0, "process_max_us": 3099.0, "set_mhz": 1980.0}
+    page = told(changed(recorded, "warptile", **several))
+    assert (
+        "launches at rest: 3088.0 µs (medians of 3 processes 3080.0 µs to 3099.0 µs; "
+        in rung(page, "warptile").noise
+    )
+    assert any("median over 3 processes" in text for text in page.method)
+    assert "Two times are tied within noise if their ranges between processes overlap." in page.method
+
+
+def test_bars_beyond_the_baseline_keep_their_lengths_and_mark_it(recorded):
+    """100, 178 and 253 % look different: the longest bar is the widest, and a line marks 100 %."""
+    page = told(
+        changed(changed(recorded, "warptile", ratio_to_baseline=2.5), "vectorized", ratio_to_baseline=1.75)
+    )
+    source = html(page)
+    widths = [float(width) for width in re.findall(r'class="gauge"><div style="width:([\d.]+)%"', source)]
+    assert sorted(widths)[-3:] == [40.0, 70.0, 100.0]
+    assert source.count('<i style="left:40.0%">') == len(widths)
+    assert '<i style="left' not in html(told(recorded))
+
+
+def test_figures_of_one_family_alone_come_first(recorded):
+    pictures = [Path("ladder.png"), Path("roofline.png"), Path("overlap.png")]
+    page = worklog.gather(replace(FAMILY, figures=("overlap",)), recorded, CAMPAIGN, pictures, CAPTIONS)
+    assert [one.name for one in page.key] == ["overlap"]
+    assert [one.name for one in page.pictures] == ["roofline"]
+    text = worklog.markdown(page, Path())
+    assert text.index("overlap.png") < text.index("ladder.png") < text.index("## 1. naive")
+
+
+def test_a_remainder_that_is_larger_than_the_gain_leaves_nothing_to_say():
+    factor = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 97.0), 1.031)
+    step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983, explained=True)
+    assert sentences(step) == ("1.01x as fast as a.",)
+    assert len(sentences(replace(step, remainder=0.999))) > 1
+
+
+def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headline_ratio(recorded):
+    small = {"256": "4096", "4096": "256"}
+    metrics = recorded.metrics.assign(case=recorded.metrics["case"].map(lambda case: "256" if case else ""))
+    tables = replace(recorded, metrics=metrics)
+    assert (tables.profiled_case, tables.case) == ("256", "4096")
+    mine = rung(told(tables), "warptile")
+    times = {case: tables.ladder(case).set_index("variant")["median_us"] for case in small}
+    assert mine.figures[2][0] == f"{times['4096']['vectorized'] / times['4096']['warptile']:.3g}x"
+    ratio = next(s.ratio for s in explain.steps(tables) if s.variant == "warptile")
+    assert ratio == pytest.approx(times["256"]["vectorized"] / times["256"]["warptile"])
+    assert mine.story[0].startswith("At 256, where the counters were captured: ")
+
+
+def test_the_method_is_true_of_copies_and_of_families_that_are_timed_on_the_host(recorded):
+    exact = worklog.gather(replace(FAMILY, flops="0"), recorded, CAMPAIGN, [], CAPTIONS)
+    assert exact.method[0] == "Every variant had to give exactly the expected result before it was timed."
+    on_host = replace(FAMILY, measuring=replace(FAMILY.measuring, timing="host"))
+    method = " ".join(worklog.gather(on_host, recorded, CAMPAIGN, [], CAPTIONS).method)
+    assert "includes the host's part of each launch" in method
+    assert "cold L2" not in method
+    assert "float64" in method
+
+
+def test_a_family_about_power_begins_with_what_the_data_change(recorded):
+    tables = replace(recorded, measurements=recorded.measurements.assign(size=1.0, hot_us=math.nan))
+    for case, hot, energy in (("4096", 120.0, 2.0), ("2048", 100.0, 1.4), ("1024", 99.0, 1.5)):
+        tables = changed(tables, "warptile", case, hot_us=hot, pj_per_flop=energy)
+    kept = tables.measurements["case"].isin(["4096", "2048", "1024"])
+    tables = replace(tables, measurements=tables.measurements[kept])
+    page = told(tables, replace(FAMILY, figures=("power_trace",)))
+    assert page.lead[:1] == (
+        "With the data of 2048 instead of 4096, warptile is 1.20x as fast and takes 1.40 instead of 2.00 pJ/FLOP.",
+    )
+
+
+def test_a_family_about_overlap_says_how_much_of_the_copies_is_hidden(recorded):
+    values = {"wall_us": 100.0, "kernel_us": 91.0, "to_device_us": 80.0, "to_host_us": 70.0}
+    values |= {"longest_engine_pct": 91.0, "copy_hidden_pct": 95.2}
+    copy = recorded.metrics.iloc[0].to_dict() | {"case": "4096", "tool": "nsys", "kernel": ""}
+    rows = [copy | {"variant": "warptile", "metric": name, "value": value} for name, value in values.items()]
+    rows += [copy | {"variant": "vectorized", "metric": "copy_hidden_pct", "value": 61.0}]
+    tables = replace(recorded, metrics=type(recorded.metrics)(rows))
+    quiet = replace(FAMILY.measuring, profilers=("nsys",))
+    page = worklog.gather(
+        replace(FAMILY, figures=("overlap",), measuring=quiet), tables, CAMPAIGN, [], CAPTIONS
+    )
+    assert rung(page, "warptile").story == (
+        "The busiest engine (kernels) is active for 91 % of the launch.",
+        "95 % of the copy time passes while another engine is active (61 % in vectorized).",
+    )

@@ -1,0 +1,422 @@
+"""The sentences of a page: for each form, the numbers and comparisons it prints and those that the tables give."""
+
+import math
+import re
+from collections.abc import Sequence
+
+from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
+from warplog.judge.evidence import CEILINGS, metric_of
+from warplog.metrics import occupancy
+
+
+def _lead_fastest(page: Place, besides: str | None, variant: str, speed: str, unit: str) -> Checks:
+    known = page.known
+    own = known.timed()
+    best = min(own, key=lambda name: known.measured(name, "median_us"))
+    yield Check(variant, best)
+    rivals = [name for name in own if name != best and known.tied(name, best)]
+    yield Check("alone", f"tied with {', '.join(rivals)}" if rivals else "alone")
+    slower = known.baseline() and known.measured(known.baseline(), "median_us") < known.measured(
+        best, "median_us"
+    )
+    yield Check("besides the baseline" if besides else "", "besides the baseline" if slower else "")
+    yield Check(speed, known.speed(variant, unit))
+
+
+def _lead_tied(page: Place, variant: str, speed: str, unit: str, others: str) -> Checks:
+    known = page.known
+    own = known.timed()
+    best = min(own, key=lambda name: known.measured(name, "median_us"))
+    names = [name for name in [*own, known.baseline()] if name and name != best and known.tied(name, best)]
+    printed = sorted(re.sub(r"^, [\d.]+ % of \w+", "", others).removeprefix(", and ").split(", "))
+    yield Check(variant, best)
+    yield Check(", ".join(printed), ", ".join(sorted(names)))
+    yield Check(speed, known.speed(variant, unit))
+    for share, baseline in re.findall(rf"{N} % of {V}", others):
+        yield Check(share, 100 * known.ratio(baseline, variant))
+
+
+def _lead_long(page: Place, variant: str, speed: str, unit: str) -> Checks:
+    known = page.known
+    time = known.long_us(variant) if known.is_long(variant) else known.measured(variant, "median_us")
+    yield Check(speed, known.speed(variant, unit) * known.measured(variant, "median_us") / time)
+
+
+def _lead_faster(
+    page: Place, variant: str, ratio: str, first: str, speed: str, unit: str, steps: str
+) -> Checks:
+    known = page.known
+    yield Check(ratio, known.ratio(first, variant))
+    yield Check(speed, known.speed(first, unit))
+    way, name = 0, variant
+    while name and name != first:
+        way, name = way + 1, known.parent(name)
+    yield Check(steps, way, exact=True)
+
+
+def _lead_extremes(page: Place, most: str, gain: str, least: str, how: str, loss: str) -> Checks:
+    known = page.known
+    yield Check(gain, known.ratio(known.parent(most), most))
+    ratio = known.ratio(known.parent(least), least)
+    yield Check(loss, ratio)
+    same = known.tied(least, known.parent(least))
+    truth = (
+        "is as fast as its parent within noise"
+        if same
+        else "is slower than its parent"
+        if ratio < 1
+        else "the smallest"
+    )
+    yield Check(how, truth)
+
+
+def _lead_by_data(
+    page: Place, case: str, head: str, variant: str, ratio: str, energy: str | None, of_head: str | None
+) -> Checks:
+    known = page.known
+    times = [known.measured(variant, "sustained_us", c) for c in (head, case)]
+    times = times if times[0] > 0 else [known.measured(variant, "hot_us", c) for c in (head, case)]
+    yield Check(ratio, times[0] / times[1])
+    for printed, place in ((energy, case), (of_head, head)):
+        if printed:
+            yield Check(printed, known.measured(variant, "pj_per_flop", place))
+
+
+def _lead_share(page: Place, printed: str, baseline: str) -> Checks:
+    known = page.known
+    best = min(known.timed(), key=lambda name: known.measured(name, "median_us"))
+    yield Check(printed, 100 * known.ratio(baseline, page.variant or best))
+
+
+def _lead_processes(page: Place, count: str) -> Checks:
+    yield Check(count, max(number(row.get("processes")) for row in page.known.rows.values()), exact=True)
+
+
+_LEAD: Sequence[Rule] = (
+    (rf"The fastest variants are tied within noise: {V} with {N} {UNIT}(.*?, and [\w, ]+)\.", _lead_tied),
+    (rf"The fastest variant( besides the baseline)? is {V} with {N} {UNIT}", _lead_fastest),
+    (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
+    (rf"{V} is {N}x as fast as {V} \({N} {UNIT}\), (\d+) steps? earlier", _lead_faster),
+    (
+        rf"Of these steps, {V} brings the largest speed-up \({N}x over its parent\)[,;] {V}"
+        rf" (the smallest|is slower than its parent|is as fast as its parent within noise) \({N}x\)",
+        _lead_extremes,
+    ),
+    (
+        rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
+        _lead_by_data,
+    ),
+    (r"median over (\d+) processes", _lead_processes),
+)
+
+
+def _rung_speed(page: Place, value: str, unit: str, case: str) -> Checks:
+    known = page.known
+    yield Check(case, known.case if case != known.case else case)
+    yield Check(value, known.speed(page.variant, unit))
+
+
+def _rung_long(page: Place, value: str, unit: str) -> Checks:
+    known = page.known
+    rest = known.measured(page.variant, "median_us")
+    yield Check(value, known.speed(page.variant, unit) * rest / known.long_us(page.variant))
+
+
+def _rung_over(page: Place, ratio: str, parent: str, tied: str | None) -> Checks:
+    known = page.known
+    yield Check(ratio, known.ratio(parent, page.variant))
+    same = known.tied(page.variant, parent)
+    yield Check("tied" if tied else "apart", "tied" if same else "apart")
+
+
+def _rung_noise(page: Place, samples: str, median: str, unit: str) -> Checks:
+    known = page.known
+    yield Check(samples, known.measured(page.variant, "samples"), exact=True)
+    yield Check(median, known.measured(page.variant, "median_us") / US[unit], exact=True)
+
+
+def _rung_spread(page: Place, kind: str, low: str, unit: str, high: str, other: str) -> Checks:
+    known = page.known
+    ends = ("q1_us", "q3_us") if kind == "quartiles" else ("process_min_us", "process_max_us")
+    for printed, scale, column in ((low, unit, ends[0]), (high, other, ends[1])):
+        yield Check(printed, known.measured(page.variant, column) / US[scale], exact=True)
+
+
+def _rung_same(page: Place, value: str, unit: str) -> Checks:
+    known = page.known
+    for column in ("q1_us", "q3_us"):
+        yield Check(value, known.measured(page.variant, column) / US[unit], exact=True)
+
+
+def _rung_count(page: Place, n: str) -> Checks:
+    known = page.known
+    yield Check(n, known.measured(page.variant, "processes"), exact=True)
+
+
+def _rung_parameter(page: Place, name: str, value: str) -> Checks:
+    known = page.known
+    if name in (given := known.parameters(page.variant)):
+        yield Check(value, float(given[name]), exact=True)
+
+
+def _rung_spills(page: Place, count: str) -> Checks:
+    known = page.known
+    yield Check(count, number(known.variants[page.variant].get("spill_bytes")), exact=True)
+
+
+_RUNG: Sequence[Rule] = (
+    (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
+    (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
+    (rf"\*\*{N}x\*\* over {V}(, tied within noise)?", _rung_over),
+    (rf"(?:Median of|One) (\d+)? ?launch(?:es)? (?:with a cold L2|at rest): {TIME}",
+     lambda page, n, *rest: _rung_noise(page, n or "1", *rest)),
+    (r"medians of (\d+)(?= processes)", _rung_count),
+    (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
+    (rf"both quartiles {TIME}", _rung_same),
+    (r"(\d+) bytes of register spills", _rung_spills),
+    (r"[\w.]+\.cuh?, from line \d+", lambda _: iter(())),
+    (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
+)  # fmt: skip
+
+
+def _steps_parent(page: Place) -> str:
+    known = page.known
+    return known.parent(page.variant)
+
+
+def _steps_compared(page: Place, ratio: str, how: str, other: str, place: str) -> Checks:
+    known = page.known
+    found = known.ratio(other, page.variant, place)
+    same = known.tied(page.variant, other, place)
+    truth = "tied" if same else "as fast as" if found > 1 else "slower than"
+    yield Check(ratio, 1 / found if how == "slower than" else found)
+    if abs(found - 1) > 0.005 or how == "tied":
+        yield Check(how, truth)
+
+
+def _steps_faster(page: Place, at: str | None, ratio: str, how: str, other: str) -> Checks:
+    known = page.known
+    return _steps_compared(page, ratio, how, other, at or known.case)
+
+
+def _steps_equal(page: Place, at: str | None, other: str, noise: str | None, ratio: str) -> Checks:
+    known = page.known
+    return _steps_compared(page, ratio, "tied" if noise else "as fast as", other, at or known.case)
+
+
+def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
+    known = page.known
+    yield Check(before, known.counter(_steps_parent(page), metric))
+    yield Check(after, known.counter(page.variant, metric))
+
+
+def _steps_factor(
+    page: Place, times: str, how: str, name: str, before: str, after: str, mainly: str | None
+) -> Checks:
+    known = page.known
+    metric = metric_of(name)
+    found = known.factor(_steps_parent(page), page.variant, metric)
+    old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
+    yield Check(times, max(found, 1 / found))
+    yield Check(how, "more" if new > old else "fewer")
+    yield from _steps_span(page, metric, before, after)
+    for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", mainly or ""):
+        yield from _steps_span(page, f"inst_{opcode.lower()}", was, now)
+
+
+def _steps_percent(page: Place, name: str, change: str, how: str, before: str, after: str) -> Checks:
+    known = page.known
+    metric = {"SMs active": "sm_busy_pct", "SM clock": "sm_mhz"}[name]
+    old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
+    yield Check(change, 100 * abs(new / old - 1), exact=True)
+    yield Check(
+        how,
+        ("higher" if new > old else "lower") if metric == "sm_mhz" else "more" if new > old else "less",
+    )
+    yield from _steps_span(page, metric, before, after)
+
+
+def _steps_remainder(page: Place, value: str) -> Checks:
+    known = page.known
+    yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
+
+
+def _steps_within(page: Place, value: str) -> Checks:
+    known = page.known
+    found = max(0.1, 100 * abs(known.remainder(_steps_parent(page), page.variant) - 1))
+    yield Check(value, found, exact=True)
+
+
+def _steps_state(
+    page: Place, name: str, before: str, after: str, how: str, share: str, more: str | None
+) -> Checks:
+    known = page.known
+    yield from _steps_span(page, f"stall_{name}_cycles_per_issue", before, after)
+    saved = known.saved(_steps_parent(page), page.variant, name)
+    yield Check(share, 100 * abs(saved), exact=True)
+    yield Check(how, "saves" if saved > 0 else "costs")
+    for plain, was, now in re.findall(rf"([A-Za-z][\w ]*?) \({Q} → {Q}\)", more or ""):
+        yield from _steps_span(page, metric_of(plain.removeprefix("and ")), was, now)
+
+
+def _steps_part(page: Place, variant: str, share: str) -> Checks:
+    known = page.known
+    of_launch = known.counter(variant, "duration_us") / known.measured(variant, "ncu_us", known.profiled)
+    yield Check(share, 100 * of_launch, exact=True)
+
+
+_AT = r"(?:At (\S+), where the counters were captured: )?"
+_OF = r"(?: %| MHz)?"
+_STEPS: Sequence[Rule] = (
+    (rf"{_AT}{N}x (as fast as|slower than) {V}\.", _steps_faster),
+    (rf"{_AT}As fast as {V}( within noise)? \({N}x\)\.", _steps_equal),
+    (
+        rf"{N}x (more|fewer) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
+        _steps_factor,
+    ),
+    (rf"(SMs active|SM clock) {N} % (more|less|higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_percent),
+    (rf"matches the measured ratio within {N} %", _steps_within),
+    (rf"[Aa] factor of {N} remains", _steps_remainder),
+    (
+        rf"\((\w+), {Q} → {Q} cycles per instruction\),?(?: which)? (saves|costs) {N} % of the cycles of \w+"
+        r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
+        _steps_state,
+    ),
+    (rf"longest kernel of {V}, {N} % of its time", _steps_part),
+)
+
+
+_FAR = "No ceiling is close (the closest"
+
+
+def _limits_value(page: Place, metric: str) -> float:
+    known = page.known
+    return known.counter(page.variant, metric)
+
+
+def _limits_ceiling(page: Place, how: str, name: str, used: str, l2: str | None, verdict: str) -> Checks:
+    pct = _limits_value(page, CEILINGS[name])
+    yield Check(used, pct)
+    if l2:
+        yield Check(l2, _limits_value(page, "l2_throughput_pct"))
+    known = [_limits_value(page, metric) for metric in CEILINGS.values()]
+    highest = max(v for v in known if not math.isnan(v))
+    slack = (
+        10.0
+        if name == "device memory" and _limits_value(page, "l2_throughput_pct") == highest
+        else 0.01 * highest
+    )
+    yield Check(name, name if pct >= highest - slack else "another ceiling")
+    kind = "bound" if pct >= 80 else "close" if pct >= 60 else "far"
+    printed = "far" if how == _FAR else "bound" if "bound by" in verdict else "close"
+    yield Check(printed, kind)
+
+
+def _limits_stall(page: Place, name: str, share: str) -> Checks:
+    known = page.known
+    values = known.counters.get(page.variant, {})
+    states = {m[6:-4]: v for m, v in values.items() if re.fullmatch(r"stall_\w+_pct", m)}
+    stalls = {s: v for s, v in states.items() if s not in ("selected", "not_selected")}
+    yield Check(name, max(stalls, key=stalls.__getitem__))
+    yield Check(share, stalls.get(name, math.nan), exact=True)
+
+
+def _limits_occupied(page: Place, theoretical: str, achieved: str | None) -> Checks:
+    yield Check(theoretical, _limits_value(page, "theoretical_occupancy_pct"))
+    if achieved:
+        yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
+
+
+def _limits_launch(
+    page: Place, warps: str, amount: str | None, resource: str | None, better: str | None
+) -> Checks:
+    yield Check(warps, _limits_value(page, "theoretical_occupancy_pct") * 0.64, exact=True)
+    if not amount or not better:
+        return
+    given = {
+        "registers": _limits_value(page, "registers_per_thread"),
+        "threads": _limits_value(page, "block_threads"),
+    }
+    given["bytes"] = _limits_value(page, "shared_bytes_per_block") - 1024
+    given[str(resource)] = float(amount)
+    numbers = (int(given["registers"]), int(given["threads"]), max(0, int(given["bytes"])))
+    yield Check(better, occupancy.theoretical(*numbers, (9, 0)).warps_per_sm, exact=True)
+
+
+def _limits_traffic(page: Place, moved: str, unit: str, times: str, least: str, least_unit: str) -> Checks:
+    known = page.known
+    compulsory = number(known.variants[page.variant].get("bytes"))
+    yield Check(f"{moved} {unit.removesuffix('B')}".strip(), _limits_value(page, "dram_bytes"))
+    yield Check(times, _limits_value(page, "dram_bytes") / compulsory, exact=True)
+    yield Check(f"{least} {least_unit.removesuffix('B')}".strip(), compulsory)
+
+
+def _limits_conflicts(page: Place, share: str, whole: str) -> Checks:
+    wavefronts = _limits_value(page, "shared_wavefronts")
+    yield Check(share, 100 * _limits_value(page, "shared_wavefronts_excess") / wavefronts, exact=True)
+    yield Check(whole, wavefronts)
+
+
+def _limits_limited(page: Place, limit: str, before: str | None, after: str | None, watts: str | None,
+                    rest: str, unit: str, long: str, other: str) -> Checks:  # fmt: skip
+    known = page.known
+    row = known.rows[(page.variant, known.profiled)]
+    reasons = str(row.get("throttle_reasons") or "")
+    reported = "power" if "power" in reasons else "temperature" if "thermal" in reasons else ""
+    yield Check(limit, str(row.get("limited_by") or "") or reported)
+    sustained = known.measured(page.variant, "sustained_us", known.profiled) > 0
+    names = ("sustained_sm_mhz", "sustained_power_w") if sustained else ("hot_sm_mhz", "hot_power_w")
+    set_mhz = known.measured(page.variant, "set_mhz", known.profiled)
+    if before and after:
+        yield Check(before, known.peak("max_sm_mhz") if math.isnan(set_mhz) else set_mhz, exact=True)
+        yield Check(after, known.measured(page.variant, names[0], known.profiled), exact=True)
+    if watts:
+        yield Check(watts, known.measured(page.variant, names[1], known.profiled), exact=True)
+    column = "sustained_us" if sustained else "hot_us"
+    yield Check(rest, known.measured(page.variant, "median_us", known.profiled) / US[unit], exact=True)
+    yield Check(long, known.measured(page.variant, column, known.profiled) / US[other], exact=True)
+
+
+def _limits_engine(page: Place, name: str, share: str) -> Checks:
+    known = page.known
+    engines = {
+        "kernels": "kernel_us",
+        "copies to the device": "to_device_us",
+        "copies to the host": "to_host_us",
+    }
+    times = {plain: known.whole_launch.get((page.variant, m), math.nan) for plain, m in engines.items()}
+    yield Check(name, max(times, key=times.__getitem__))
+    yield Check(share, known.whole_launch.get((page.variant, "longest_engine_pct"), math.nan), exact=True)
+
+
+def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str | None) -> Checks:
+    known = page.known
+    yield Check(share, known.whole_launch.get((page.variant, "copy_hidden_pct"), math.nan), exact=True)
+    if of_parent and parent:
+        yield Check(of_parent, known.whole_launch.get((parent, "copy_hidden_pct"), math.nan), exact=True)
+
+
+_CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
+_SAME = rf"(?: \(L2, which carries the same traffic, at {N} %\))?"
+_LIMITS: Sequence[Rule] = (
+    (rf"((?:At rest, the|The) closest ceiling|No ceiling is close \(the closest) is ({_CEILING}) at {N} %{_SAME}"
+     r"(: bound by [\w -]+|; none is reached|\))", _limits_ceiling),
+    (rf"Warps stall mostly on (\w+) \({N} % of their cycles\)", _limits_stall),
+    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
+    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes) would allow (\d+))?", _limits_launch),
+    (rf"It moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
+    (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
+    (rf"it is limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME} (?:at rest|with a cold L2), {TIME}"
+     r" (?:sustained|back to back)",
+     lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
+    (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
+    (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),
+)  # fmt: skip
+
+RULES: Sequence[Rule] = (
+    *_LEAD,
+    *_RUNG,
+    *_STEPS,
+    *_LIMITS,
+    (rf"\*?\*?{N} %\*?\*? of (?!the\b|its\b|their\b){V}", _lead_share),
+)

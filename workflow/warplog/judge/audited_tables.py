@@ -1,0 +1,161 @@
+"""The tables of a page: for each kind, the numbers in a row and those that the tables of the campaign give."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from warplog.core.text import one_line
+from warplog.judge.audited import Check, Checks, N, Place, Q, agrees, number
+from warplog.judge.evidence import metric_of
+
+Cells = dict[str, str]
+
+
+def _factors(page: Place, row: Cells, _: list[str]) -> Checks:
+    known, variant = page.known, page.variant
+    parent, name = known.parent(variant), row["quantity"]
+    if name == "time":
+        yield Check(row["factor"], known.ratio(parent, variant, known.profiled), exact=True)
+    elif name == "remainder":
+        yield Check(row["factor"], known.remainder(parent, variant), exact=True)
+    else:
+        metric = metric_of(name)
+        yield Check(row["before"], known.counter(parent, metric))
+        yield Check(row["after"], known.counter(variant, metric))
+        yield Check(row["factor"], known.factor(parent, variant, metric), exact=True)
+
+
+def _states(page: Place, row: Cells, _: list[str]) -> Checks:
+    known, variant, state = page.known, page.variant, row["state"]
+    parent, metric = known.parent(variant), f"stall_{state}_cycles_per_issue"
+    yield Check(row["saved"].removesuffix(" %"), 100 * known.saved(parent, variant, state), exact=True)
+    yield Check(row["before"], known.counter(parent, metric))
+    yield Check(row["after"], known.counter(variant, metric))
+    for name, before, after in re.findall(rf"([A-Za-z][\w ]*?) {Q} → {Q}", row["changed along with it"]):
+        yield Check(before, known.counter(parent, metric_of(name)))
+        yield Check(after, known.counter(variant, metric_of(name)))
+
+
+def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
+    table = page.known.tables["lines"]
+    file, _sep, at = row["line"].rpartition(":")
+    mine = table[(table["variant"] == page.variant) & (table["case"] == page.known.profiled)]
+    mine = mine[(mine["line"].astype(int) == int(at)) & mine["file"].str.endswith(file)]
+    columns = {"samples": "sample_share", "instructions": "instruction_share"}
+    for title, column in columns.items():
+        if row.get(title):
+            printed = row[title].removesuffix(" %")
+            truths = [100 * float(v) for v in mine[column].dropna()]
+            yield Check(printed, _closest(printed, truths), exact=True)
+    if row.get("excess wavefronts"):
+        yield Check(
+            row["excess wavefronts"], _nearest(row["excess wavefronts"], mine["shared_wavefronts_excess"])
+        )
+
+
+def _published(page: Place, row: Cells, cells: list[str]) -> Checks:
+    known, unit, case = page.known, page.header[3], cells[2]
+    if cells[0] == "this campaign":
+        if _isnumber(cells[3]):
+            yield Check(cells[3], known.speed(page.variant, unit, case))
+            if cells[4]:
+                yield Check(cells[4], 100 * known.ratio(known.baseline(), page.variant, case))
+        return
+    table = known.tables["published"]
+    mine = table[(table["variant"] == page.variant) & (table["published_source"] == cells[0])]
+    mine = mine[mine["published_gpu"] == cells[1]]
+    cases = [str(case or "not stated") for case in mine["published_case"].fillna("")]
+    yield Check(case, case if case in cases else " or ".join(dict.fromkeys(cases)) or "not published")
+    values = [float(v) * (1e3 if u == "TFLOP/s" else 1.0) / (1e3 if unit == "TFLOP/s" else 1.0)
+              for v, u in zip(mine["published"], mine["unit"], strict=True)]  # fmt: skip
+    yield Check(cells[3], _closest(cells[3], values))
+    if cells[4]:
+        shares = [100 * float(v) for v in mine["published_ratio"].dropna()]
+        yield Check(cells[4], _closest(cells[4], shares))
+
+
+def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
+    table = page.known.tables["claims"]
+    name, _sep, text = row["claim"].partition(": ")
+    mine = table[table["id"] == name]
+    if mine.empty:
+        yield Check(name, "no such claim")
+        return
+    claim = mine.iloc[0]
+    margin = str(claim.get("margin") or "")
+    yield Check(row["verdict"], ", ".join(filter(None, (str(claim["verdict"]).replace("_", " "), margin))))
+    yield Check(text, one_line(str(claim["claim"])))
+    named = row["case"].split(", ")
+    yield Check(
+        row["case"], row["case"] if set(named) <= {*page.known.cases, claim["case"]} else "unknown case"
+    )
+    if row["measured here"]:
+        unit = str(claim["unit"] or "").partition("/")[0]
+        plain = re.match(rf"{N} {re.escape(unit)}", row["measured here"]) if unit else None
+        printed = plain or re.match(Q, row["measured here"])
+        yield Check(printed[1] if printed else row["measured here"], float(claim["measured"]))
+    for title in ("confirmed if", "published", "source", "note"):
+        column = {"confirmed if": "condition", "note": "reason"}.get(title, title)
+        if row.get(title):
+            yield Check(row[title], one_line(str(claim[column])))
+
+
+def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
+    """Checks a table of all variants and cases: speeds, percent of the baseline, or resources."""
+    known, title = page.known, page.header[0]
+    if page.section.startswith("Resources"):
+        metrics = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "", "theoretical_occupancy_pct",
+                   "achieved_occupancy_pct")  # fmt: skip
+        for printed, metric in zip(cells[1:], metrics, strict=True):
+            spilled = known.variants.get(cells[0], {}).get("spill_bytes")
+            truth = known.counter(cells[0], metric) if metric else max(number(spilled), -math.inf)
+            yield Check(printed, truth if math.isfinite(truth) else math.nan, exact=True)
+        return
+    unit = page.section.partition(" by ")[0]
+    for head, printed in zip(page.header[1:], cells[1:], strict=True):
+        variant, case = (cells[0], head) if title == "variant" else (head, cells[0])
+        if not _isnumber(printed):
+            continue
+        if page.section.startswith("Percent of"):
+            yield Check(printed, 100 * known.ratio(page.section.split()[-1], variant, case))
+        else:
+            yield Check(printed, known.speed(variant, unit, case))
+
+
+def _facts(page: Place, _: Cells, cells: list[str]) -> Checks:
+    """Checks clocks and SMs; the other facts name the campaign and its tools."""
+    known = page.known
+    if found := re.search(rf"SM at {N} to {N} MHz at", cells[1]):
+        clocks = [known.measured(name, "sm_mhz") for name in known.variants]
+        clocks = [clock for clock in clocks if not math.isnan(clock)]
+        yield Check(found[1], min(clocks), exact=True)
+        yield Check(found[2], max(clocks), exact=True)
+    if found := re.search(rf"{N} SMs", cells[1]):
+        yield Check(found[1], known.peak("sms"), exact=True)
+
+
+def _nearest(printed: str, values: Iterable[float]) -> float:
+    """Returns the value that agrees with a printed number with a suffix; the largest if none does."""
+    known = [float(value) for value in values if not math.isnan(value)]
+    return next((value for value in known if agrees(Check(printed, value))), max(known, default=math.nan))
+
+
+def _closest(printed: str, values: Sequence[float]) -> float:
+    """Returns the value that a printed number is closest to; NaN without values."""
+    return min(values, key=lambda value: abs(value - float(printed)), default=math.nan)
+
+
+def _isnumber(text: str) -> bool:
+    return bool(re.fullmatch(N, text))
+
+
+TABLES: dict[tuple[str, ...], Callable[[Place, Cells, list[str]], Checks]] = {
+    ("quantity", "before"): _factors,
+    ("state", "saved"): _states,
+    ("line", "code"): _lines,
+    ("source", "GPU"): _published,
+    ("claim", "case"): _claims,
+    ("variant", ""): _summary,
+    ("case", ""): _summary,
+    ("", ""): _facts,
+}

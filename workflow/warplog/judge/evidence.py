@@ -1,0 +1,222 @@
+"""The numbers behind the pages of a campaign, computed again from its tables alone.
+
+Nothing here is shared with the code that writes the pages: an error in that code must not hide in this one.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from warplog.core.errors import WarplogError
+
+Row = Mapping[str, Any]
+_TABLES = ("measurements", "metrics", "variants", "gpus", "published")
+_OPTIONAL = ("lines", "claims")  # earlier campaigns may lack them
+_NOISE_LONG = 1.02
+# Plain names on the pages: the metric, and whether more of it is faster.
+NAMES = {
+    "instructions": "instructions_executed", "warp cycles per issued instruction": "warp_cycles_per_issue",
+    "active warps": "achieved_occupancy_pct", "SM active time": "sm_busy_pct", "SM clock": "sm_mhz",
+    "excess shared wavefronts": "shared_wavefronts_excess", "shared wavefronts": "shared_wavefronts",
+    "sectors per global load": "global_load_sectors_per_request",
+    "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",
+    "DRAM bytes written": "dram_bytes_written", "L2 bytes": "l2_bytes", "L1 bytes": "l1_bytes",
+}  # fmt: skip
+CEILINGS = {
+    "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "L1 and shared memory": "l1_throughput_pct",
+    "the SM's issue slots": "sm_throughput_pct", "the FMA pipe": "pipe_fma_pct", "the ALU pipe": "pipe_alu_pct",
+    "the LSU pipe": "pipe_lsu_pct", "the FP64 pipe": "pipe_fp64_pct", "the tensor pipe": "pipe_tensor_pct",
+    "the XU pipe": "pipe_xu_pct",
+}  # fmt: skip
+
+
+def read(folder: Path, family: str) -> "Evidence":
+    """Reads the tables of a family.
+
+    Raises:
+        WarplogError: A table is missing or not readable, or has no such family.
+    """
+    tables = {}
+    for name in (*_TABLES, *_OPTIONAL):
+        path = folder / f"{name}.parquet"
+        if name in _OPTIONAL and not path.is_file():
+            tables[name] = pd.DataFrame()
+            continue
+        try:
+            table = pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise WarplogError(f"{path}: cannot be read ({error}); run `snakemake tables`") from None
+        tables[name] = table if name == "gpus" else table[table["family"] == family]
+    if tables["variants"].empty:
+        raise WarplogError(
+            f"{folder}/variants: {family}: no such family; delete its page or rebuild the tables"
+        )
+    return Evidence(tables)
+
+
+class Evidence:
+    """The tables of one family, and the numbers that its page may print."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        self.tables = tables
+        variants = tables["variants"].sort_values(["order", "variant"], kind="stable")
+        self.variants: dict[str, dict[Any, Any]] = {str(r["variant"]): r for r in variants.to_dict("records")}
+        self.case = str(variants["headline_case"].iloc[0])
+        self.rows: dict[tuple[str, str], dict[Any, Any]] = {
+            (str(r["variant"]), str(r["case"])): r for r in tables["measurements"].to_dict("records")
+        }
+        self.cases = list(dict.fromkeys(case for _, case in self.rows))
+
+    @cached_property
+    def profiled(self) -> str:
+        """The case whose counters the page shows."""
+        metrics = self.tables["metrics"]
+        seen = set(metrics.loc[metrics["tool"] == "ncu", "case"])
+        named = [c.strip() for c in str(next(iter(self.variants.values()))["profile_cases"]).split(",")]
+        others = [c for c in named if c in seen]
+        return self.case if self.case in seen or not others else others[-1]
+
+    @cached_property
+    def counters(self) -> dict[str, dict[str, float]]:
+        """The metrics of each variant's longest kernel at the profiled case."""
+        metrics = self.tables["metrics"]
+        rows = metrics[
+            (metrics["tool"] == "ncu") & (metrics["case"] == self.profiled) & metrics["value"].notna()
+        ]
+        found = {}
+        for variant, own in rows.groupby("variant"):
+            times = own[own["metric"] == "duration_us"]
+            if len(times):
+                main = max(times.to_dict("records"), key=lambda row: float(row["value"]))
+                own = own[(own["kernel"] == main["kernel"]) & (own["launch"] == main["launch"])]
+            found[str(variant)] = dict(zip(own["metric"], own["value"].astype(float), strict=True))
+        return found
+
+    @cached_property
+    def whole_launch(self) -> dict[tuple[str, str], float]:
+        """The metrics that nsys gives for whole launches at the headline case, by variant and metric."""
+        metrics = self.tables["metrics"]
+        rows = metrics[(metrics["tool"] == "nsys") & (metrics["case"] == self.case)]
+        return {(str(r["variant"]), str(r["metric"])): float(r["value"]) for r in rows.to_dict("records")}
+
+    def measured(self, variant: str, column: str, case: str = "") -> float:
+        """Returns a column of `measurements`; NaN if it is missing."""
+        return _number(self.rows.get((variant, case or self.case), {}).get(column))
+
+    def speed(self, variant: str, unit: str, case: str = "") -> float:
+        """Returns a speed in the printed unit."""
+        column = {"TFLOP/s": "gflops", "GFLOP/s": "gflops", "GB/s": "gbytes_per_s", "µs": "median_us"}[unit]
+        return self.measured(variant, column, case) * (1e-3 if unit == "TFLOP/s" else 1.0)
+
+    def ratio(self, slow: str, fast: str, case: str = "") -> float:
+        """Returns the time of `slow` over that of `fast`."""
+        return self.measured(slow, "median_us", case) / self.measured(fast, "median_us", case)
+
+    def interval(self, variant: str, case: str = "") -> tuple[float, float]:
+        """Returns the range between processes if there are several, otherwise the quartiles."""
+        ends = (
+            ("process_min_us", "process_max_us")
+            if self.measured(variant, "processes", case) > 1
+            else ("q1_us", "q3_us")
+        )
+        low, high = (self.measured(variant, end, case) for end in ends)
+        return low, high
+
+    def tied(self, a: str, b: str, case: str = "") -> bool:
+        """Returns whether the intervals of two variants overlap."""
+        (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)
+        return not (high_a < low_b or high_b < low_a) and not math.isnan(low_a + low_b)
+
+    def long_us(self, variant: str) -> float:
+        """Returns the time back to back: sustained, or the hot time of a campaign without sustained times."""
+        sustained = self.measured(variant, "sustained_us")
+        return self.measured(variant, "hot_us") if math.isnan(sustained) else sustained
+
+    def timed(self) -> list[str]:
+        """Returns the variants besides the baseline with a time at the headline case."""
+        return [
+            name
+            for name, row in self.variants.items()
+            if not row["is_baseline"] and self.measured(name, "median_us") > 0
+        ]
+
+    def baseline(self) -> str:
+        """Returns the name of the baseline; "" without one."""
+        return next((name for name, row in self.variants.items() if row["is_baseline"]), "")
+
+    def parent(self, variant: str) -> str:
+        """Returns the parent of a variant; "" without one."""
+        return str(self.variants.get(variant, {}).get("parent") or "")
+
+    def counter(self, variant: str, metric: str) -> float:
+        """Returns a metric of the longest kernel, the share of active SMs, or the SM clock during timing."""
+        if metric == "sm_mhz":
+            return self.measured(variant, "sm_mhz", self.profiled)
+        values = self.counters.get(variant, {})
+        if metric == "sm_busy_pct":
+            whole = values.get("ipc", math.nan) * self.peak("sms") * values.get("gpu_cycles", math.nan)
+            return 100 * values.get("instructions_executed", math.nan) / whole if whole > 0 else math.nan
+        return values.get(metric, math.nan)
+
+    def factor(self, parent: str, variant: str, metric: str) -> float:
+        """Returns how many times faster the change of a metric makes the variant."""
+        before, after = self.counter(parent, metric), self.counter(variant, metric)
+        costs = metric in ("instructions_executed", "warp_cycles_per_issue")
+        return before / after if costs else after / before
+
+    def remainder(self, parent: str, variant: str) -> float:
+        """Returns the part of the ratio of times that no factor explains."""
+        rest = self.ratio(parent, variant, self.profiled)
+        for metric in (
+            "instructions_executed",
+            "warp_cycles_per_issue",
+            "achieved_occupancy_pct",
+            "sm_busy_pct",
+            "sm_mhz",
+        ):
+            factor = self.factor(parent, variant, metric)
+            rest /= 1.0 if math.isnan(factor) else factor
+        return rest
+
+    def saved(self, parent: str, variant: str, state: str) -> float:
+        """Returns the share of the parent's cycles that a warp state no longer costs."""
+        cycles = [
+            self.counter(v, "gpu_cycles")
+            * self.counter(v, f"stall_{state}_cycles_per_issue")
+            / self.counter(v, "warp_cycles_per_issue")
+            for v in (parent, variant)
+        ]
+        return (cycles[0] - cycles[1]) / self.counter(parent, "gpu_cycles")
+
+    def peak(self, column: str) -> float:
+        """Returns a column of the table `gpus`."""
+        gpus = self.tables["gpus"]
+        return _number(gpus[column].iloc[0]) if column in gpus and len(gpus) else math.nan
+
+    def parameters(self, variant: str) -> dict[str, Any]:
+        """Returns the compile-time parameters of a variant."""
+        return dict(json.loads(self.variants[variant].get("parameters") or "{}"))
+
+    def is_long(self, variant: str) -> bool:
+        """Returns whether launches back to back are slower than single ones by more than 2 %."""
+        return self.long_us(variant) > _NOISE_LONG * self.measured(variant, "median_us")
+
+
+def metric_of(name: str) -> str:
+    """Returns the metric that a plain name stands for: "LDG instructions" is `inst_ldg`."""
+    name = name.removesuffix(", %").removesuffix(", MHz")
+    if name in NAMES:
+        return NAMES[name]
+    return f"inst_{name.removesuffix(' instructions').lower()}" if name.endswith(" instructions") else name
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,124 @@
+"""Regimes and noise of a timed case: when two times differ, what a long run costs, and which limit causes it.
+
+Three regimes are timed. *Rest*: cold launches with pauses, at the maximum SM clock. *Hot*: short bursts of launches
+with a warm L2. *Sustained*: back to back until a limit of the board (usually power) lowers the clock. Campaigns that
+were recorded earlier have no sustained times; their hot run shows a limit by being slower than the cold launches.
+All functions take a row of the table `measurements`; columns may be missing or empty.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[Any, Any]
+# A long run differs from rest if its time is this much longer: what a warm L2 and launch gaps change is smaller.
+LEAST_SLOWDOWN = 0.02
+POWER, TEMPERATURE = "power", "temperature"
+_DRIVER_LIMITS = {
+    "sw_power_cap": POWER,
+    "hw_power_brake": POWER,
+    "thermal": TEMPERATURE,
+}  # parts of the driver's names
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """Launches back to back, where they are slower than launches at rest.
+
+    Attributes:
+        regime: "sustained", or "back to back" if only a short hot run was timed.
+        rest_us, long_us: time per launch at rest and in the long run.
+        limited_by: what lowers the clock: "power", "temperature", "other", or "" if unknown.
+        from_mhz, to_mhz: SM clock at rest and in the long run; NaN if unknown.
+        watts: mean board power in the long run; NaN if unknown.
+    """
+
+    regime: str
+    rest_us: float
+    long_us: float
+    limited_by: str
+    from_mhz: float = math.nan
+    to_mhz: float = math.nan
+    watts: float = math.nan
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the shorter time was taken at rest, rather than with a cold L2 only."""
+        return self.regime == "sustained"
+
+    @property
+    def factor(self) -> float:
+        """The rate of the long run over the rate at rest."""
+        return self.rest_us / self.long_us
+
+
+def value(row: Row, column: str) -> float:
+    """Returns a number of the row; NaN if the column is missing, empty or not a number."""
+    found = row.get(column)
+    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    return float(found) if is_number else math.nan  # type: ignore[arg-type]
+
+
+def interval_us(row: Row) -> tuple[float, float]:
+    """Returns the interval in which the row's median lies: between processes, or the quartiles of a single process."""
+    median = value(row, "median_us")
+    names = ("process_min_us", "process_max_us") if value(row, "processes") > 1 else ("q1_us", "q3_us")
+    low, high = (value(row, name) for name in names)
+    return (median if math.isnan(low) else low), (median if math.isnan(high) else high)
+
+
+def tied(a: Row, b: Row) -> bool:
+    """Returns whether the intervals of two rows overlap: neither is faster than the other. False without times."""
+    (low_a, high_a), (low_b, high_b) = interval_us(a), interval_us(b)
+    return low_a <= high_b and low_b <= high_a
+
+
+def has_processes(rows: Iterable[Row]) -> bool:
+    """Returns whether times are medians over several processes, so that intervals show the spread between them."""
+    return any(value(row, "processes") > 1 for row in rows)
+
+
+def at_rest(rows: Iterable[Row]) -> bool:
+    """Returns whether the cold times were taken at rest, which the clock that the driver set shows."""
+    return any(value(row, "set_mhz") > 0 for row in rows)
+
+
+def where_timed(rows: Iterable[Row]) -> str:
+    """Returns the regime of the cold times in words: "at rest", or "with a cold L2" for earlier campaigns."""
+    return "at rest" if at_rest(rows) else "with a cold L2"
+
+
+def interval_words(rows: Iterable[Row]) -> str:
+    """Returns what an interval shows, in words: the spread between processes, or quartiles."""
+    return "spread between processes" if has_processes(rows) else "quartiles"
+
+
+def long_run(row: Row, max_mhz: float = math.nan) -> LongRun | None:
+    """Returns the row's long run if it is slower than launches at rest; None if it is not, or was not timed.
+
+    `max_mhz` is the GPU's maximum SM clock, assumed at rest if the row has no `set_mhz`.
+    """
+    rest = value(row, "median_us")
+    set_mhz = value(row, "set_mhz")
+    clock = max_mhz if math.isnan(set_mhz) else set_mhz
+    sustained = value(row, "sustained_us")
+    if sustained > 0:
+        if not sustained > rest * (1 + LEAST_SLOWDOWN):
+            return None
+        by = row.get("limited_by")
+        limit = by if isinstance(by, str) else ""
+        mhz, watts = value(row, "sustained_sm_mhz"), value(row, "sustained_power_w")
+        return LongRun("sustained", rest, sustained, limit, clock, mhz, watts)
+    hot, limit = value(row, "hot_us"), _reported(row)
+    if not limit or not hot > rest * (1 + LEAST_SLOWDOWN):
+        return None
+    mhz, watts = value(row, "hot_sm_mhz"), value(row, "hot_power_w")
+    return LongRun("back to back", rest, hot, limit, clock, mhz, watts)
+
+
+def _reported(row: Row) -> str:
+    """Returns the limit that the driver reported while the case was timed; "" for none."""
+    reasons = row.get("throttle_reasons")
+    names = reasons if isinstance(reasons, str) else ""
+    return next((limit for name, limit in _DRIVER_LIMITS.items() if name in names), "")
