@@ -67,7 +67,11 @@ def track_another(folder: Path) -> None:
 
 
 def state(folder: Path) -> dict[str, Any]:
-    """Returns what the store holds: the active runs of each campaign and variant, with everything that was logged."""
+    """Returns what the store holds: the runs of each campaign and variant, with everything that was logged.
+
+    Deleted runs and those that are marked as interrupted are left out; other marked ones, such as superseded runs, are
+    listed apart.
+    """
     from tracked_project import Project
 
     project = Project(folder)
@@ -76,9 +80,13 @@ def state(folder: Path) -> dict[str, Any]:
         tags, params, metrics = run.data.tags, run.data.params, run.data.metrics
         place = Path(str(run.info.artifact_uri).removeprefix("file://"))
         files = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+        mark = tags.get("warplog.state", "current")
         key = f"{tags.get('campaign')}/{tags.get('family')}/{params.get('variant')}"
+        key += "" if mark == "current" else f" ({mark})"
+        if mark == "interrupted":
+            continue
         found.setdefault(key, []).append([run.info.status, dict(params), dict(metrics), files])
-    return found
+    return {key: sorted(runs, key=json.dumps) for key, runs in found.items()}
 
 
 def records(folder: Path) -> None:
