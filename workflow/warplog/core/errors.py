@@ -11,11 +11,16 @@ class WarplogError(Exception):
     """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
 
 
+def say(line: str) -> None:
+    """Prints a line to standard error, without characters that move the cursor or cannot be seen."""
+    print(printable(line), file=sys.stderr, flush=True)
+
+
 @contextmanager
 def as_one_line() -> Iterator[None]:
     """Prints a WarplogError raised in the block as one line on stderr and exits with status 1."""
     try:
         yield
     except WarplogError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
+        say(f"error: {error}")
         raise SystemExit(1) from None

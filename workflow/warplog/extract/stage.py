@@ -4,7 +4,6 @@ The capture puts each case into an NVTX range `case:<case>`, and each launch of 
 several kernels, into a range `launch:<i>` within it.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, sha256_file, worst
-from warplog.core.text import printable
 from warplog.extract import hot_lines, sessions
 from warplog.extract import timeline as launch_times
 from warplog.extract.timeline import CASE, LAUNCH, launched_kernels, named, timeline_rows
@@ -114,7 +112,7 @@ def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[R
     except WarplogError as error:
         reason = str(error)[:_MOST_REASON]
         line = f"  extract {record['family']}/{record['variant']}  error  {reason}"
-        print(printable(line), file=sys.stderr, flush=True)
+        say(line)
         bad = {**record, "status": "error", "reason": reason}
         return bad, take(bad)
 
