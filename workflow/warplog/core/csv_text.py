@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 # The apostrophes are those of a text that looks like a neutralised cell; it gets one more. A number is harmless.
 _EXECUTED = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-# Backslashes before an escape are doubled, so that text that looks like one stays distinct from it.
-_ESCAPED = re.compile(r"(\\*)u\{([0-9a-f]{1,6})\}")
-_TO_ESCAPE = re.compile(rf"(\\*)(?:({HIDDEN.pattern})|(u\{{[0-9a-f]{{1,6}}\}}))")
+# Backslashes before an escape are doubled, so that text that looks like one stays distinct from it. A run of them is
+# tried from its start only, so that the time is linear.
+_ESCAPED = re.compile(r"(?<!\\)(\\*)u\{([0-9a-f]{1,6})\}")
+_TO_ESCAPE = re.compile(rf"(?<!\\)(\\*)(?:({HIDDEN.pattern})|(u\{{[0-9a-f]{{1,6}}\}}))")
 
 
 def as_cell(text: str) -> str:
