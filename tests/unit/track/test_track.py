@@ -9,6 +9,7 @@ from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
 from tracked_project import Project, moved
 
 from script_modules import script
+from warplog.core.text import HIDDEN
 from warplog.track.points import metric_path
 
 COLUMNS = {
@@ -157,6 +158,18 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     assert "Tiles \\| help." in note
     assert note.index("| B2&nbsp;") < note.index("| B1&nbsp;"), "what is refuted comes first"
     assert project.changes(project.log()) == {}
+
+
+def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
+    text = "=fast\u202ewols\x1b[2J"
+    project.edit("variants", lambda table: table.assign(idea=text, credit=text, title=text))
+    project.edit("measurements", lambda table: table.assign(reason=text))
+    project.log({**CAMPAIGN, "driver": text})
+    run = project.run("naive")
+    notes = [project.experiment().tags["mlflow.note.content"], run.data.tags["mlflow.note.content"]]
+    assert not [note for note in notes if HIDDEN.search(note)]
+    (rows,) = Path(run.info.artifact_uri).glob("tables/measurements.csv")
+    assert r"'=fast\u{202e}wols\u{1b}[2J" in rows.read_text()
 
 
 def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):

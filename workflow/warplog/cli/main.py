@@ -12,6 +12,7 @@ from warplog import __version__
 from warplog.cli import extracting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
+from warplog.core.text import one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -407,7 +408,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _to_stderr(text: str) -> None:
     with suppress(OSError):
-        print(" ".join(text.split()), file=sys.stderr, flush=True)
+        print(one_line(text), file=sys.stderr, flush=True)
 
 
 _COMMANDS = {

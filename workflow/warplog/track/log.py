@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import read_table
@@ -170,7 +172,7 @@ class _Job:
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 lay_out(Path(folder), files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
-                    data.claims.to_csv(Path(folder) / "tables" / "claims.csv", index=False)
+                    write_text(Path(folder) / "tables" / "claims.csv", csv_of_table(data.claims))
                 former = old.pop(run.key, [])
                 logged[run.variant] = self.store.upsert(
                     experiment.experiment_id, run, note, Path(folder), former
@@ -217,7 +219,7 @@ def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: 
     for name, frame in (("measurements", data.measurements), ("metrics", data.metrics)):
         rows = frame[frame["variant"] == variant]
         if len(rows):
-            rows.to_csv(folder / "tables" / f"{name}.csv", index=False)
+            write_text(folder / "tables" / f"{name}.csv", csv_of_table(rows))
 
 
 def _place(path: Path) -> str:
