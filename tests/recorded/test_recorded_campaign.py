@@ -11,7 +11,7 @@ import shipped_families
 from awaited import EDITED, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
-from warplog.core import paths
+from warplog.core import digests, paths, verification
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import FamilyRecord, Record, read_json
@@ -74,12 +74,21 @@ def test_campaign_names_commit_gpu_driver_and_date() -> None:
 
 
 def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
-    records = [(path, record) for path in ROOT.rglob("*.json") for record in records_in(path)]
+    files = [path for path in ROOT.rglob("*.json") if path != ROOT / digests.MANIFEST]
+    records = [(path, record) for path in files for record in records_in(path)]
     assert len(records) > 5 * len(VARIANTS)
     for path, record in records:
         # Searches run before the campaign, whose sources contain their results.
         if "provenance" in record and "tune" not in path.parts:
             assert record["provenance"]["content_sha256"] == CAMPAIGN["content_sha256"], path
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir()))
+def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: str) -> None:
+    folder = ROOT.parent / name
+    assert (folder / digests.MANIFEST).is_file()
+    assert digests.manifest_problems(folder) == []
+    assert verification.record_problems(folder) == []
 
 
 def test_it_contains_the_oracle_with_the_current_probes() -> None:

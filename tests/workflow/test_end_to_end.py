@@ -15,6 +15,7 @@ from awaited import EDITED, NEW
 from copied_project import copy_project
 from sass_builds import compilers
 from warplog import figures
+from warplog.core import digests
 from warplog.core.defaults import DEFAULTS
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
@@ -195,6 +196,33 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
 
 def test_second_run_does_nothing(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
+
+
+def test_a_damaged_figure_is_found_although_its_time_is_unchanged(place: Path) -> None:
+    results = place / "results"
+    assert digests.derived_count(results) > len(SHOWN) * len(figures.needs())
+    assert digests.derived_problems(results) == []
+    path = results / "figures" / "overlap" / "overlap.png"
+    before, content = path.stat(), path.read_bytes()
+    path.write_bytes(content[:-1])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
+    assert any("overlap.png: was changed after it" in line for line in digests.derived_problems(results))
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_an_edited_record_of_the_recorded_campaign_stops_the_run_with_one_line(everything: Path) -> None:
+    path = everything / RECORDED.relative_to(PROJECT) / "time" / "h200" / "sgemm.json"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"median_us": ', b'"median_us": 1', 1))
+    environment = {**os.environ, "PYTHONPATH": str(everything / "workflow")}
+    done = snakemake_runs.run(everything, *arguments("tables"), environment=environment)
+    path.write_bytes(content)
+    assert done.returncode != 0
+    (line,) = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("error: ")]
+    assert "sgemm.json: was changed after it was written; restore it (git checkout" in line
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.nvcc

@@ -155,7 +155,7 @@ def test_edited_figure_reruns_only_figures(place: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "stages", "others"),
     [
-        ("machine/clocks.py", {"time_family"}, {"check_family", "profile_ncu", "build_variant"}),
+        ("machine/clocks.py", {"time_family", "profile_ncu"}, {"check_family", "build_variant"}),
         ("extract/hot_lines.py", {"extract_family", "make_tables"}, {"time_family", "profile_ncu"}),
         ("metrics/registry.py", {"profile_ncu", "extract_family"}, {"time_family", "check_family"}),
         ("worklog/page.css", {"write_worklog"}, {"plot_family", "make_tables"}),

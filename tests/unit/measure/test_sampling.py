@@ -61,11 +61,11 @@ class Board:
     def is_full(self, mhz: float) -> bool:
         return mhz >= 0.99 * FULL
 
-    def recover(self) -> float:
+    def recover(self) -> bool:
         self.recoveries += 1
         if self.regained:
             self.left_us = self.budget_us
-        return self.probe()
+        return self.probe() == FULL
 
     def cold(self, _launcher: object, _arguments: object, count: int, pause_us: float) -> list[ColdSample]:
         return [self._launch(pause_us) for _ in range(count)]
@@ -152,7 +152,7 @@ def test_a_clock_that_does_not_recover_keeps_all_samples_without_pauses() -> Non
 
 def test_a_clock_that_stops_recovering_keeps_what_was_discarded_until_then() -> None:
     board = Board(launch_us=1000.0, budget_us=4500.0)
-    board.recover = lambda: FULL if board.left_us > 0 else LOW  # type: ignore[method-assign]
+    board.recover = lambda: board.left_us > 0  # type: ignore[method-assign]
     run = at_rest(board)
     assert (run.held, run.discarded) == (True, 0)
     assert {s.set_mhz for s in run.kept} == {FULL, LOW}

@@ -75,7 +75,8 @@ class FakeTimer:
     def probe(self) -> float:
         return FULL
 
-    recover = probe
+    def recover(self) -> bool:
+        return True
 
     def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
         self.warmed = launches, milliseconds

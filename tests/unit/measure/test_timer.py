@@ -90,6 +90,10 @@ def test_a_clock_that_stays_lower_is_the_full_clock(core: Path, monkeypatch: pyt
     timer = Timer(core, default_mhz=1980)
     assert timer.full_mhz == 1905
     assert timer.is_full(1900)
+    timer.full_mhz = 1980  # it was higher while the board was cold
+    assert not timer.recover(), "the case in which the clock fell says so"
+    assert timer.full_mhz == 1905
+    assert timer.recover(), "the next cases do not wait for it"
 
 
 def test_a_batch_that_cannot_be_prepared_is_the_launchers_failure(core: Path) -> None:

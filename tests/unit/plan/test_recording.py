@@ -1,13 +1,18 @@
 """`warplog record` copies a live campaign without its large files, and refuses one made from recorded tables."""
 
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from one_variant import write_record
+from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
+from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.core.records import write_json
+from warplog.core.records import read_json, write_json
+from warplog.judge.sources import recorded_campaign
 
 CAMPAIGN = {
     "schema": 1,
@@ -75,8 +80,67 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
+        "manifest.json",
     }
     assert size == sum((folder / k).stat().st_size for k in kept)
+
+
+def test_the_manifest_names_the_commit_and_the_digest_of_every_other_file(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    folder, _ = record_campaign(tmp_path, "h200")
+    manifest = read_json(folder / "manifest.json", "manifest")
+    assert (manifest["campaign"], manifest["commit"]) == (CAMPAIGN["campaign"], CAMPAIGN["commit"])
+    kept = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {"manifest.json"}
+    assert set(manifest["files"]) == kept
+    text = b"family,origin,x\nsgemm,live,1\n"
+    assert manifest["files"]["tables/measurements.csv"] == hashlib.sha256(text).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda f: (f / "aa/floors.csv").write_text("sgemm,live,9"),
+            "aa/floors.csv: was changed after it was written",
+        ),
+        (lambda f: (f / "aa/floors.csv").unlink(), "aa/floors.csv: is missing"),
+        (
+            lambda f: (f / "time/h200/more.json").write_text("{}"),
+            "time/h200/more.json: is not in manifest.json",
+        ),
+    ],
+)
+def test_a_campaign_edited_by_hand_is_refused_on_one_line(
+    tmp_path: Path, change: Callable[[Path], object], words: str
+) -> None:
+    campaign(tmp_path)
+    folder, _ = record_campaign(tmp_path, "mine")
+    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    assert recorded_campaign(settings, tmp_path)[0] == folder
+    change(folder)
+    with pytest.raises(WarplogError) as error:
+        recorded_campaign(settings, tmp_path)
+    assert f"{folder}/{words}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_campaign_without_a_manifest_can_be_used_and_gets_one_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign(tmp_path)
+    for path in (tmp_path / "results").glob("*/h200/*.json"):
+        path.unlink()  # stand-ins, not records
+    for path in (tmp_path / "results").glob("build/*/*/*/record.json"):
+        path.unlink()
+    folder, _ = record_campaign(tmp_path, "mine")
+    manifest = folder / "manifest.json"
+    before = manifest.read_bytes()
+    manifest.unlink()
+    assert recorded_campaign({**DEFAULTS, "mode": "recorded", "recorded": "mine"}, tmp_path)[0] == folder
+    assert main(["verify", str(folder), "--write-manifest"]) == 0
+    assert manifest.read_bytes() == before
+    assert main(["verify", str(folder), "--write-manifest"]) == 1
+    assert "has a manifest already" in capsys.readouterr().err
 
 
 def test_a_long_table_is_kept_as_parquet_only(tmp_path: Path) -> None:

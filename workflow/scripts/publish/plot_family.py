@@ -10,7 +10,7 @@ from warplog import figures
 from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_text
 from warplog.core.records import read_json, sha256_file, sha256_of, write_json
-from warplog.plan.script import job
+from warplog.plan.script import job, keep_digests
 from warplog.plotting import style
 from warplog.tables import view
 
@@ -47,3 +47,4 @@ if "snakemake" in globals():
             [Path(path) for path in snakemake.input.code],
             Path(snakemake.output[0]),
         )
+        keep_digests(snakemake)

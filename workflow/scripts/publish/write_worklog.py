@@ -8,7 +8,7 @@ from warplog.core import paths
 from warplog.core.files import write_text
 from warplog.core.records import read_json
 from warplog.plan.plan import Plan
-from warplog.plan.script import job
+from warplog.plan.script import job, keep_digests
 from warplog.tables import view
 
 
@@ -35,3 +35,4 @@ if "snakemake" in globals():
             [folder / f"{name}.png" for name in snakemake.params.figures],
             Path(snakemake.output.html),
         )
+        keep_digests(snakemake)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import extracting
+from warplog.cli import extracting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
@@ -34,6 +34,7 @@ examples:
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         several reports (Nsight Systems too) as one table
   warplog record h200                   keep this campaign for machines without a GPU
+  warplog verify results                are records, tables and figures unchanged and consistent?
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog compare parents results       is each variant faster than its parent?
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
@@ -65,6 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     extracting.add(commands)
     _add_record(commands)
+    verifying.add(commands)
     _add_compare(commands)
     _add_readers(commands)
     _add_audit(commands)
@@ -400,6 +402,10 @@ def _extract(options: argparse.Namespace) -> int:
     return extracting.run(options, _to_stderr)
 
 
+def _verify(options: argparse.Namespace) -> int:
+    return verifying.run(options, _to_stderr)
+
+
 def _to_stderr(text: str) -> None:
     with suppress(OSError):
         print(one_line(text), file=sys.stderr, flush=True)
@@ -415,4 +421,5 @@ _COMMANDS = {
     "published": _published,
     "extract": _extract,
     "record": _record,
+    "verify": _verify,
 }

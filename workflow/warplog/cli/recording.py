@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from warplog.core import paths
+from warplog.core import digests, paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json
 
@@ -37,7 +37,8 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
     Args:
         reports: variants whose raw ncu reports are copied too.
 
-    A previous recording of that name is replaced after the copy is complete.
+    The copy contains a manifest with the SHA-256 of every file. A previous recording of that name is replaced after the
+    copy is complete.
 
     Raises:
         WarplogError: results/ holds no finished live campaign, its tables were made from a recorded one, the copy
@@ -64,9 +65,10 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
         raise WarplogError(
             f"{campaign['campaign']}: {total} bytes, over the limit of {_MOST_BYTES} for recorded campaigns"
         )
+    digests.write_manifest(fresh, campaign)
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
-    return target, total
+    return target, total + (target / digests.MANIFEST).stat().st_size
 
 
 def _is_long_csv(path: Path) -> bool:

@@ -1,14 +1,28 @@
-"""The only exception that users see: one line with the file, the value and the remedy."""
+"""What users see of an error: one line with the file, the value and the remedy; of Ctrl-C, the word "interrupted"."""
 
+import errno
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import NoReturn
 
 from warplog.core.text import printable
 
 
 class WarplogError(Exception):
     """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
+
+
+# What the user can remedy; any other OSError is a mistake in the program, whose traceback is needed.
+_REMEDIES = {
+    errno.ENOSPC: "free space on the disk",
+    errno.EDQUOT: "free space within your quota",
+    errno.EROFS: "the file system is read-only; work in another folder",
+    errno.EACCES: "correct the permissions",
+    errno.EPERM: "correct the permissions",
+}
+_INTERRUPTED = 130  # as a shell reports SIGINT
 
 
 def say(line: str) -> None:
@@ -18,9 +32,44 @@ def say(line: str) -> None:
 
 @contextmanager
 def as_one_line() -> Iterator[None]:
-    """Prints a WarplogError raised in the block as one line on stderr and exits with status 1."""
+    """Prints an error of the block that users can remedy as one line on stderr, and exits with status 1.
+
+    These are a WarplogError, and an OSError for want of space or permission. Ctrl-C exits with status 130.
+    """
     try:
         yield
     except WarplogError as error:
-        say(f"error: {error}")
-        raise SystemExit(1) from None
+        _exit(f"error: {error}", 1)
+    except OSError as error:
+        if error.errno not in _REMEDIES:
+            raise
+        place = error.filename or "a file"
+        _exit(
+            f"error: {place}: cannot be written ({error.strerror}); {_REMEDIES[error.errno]} and run again", 1
+        )
+    except KeyboardInterrupt:
+        _exit("interrupted", _INTERRUPTED)
+
+
+def quiet_interrupts() -> None:
+    """Makes Python print "interrupted" in place of a traceback if Ctrl-C ends the process outside of `as_one_line`."""
+    shown = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print("interrupted", file=sys.stderr, flush=True)
+        else:
+            shown(kind, error, trace)
+
+    sys.excepthook = show
+
+
+def _exit(line: str, status: int) -> NoReturn:
+    with suppress(OSError):
+        say(line)
+    raise SystemExit(status) from None
+
+
+# A script that Snakemake runs has this name; it imports for a second before its first statement can catch Ctrl-C.
+if hasattr(sys.modules["__main__"], "snakemake"):
+    quiet_interrupts()

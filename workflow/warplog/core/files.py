@@ -1,7 +1,9 @@
-"""Reading files up to a size limit, and writing files atomically."""
+"""Reading regular files up to a size limit, and writing files atomically."""
 
 import os
+import stat
 import tempfile
+from io import BufferedReader
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
@@ -36,18 +38,35 @@ def write_bytes(path: Path, data: bytes) -> None:
         ) from None
 
 
-def read_bytes(path: Path, most: int, remedy: str) -> bytes:
-    """Returns the content of a file; reads at most `most` bytes, also where the file system reports a wrong size.
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a regular file for reading; never waits, as opening a FIFO or a terminal would.
 
     Raises:
-        WarplogError: The file cannot be read, or is larger than `most` bytes; that message ends with `remedy`.
+        WarplogError: The file cannot be read, or is a folder, a FIFO, a socket or a device.
     """
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            data = b"" if size > most else file.read(most + 1)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise WarplogError(f"{path}: is not a regular file; put a file in its place")
+    return os.fdopen(handle, "rb")
+
+
+def read_bytes(path: Path, most: int, remedy: str) -> bytes:
+    """Returns the content of a regular file; reads at most `most` bytes, even if the file system reports a wrong size.
+
+    Raises:
+        WarplogError: The file cannot be read, is not a regular file, or is larger than `most` bytes; that message ends
+            with `remedy`.
+    """
+    with open_regular(path) as file:
+        try:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > most else file.read(most + 1)
+        except OSError as error:
+            raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
     if max(size, len(data)) > most:
         raise WarplogError(f"{path}: {max(size, len(data))} bytes, over the limit of {most}; {remedy}")
     return data

@@ -1,6 +1,7 @@
 """Evaluates formulas and conditions of family.yaml (`2*M*N*K`, `BM % TM == 0`) without Python's eval."""
 
 import ast
+import math
 from collections.abc import Mapping
 
 import simpleeval
@@ -10,6 +11,7 @@ from warplog.core.errors import WarplogError
 _FUNCTIONS = {"min": min, "max": max, "ceil": lambda x: -int(-x // 1), "abs": abs}
 _LONGEST = 500
 _MOST_POWER = 64
+_MOST_BITS = 1023  # of an exact power, so that it is also a float
 _REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # not needed for arithmetic
 
 
@@ -22,13 +24,13 @@ def evaluate(text: str | float, values: Mapping[str, float], where: str) -> floa
         where: prefix of errors, usually file and key.
 
     Raises:
-        WarplogError: A name is unknown, the syntax is invalid or the result is not a number.
+        WarplogError: A name is unknown, the syntax is invalid, or the result is not a number or not a finite one.
     """
-    if isinstance(text, int | float):
-        return text
-    result = _compute(text, values, where)
+    result = text if isinstance(text, int | float) else _compute(text, values, where)
     if isinstance(result, bool) or not isinstance(result, int | float):
         raise WarplogError(f"{where}: {text!r} gives {type(result).__name__}, not a number")
+    if not _is_finite(result):
+        raise WarplogError(f"{where}: {_shortened(text)} is not a finite number")
     return result
 
 
@@ -57,13 +59,28 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
         result: object = evaluator.eval(text)
     except Exception as error:  # simpleeval raises many types, including SyntaxError and ZeroDivisionError
         raise WarplogError(
-            f"{where}: cannot evaluate {text!r} ({error}); known names: {', '.join(sorted(values))}"
+            f"{where}: cannot evaluate {_shortened(text)} ({error}); known names: {', '.join(sorted(values))}"
         ) from None
     return result
 
 
 def _power(base: float, exponent: float) -> float:
+    """Returns a power; an exact one is refused before it is computed if it could have more than _MOST_BITS bits."""
     if abs(exponent) > _MOST_POWER:
         raise ValueError(f"exponents are limited to {_MOST_POWER}")
+    if isinstance(base, int) and base.bit_length() * abs(exponent) > _MOST_BITS:
+        raise ValueError(f"powers are limited to {_MOST_BITS} bits")
     result: float = base**exponent
     return result
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _shortened(text: str | float) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 80 else f"{shown[:79]}…"

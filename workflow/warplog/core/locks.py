@@ -64,17 +64,21 @@ def hold_folder(folder: str) -> None:
     The operating system releases the lock with the process, even after `kill -9`.
 
     Raises:
-        WarplogError: Another run holds the lock.
+        WarplogError: Another run holds the lock, or the folder cannot be written.
     """
     import filelock
 
     path = Path(folder) / ".lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(path, thread_local=False)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(path, thread_local=False)
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise WarplogError(f"{path}: another run is working in {folder}; wait for it or stop it") from None
+    except OSError as error:
+        raise WarplogError(
+            f"{path}: cannot be locked ({error.strerror or error}); check free space and permissions of {folder}"
+        ) from None
     _HELD.append(lock)
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from warplog.core import schema as schemas
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes, write_text
+from warplog.core.files import open_regular, read_bytes, write_text
+from warplog.core.parsing import parse_json
 
 Status = Literal[
     "ok",
@@ -27,6 +28,7 @@ Status = Literal[
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
 _MOST_BYTES = 64 << 20
+_FAMILY_STAGES = ("check", "sanitize", "time", "profile", "extract")
 
 
 def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:
@@ -45,10 +47,11 @@ def read_json(path: Path, schema: str | None = None, max_bytes: int = _MOST_BYTE
     """Returns the JSON content of `path`.
 
     Raises:
-        WarplogError: The file is missing, larger than `max_bytes`, not JSON, or does not fit the schema.
+        WarplogError: The file is missing, larger than `max_bytes`, not strict JSON (see `parse_json`), or does not fit
+            the schema.
     """
     try:
-        data = json.loads(read_bytes(path, max_bytes, "is it the right file?"))
+        data = parse_json(read_bytes(path, max_bytes, "is it the right file?"))
     except (ValueError, RecursionError) as error:
         raise WarplogError(f"{path}: is not a JSON record ({error}); delete it and run again") from None
     if schema is not None:
@@ -60,10 +63,10 @@ def sha256_file(path: Path) -> str:
     """Returns the SHA-256 of a file's content as hexadecimal text.
 
     Raises:
-        WarplogError: The file cannot be read.
+        WarplogError: The file cannot be read or is not a regular file.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
@@ -80,6 +83,30 @@ def worst(statuses: Iterable[str]) -> str:
     return next((s for s in others if s != "skipped"), others[0] if others else "ok")
 
 
+def misplaced(record: Record, place: Mapping[str, str]) -> str:
+    """Returns why a record is not the one that belongs in its place, given as the keys to expect; "" if it is."""
+    for key, expected in place.items():
+        if record[key] != expected:
+            return f"{key} is {record[key]!r}, but its place is that of {expected!r}"
+    return ""
+
+
+def _place(path: Path) -> dict[str, str]:
+    """Returns stage, GPU and family of <stage>/<gpu>/<family>.json; {} if the file is not in a campaign's folder."""
+    stage, gpu = ("", "", *path.absolute().parts)[-3:-1]
+    family = path.name.partition(".")[0]
+    return {"stage": stage, "gpu": gpu, "family": family} if stage in _FAMILY_STAGES else {}
+
+
+def _fault(record: Record, place: Mapping[str, str], where: str) -> str:
+    try:
+        schemas.check(record, "record", where)
+    except WarplogError as error:
+        return str(error)
+    wrong = misplaced(record, place)
+    return f"{where}: {wrong}" if wrong else ""
+
+
 class FamilyRecord:
     """The records of one stage for all variants of a family, in one file.
 
@@ -88,10 +115,12 @@ class FamilyRecord:
     Attributes:
         path: the file, results/<stage>/<gpu>/<family>.json.
         variants: the record of each variant, by name.
+        faults: why the record of a variant was left out of `variants`, by name; empty unless `inspect` read the file.
     """
 
     def __init__(self, path: Path, variants: Mapping[str, Record]) -> None:
         self.path, self.variants = path, dict(variants)
+        self.faults: dict[str, str] = {}
 
     @classmethod
     def read(cls, path: Path) -> "FamilyRecord":
@@ -99,16 +128,35 @@ class FamilyRecord:
 
         Raises:
             WarplogError: The file is missing, too large, not JSON or does not fit the schema, or a record has another
-                stage, GPU, family or variant than its place in the file.
+                stage, GPU, family or variant than its place.
+        """
+        found = cls.inspect(path)
+        for fault in found.faults.values():
+            raise WarplogError(f"{path}: {fault}; delete the file and run again")
+        return found
+
+    @classmethod
+    def inspect(cls, path: Path) -> "FamilyRecord":
+        """Reads the records in `path`; those that do not fit the schema or their place are named in `faults`.
+
+        Raises:
+            WarplogError: The file is missing, too large, not JSON, or not a list of records by variant.
         """
         data = read_json(path, "family_record")
+        place = _place(path) or {key: data[key] for key in ("stage", "gpu", "family")}
+        wrong = misplaced(data, place)
+        found = cls(path, {})
         for name, record in data["variants"].items():
-            where = f"{path}: variants.{name}"
-            schemas.check(record, "record", where)
-            for key, expected in (*((k, data[k]) for k in ("stage", "gpu", "family")), ("variant", name)):
-                if record[key] != expected:
-                    raise WarplogError(f"{where}: {key} is {record[key]!r}, expected {expected!r}; delete it")
-        return cls(path, data["variants"])
+            if fault := wrong or _fault(record, {**place, "variant": name}, f"variants.{name}"):
+                found.faults[name] = fault
+            else:
+                found.variants[name] = record
+        return found
+
+    @classmethod
+    def inspect_if_there(cls, path: Path) -> "FamilyRecord":
+        """Inspects the records in `path`; if the file is missing, there are no variants."""
+        return cls.inspect(path) if path.is_file() else cls(path, {})
 
     @classmethod
     def read_if_there(cls, path: Path) -> "FamilyRecord":

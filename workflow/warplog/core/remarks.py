@@ -9,7 +9,7 @@ import re
 EARLIER_SOURCE = "recorded for an earlier source"
 FEW_SAMPLES = "only {samples}"
 DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
-HELD_CLOCK = "clock held at {mhz:.0f} of {full:.0f} MHz in spite of pauses"
+HELD_CLOCK = "clock held at {mhz:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
 HOST_TIME = "with the host's part of each launch"
 

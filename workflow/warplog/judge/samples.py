@@ -7,6 +7,7 @@ from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.invariants import shown_correct
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.judge.verdicts import Samples
 
@@ -16,6 +17,8 @@ LARGEST = ("registers_per_thread",)
 CONDITIONS = ("gpu_name", "driver", "clocks")
 _REMARKED = ("gpu_uuid", "nvcc", "cuda_runtime")
 _MOST_SAMPLES, _MOST_VALUE = 1_000_000, 1e12
+
+_NO_CHECK = {"status": "missing", "reason": "the campaign has no check of it"}
 
 # Rest: cold launches with pauses, so that no limit acts. Sustained: back to back until a limit lowers the clock.
 REST, SUSTAINED = REGIMES = ("rest", "sustained")
@@ -87,8 +90,13 @@ def load(folder: Path, gpu: str = "") -> Campaign:
         extracted = FamilyRecord.read_if_there(
             paths.family_record(folder, "extract", gpu, path.stem)
         ).variants
-        for variant, record in FamilyRecord.read(path).variants.items():
+        checked = paths.family_record(folder, "check", gpu, path.stem)
+        checks = FamilyRecord.read(checked).variants if checked.is_file() else None
+        for variant, timed in FamilyRecord.read(path).variants.items():
             key = (path.stem, variant)
+            record = timed
+            if checks is not None:  # A/A rounds have no checks of their own
+                record = shown_correct(timed, checks.get(variant, _NO_CHECK))
             counters = _counters(extracted.get(variant, {}))
             if not record.get("cases"):
                 failed[key] = f"{record['status']}: {record['reason']}".rstrip(": ")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
 from warplog.core import paths, schema
+from warplog.core.digests import check_manifest
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
 from warplog.track import connection
@@ -47,8 +48,8 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     Searches the working directory first, then `project`.
 
     Raises:
-        WarplogError: no campaign has that name (the message lists the recorded ones), or `settings["gpu"]` is not the
-            GPU of the campaign.
+        WarplogError: no campaign has that name (the message lists the recorded ones), a file is not as its manifest
+            says, or `settings["gpu"]` is not the GPU of the campaign.
     """
     root = _recorded_root(settings["recorded"], project)
     files = sorted((root / "campaign").glob("*.json"))
@@ -57,7 +58,10 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
         raise WarplogError(
             f"{no_gpu}no recorded campaign {root}; recorded: {', '.join(_recorded(project)) or 'none'}"
         )
+    check_manifest(root)
     record = read_json(files[0], "record")
+    if wrong := misplaced(record, {"gpu": files[0].stem}):
+        raise WarplogError(f"{files[0]}: {wrong}; restore it (git checkout -- {root})")
     if settings["gpu"] not in ("auto", record["gpu"]):
         raise WarplogError(
             f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
@@ -138,7 +142,9 @@ class Sources:
                 return replace(load(Path(folder), self.gpu), name=name)
         if self.read_report is not None and Path(name).is_file():
             return self.read_report(Path(name))
-        return load(folder_of(name, self.project), self.gpu)
+        found = folder_of(name, self.project)
+        check_manifest(found)
+        return load(found, self.gpu)
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:

@@ -146,7 +146,7 @@ def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
         found.append(remarks.of_samples(remarks.FEW_SAMPLES, cold["samples"]))
     full_mhz = max((one["cold"]["full_mhz"] or 0.0) for one in rest)
     if any(one["cold"]["held"] for one in rest):
-        found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"], full=full_mhz))
+        found.append(remarks.HELD_CLOCK.format(mhz=cold["set_mhz"]))
     elif dropped := cold["discarded"]:
         taken, mhz = dropped + cold["samples"], FULL_CLOCK * full_mhz
         found.append(remarks.DISCARDED.format(dropped=dropped, taken=taken, mhz=mhz))

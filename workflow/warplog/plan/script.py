@@ -3,10 +3,11 @@
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from warplog.core import digests, paths
 from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
@@ -35,18 +36,41 @@ def values_of_family(rule: Any) -> dict[str, Any]:
     }
 
 
+def keep_digests(rule: Any) -> None:
+    """Writes what a job made, and from which results, for `warplog verify`; `rule` is the `snakemake` object.
+
+    The digests of results/logs/<name>.log are in results/digests/<name>.json.
+    """
+    name = Path(rule.log[0]).relative_to(paths.RESULTS / "logs").with_suffix(".json")
+    outputs = [file for path in map(Path, rule.output) for file in _files(path)]
+    inputs = [
+        file
+        for path in map(Path, rule.input)
+        if path.parts[:1] == paths.RESULTS.parts
+        for file in _files(path)
+    ]
+    digests.write_digests(paths.RESULTS / digests.FOLDER / name, str(rule.output[0]), outputs, inputs)
+
+
+def _files(path: Path) -> list[Path]:
+    """Returns the file, or the visible files in the folder."""
+    return [file for file in path.glob("[!.]*") if file.is_file()] if path.is_dir() else [path]
+
+
 class _Tee:
-    """Writes to standard error and to the log."""
+    """Writes to standard error and to the log; what cannot be logged, since the disk is full, is only printed."""
 
     def __init__(self, terminal: TextIO, log: TextIO) -> None:
         self._terminal, self._log = terminal, log
 
     def write(self, text: str) -> int:
-        self._log.write(text)
+        with suppress(OSError):
+            self._log.write(text)
         return self._terminal.write(text)
 
     def flush(self) -> None:
-        self._log.flush()
+        with suppress(OSError):
+            self._log.flush()
         self._terminal.flush()
 
     def isatty(self) -> bool:
@@ -58,15 +82,25 @@ class _Tee:
 
 @contextmanager
 def job(log: str) -> Iterator[None]:
-    """Copies standard error to the file `log`; prints a WarplogError on one line and exits with status 1."""
+    """Copies standard error to the file `log`; prints an error that users can remedy on one line and exits."""
     die_with_parent(signal.SIGTERM)
-    path = Path(log)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    terminal = sys.stderr
-    with path.open("w", encoding="utf-8") as file:
+    path, terminal = Path(log), sys.stderr
+    with as_one_line(), _opened(path) as file:
         sys.stderr = _Tee(terminal, file)
         try:
             with as_one_line():
                 yield
         finally:
             sys.stderr = terminal
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """Opens a log for writing, and closes it even if its last lines cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("w", encoding="utf-8")
+    try:
+        yield file
+    finally:
+        with suppress(OSError):
+            file.close()

@@ -39,7 +39,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
 # These store data and start processes, but do not affect values: editing them must not repeat a campaign.
 _CARRIERS = frozenset(
     f"core.{name}"
-    for name in ("defaults", "errors", "files", "locks", "paths", "process", "records", "schema")
+    for name in ("defaults", "digests", "errors", "files", "locks", "paths", "process", "records", "schema")
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
 # the job is run.

@@ -1,12 +1,14 @@
 """Reads the records of a campaign for the tables; live or recorded, and possibly incomplete."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import Variant
 from warplog.core import paths
-from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.invariants import believed, unproven
+from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.machine.device import Gpu, gpu_of
 
 _STAGES = ("build", "check", "time")
@@ -82,7 +84,11 @@ def build_record(root: Path, arch: str, variant: Variant) -> Path:
 
 
 class FamilyRecords:
-    """The records of a family: one file per stage, each read once."""
+    """The records of a family: one file per stage, each read once and verified.
+
+    A record that does not fit its schema, its place or its samples, or that has results without the passed check of the
+    same library, has the status "error", and no results.
+    """
 
     def __init__(self, source: Source, family: str) -> None:
         """Reads the files that exist.
@@ -92,9 +98,7 @@ class FamilyRecords:
         """
         self._source = source
         self._stages = {
-            stage: FamilyRecord.read_if_there(
-                paths.family_record(source.root, folder, source.gpu, family, suffix)
-            ).variants
+            stage: self._read(paths.family_record(source.root, folder, source.gpu, family, suffix))
             for stage, folder, suffix in (
                 ("check", "check", ".json"),
                 ("time", "time", ".json"),
@@ -110,19 +114,61 @@ class FamilyRecords:
         Raises:
             WarplogError: the build record is damaged.
         """
-        origin = {"origin": self._source.origin} if self._source.root in build.parents else {}
-        made: Record = read_json(build, "record") if build.is_file() else self._missing()
-        stages = {stage: self._record(stage, variant) for stage in ("check", "time", "extract", "nsys")}
-        return VariantRecords(build=made | origin, **stages)
+        own = self._source.root in build.parents
+        made = self._build(build) | ({"origin": self._source.origin} if own else {})
+        check, extract = self._record("check", variant), self._record("extract", variant)
+        time = believed(self._record("time", variant), check, made if own else None)
+        captures = self.captures(variant)
+        bad = {tool: why for tool in captures if (why := unproven(self._record(tool, variant), check))}
+        return VariantRecords(made, check, time, _without_rows(extract, bad), captures["nsys"])
 
     def captures(self, variant: str) -> dict[str, Record]:
         """Returns the profile records of a variant, by tool (ncu, nsys)."""
-        return {tool: self._record(tool, variant) for tool in ("ncu", "nsys")}
+        check = self._record("check", variant)
+        return {tool: believed(self._record(tool, variant), check) for tool in ("ncu", "nsys")}
+
+    def _read(self, path: Path) -> dict[str, Record]:
+        found = FamilyRecord.inspect_if_there(path)
+        faults = {
+            name: self._without_results("error", f"{path}: {why}") for name, why in found.faults.items()
+        }
+        others = {name: self._of_gpu(path, name, record) for name, record in found.variants.items()}
+        return {**others, **faults}
+
+    def _of_gpu(self, path: Path, name: str, record: Record) -> Record:
+        """Returns the record; one without results if another GPU than that of the campaign made it."""
+        gpu, own = record.get("provenance", {}).get("gpu_name"), self._source.campaign["gpu_name"]
+        if not gpu or gpu == own:
+            return record
+        return self._without_results(
+            "error", f"{path}: variants.{name}: measured on {gpu}, the campaign on {own}"
+        )
+
+    def _build(self, path: Path) -> Record:
+        """Returns a build record; one without kernels if it is that of another variant."""
+        if not path.is_file():
+            return self._missing()
+        record: Record = read_json(path, "record")
+        place = dict(zip(("arch", "family", "variant"), path.parts[-4:-1], strict=True))
+        why = misplaced(record, place)
+        return {**self._without_results("error", f"{path}: {why}"), "seconds": 0.0} if why else record
 
     def _record(self, stage: str, variant: str) -> Record:
         return self._stages[stage].get(variant) or self._missing()
 
     def _missing(self) -> Record:
         where = f"the {self._source.origin} campaign {self._source.campaign['campaign']}"
+        return self._without_results("missing", f"not in {where}")
+
+    def _without_results(self, status: str, reason: str) -> Record:
         lists: Record = {name: [] for name in ("cases", "rows", "timeline", "kernels")}
-        return {"status": "missing", "reason": f"not in {where}", **lists}
+        return {"status": status, "reason": reason, **lists}
+
+
+def _without_rows(extract: Record, bad: Mapping[str, str]) -> Record:
+    """Returns the extract record; the metrics of the tools in `bad` have no value, and the reason that `bad` states."""
+    rows = [
+        {**row, "value": None, "status": "error", "reason": bad[row["tool"]]} if row["tool"] in bad else row
+        for row in extract["rows"]
+    ]
+    return {**extract, "rows": rows, **({"timeline": []} if "nsys" in bad else {})}

@@ -83,7 +83,7 @@ def sample_at_rest(
     idles, or too few launches are at rest in spite of pauses, a limit acts even at rest: then all are kept, and the run
     says so.
     """
-    run = ColdRun(held=not timer.is_full(timer.recover()))
+    run = ColdRun(held=not timer.recover())
     if timer.was_limited and estimate_us > _LIMITED_US:
         run.pause_us = pause_after(estimate_us)
     low: list[ColdSample] = []
@@ -98,7 +98,7 @@ def sample_at_rest(
             timer.was_limited = True
             low.extend(s for s, good in zip(taken, at_rest, strict=True) if not good)
             run.pause_us = min(max(2 * run.pause_us, pause_after(estimate_us)), _PAUSE_MOST_US)
-            run.held = not timer.is_full(timer.recover())
+            run.held = not timer.recover()
         return [s for s, good in zip(taken, at_rest, strict=True) if good]
 
     least = least_samples(estimate_us)

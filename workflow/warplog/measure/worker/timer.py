@@ -58,7 +58,7 @@ class Timer:
         blocking: whether the stream is blocked while a cold sample is queued, and batches are graphs. False for
             launchers that synchronise their stream: their times include the host's part of each launch.
         empty_us: median of the empty interval, to subtract from cold samples.
-        full_mhz: the SM clock that is set if no limit acts: the highest one seen, normally the GPU's maximum.
+        full_mhz: the SM clock that is set if no limit acts: normally the GPU's maximum, else what idling brings back.
         was_limited: whether a limit has lowered the clock in this process.
 
     Raises:
@@ -78,8 +78,8 @@ class Timer:
         self._call("create", ctypes.byref(self._handle))
         self.empty_us = self._measure_empty()
         self.was_limited = False
-        self.full_mhz = default_mhz
-        self.full_mhz = self.recover()
+        self.full_mhz = default_mhz or self.probe()
+        self.recover()
 
     def close(self) -> None:
         """Frees the buffers."""
@@ -89,13 +89,19 @@ class Timer:
         """Returns whether no limit holds this SM clock down; True for an unknown clock (0)."""
         return set_mhz == 0 or set_mhz >= FULL_CLOCK * self.full_mhz
 
-    def recover(self) -> float:
-        """Idles until no limit holds the SM clock down, for up to a second; returns the highest clock seen, in MHz."""
+    def recover(self) -> bool:
+        """Idles until no limit holds the SM clock down, for up to a second; returns whether the clock has recovered.
+
+        If it has not, the highest clock seen is the full clock from now on: a warm board may boost less than before.
+        """
         highest, deadline = self.probe(), time.monotonic() + _RECOVERY_S
         while not self.is_full(highest) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
             highest = max(highest, self.probe())
-        return highest
+        recovered = self.is_full(highest)
+        if not recovered:
+            self.full_mhz = highest
+        return recovered
 
     def probe(self) -> float:
         """Returns the SM clock that is set while the GPU is otherwise idle, in MHz; 0 if unknown."""

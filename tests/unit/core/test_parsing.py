@@ -1,0 +1,116 @@
+"""JSON and YAML are parsed strictly: what readers understand differently, or what takes too long, is refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from warplog.core import schema
+from warplog.core.errors import WarplogError
+from warplog.core.parsing import parse_yaml
+from warplog.core.records import read_json, sha256_file
+
+# Each level refers nine times to the level before: 9^20 values in 1 KB.
+ALIASES = "a: &a [x, x, x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(20)
+)
+
+
+def refusal_of_json(tmp_path: Path, text: str, kind: str | None = None) -> str:
+    path = tmp_path / "record.json"
+    path.write_text(text)
+    with pytest.raises(WarplogError) as error:
+        read_json(path, kind)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def refusal_of_yaml(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "family.yaml"
+    path.write_text(text)
+    with pytest.raises(WarplogError) as error:
+        schema.read_yaml(path, "family")
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"status": "wrong", "status": "ok"}', "the key 'status' occurs twice"),
+        ('{"median_us": NaN}', "NaN is not a finite number"),
+        ('{"median_us": -Infinity}', "-Infinity is not a finite number"),
+        ('{"median_us": 1e400}', "1e400 is not a finite number"),
+        ('{"median_us": ' + "9" * 400 + "}", "not an integer of at most 64 bits"),
+        ('{"median_us": 18446744073709551616}', "not an integer of at most 64 bits"),
+    ],
+)
+def test_a_record_that_readers_understand_differently_is_refused(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    assert words in refusal_of_json(tmp_path, text)
+
+
+def test_integers_of_64_bits_are_read_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_text("[18446744073709551615, -9223372036854775808]")
+    assert read_json(path) == [18446744073709551615, -9223372036854775808]
+
+
+@pytest.mark.parametrize("levels", [300, 900, 100_000])
+def test_a_deeply_nested_record_is_refused_on_one_line(tmp_path: Path, levels: int) -> None:
+    refusal_of_json(tmp_path, "[" * levels + "]" * levels, "record")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title: a\nbaseline: x\ntitle: b\n", "the key 'title' occurs in lines 1 and 3"),
+        ("parameters: {BLOCK: 64, BLOCK: 128}", "the key 'BLOCK' occurs twice in line 1"),
+        ("a: 1\nb: .nan\n", "line 2: .nan is not a finite number"),
+        ("b: 1.0e+999", "1.0e+999 is not a finite number"),
+        ("b: " + "9" * 400, "not an integer of at most 64 bits"),
+        ("b: " + "9" * 5000, "not an integer of at most 64 bits"),
+        ("cases: {1024: {N: 1024}}", "cases: the key 1024 is not text; quote it"),
+        ("started: 2024-13-45", "month must be in 1..12"),
+        ("a: &a {b: *a}", "refers to a value that contains it"),
+        ('family: "x\\n"', "family: 'x\\n' does not match"),
+    ],
+)
+def test_a_mistake_in_a_family_is_named(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal_of_yaml(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ALIASES, "more than 50000 values, counting those of aliases"),
+        ("[" * 900 + "]" * 900, "nested deeper than 64 levels"),
+        ("- " * 400_000, "nested deeper than 64 levels"),
+        ("[" + "1," * 400_000 + "1]", "more than 50000 values"),
+        (
+            "a: &a " + "[" * 40 + "]" * 40 + "\nb: " + "[" * 40 + "*a" + "]" * 40,
+            "nested deeper than 64 levels",
+        ),
+    ],
+)
+def test_a_small_file_cannot_take_long(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal_of_yaml(tmp_path, text)
+
+
+def test_a_few_aliases_are_allowed() -> None:
+    assert parse_yaml("small: &s {M: 1}\nother: *s\nlarge: {<<: *s, N: 2}\n") == {
+        "small": {"M": 1},
+        "other": {"M": 1},
+        "large": {"M": 1, "N": 2},
+    }
+
+
+def test_a_fifo_in_place_of_a_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "family.yaml"
+    os.mkfifo(path)
+    for read in (read_json, sha256_file, lambda place: schema.read_yaml(place, "family")):
+        with pytest.raises(WarplogError, match="is not a regular file"):
+            read(path)
