@@ -60,7 +60,7 @@ def shown(uri: str) -> str:
 def without_secrets(text: str, uri: str) -> str:
     """Returns `text` on one line with the address as `shown`; '' if it contains anything secret of the address."""
     line = " ".join(text.replace(uri, shown(uri)).split())
-    return "" if any(secret in line for secret in _secrets(uri)) else line
+    return "" if shown(uri).endswith("…") or any(secret in line for secret in _secrets(uri)) else line
 
 
 def check(uri: str) -> None:

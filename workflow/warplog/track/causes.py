@@ -14,6 +14,7 @@ from warplog.track.address import is_server, shown, sqlite_file, without_secrets
 
 _KEPT = "all results are kept on disk"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_IN_THE_WAY = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Module that SQLAlchemy imports -> package that provides it.
 _DRIVERS = {"psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]", "MySQLdb": "mysqlclient"}
@@ -33,6 +34,7 @@ _WORDS = {
     r"timeout expired|timed out": "does not answer in time; check the address and the network, then run again",
     r"Connection refused|could not connect|Can't connect": "nothing answers there; start the server, then run again",
     r"could not translate host name|Unknown (?:MySQL )?server host": "no such host; correct the address",
+    r"unsupported URI": "MLflow knows no such store; use sqlite, postgresql, mysql, mssql or an http address",
     r"out-of-date database schema": _OLDER,
     r"Can't locate revision": "was made by a newer MLflow; use that version, or another store",
     r"duplicate column name|already exists|_alembic_tmp": _MIGRATED,
@@ -100,6 +102,8 @@ def _of_the_system(uri: str, chain: list[BaseException]) -> str:
             return _full(Path(error.filename or sqlite_file(uri) or ".").parent)
         if isinstance(error, OSError) and error.errno in _FORBIDDEN:
             return _forbidden(Path(error.filename or sqlite_file(uri) or "."))
+        if isinstance(error, OSError) and error.errno in _IN_THE_WAY:
+            return f"{error.filename2 or error.filename} is in the way; move it away, or correct the address"
     return ""
 
 
@@ -109,7 +113,7 @@ def _of_a_driver(uri: str, chain: list[BaseException]) -> str:
             package = _DRIVERS.get(error.name, error.name)
             return f"the database driver {error.name} is missing; run `uv pip install '{package}'`, then run again"
         if type(error).__name__ == "NoSuchModuleError":
-            return "MLflow knows no such database; use sqlite, postgresql, mysql, mssql or an http address"
+            return "MLflow knows no such store; use sqlite, postgresql, mysql, mssql or an http address"
     return ""
 
 
@@ -132,7 +136,8 @@ def _of_a_server(uri: str, chain: list[BaseException]) -> str:
             f" its log; {_KEPT}"
         )
     slow = (requests.Timeout, urllib3.exceptions.TimeoutError)
-    if any(isinstance(error, slow) for error in chain):
+    refused = any(isinstance(error, ConnectionRefusedError) for error in chain)
+    if not refused and any(isinstance(error, slow) for error in chain):
         return f"MLflow does not answer in time; check the address and the server, then run again; {_KEPT}"
     if any(isinstance(error, requests.exceptions.SSLError) for error in chain):
         return "the certificate was refused; name its authority in REQUESTS_CA_BUNDLE, then run again"
@@ -166,8 +171,6 @@ def _full(folder: Path) -> str:
 
 
 def _forbidden(path: Path) -> str:
-    if path.is_dir() and path.suffix:
-        return "a folder is in the place of the file; move it away and run again"
     return f"{path} cannot be written; give yourself the permission to write it and its folder, or use another store"
 
 

@@ -14,7 +14,7 @@ from warplog.track.causes import processes_with
 FAMILY = "warplog.family"
 ARTIFACTS = "mlartifacts"
 _ANYONE = 0o666  # a store that several users share
-_PARTS = ("", "-journal", "-wal", "-shm")
+_JOURNALS = ("-journal", "-wal", "-shm")
 _BUSY_S = 10.0  # longest wait for a process that holds the database itself
 
 
@@ -57,7 +57,7 @@ def prepare(file: Path) -> None:
         sqlite3.Error: it is locked, read-only or no database.
     """
     if not file.is_file() or not file.stat().st_size:
-        _create(_beside(file, "new")).replace(file)
+        _put(_create(_beside(file, "new")), file)
         return
     with _opened(file) as sql:
         sql.execute("begin immediate")  # fails here, not halfway, if it is locked or read-only
@@ -99,9 +99,20 @@ def _opened(file: Path) -> contextlib.closing[sqlite3.Connection]:
 def _beside(file: Path, word: str) -> Path:
     """Returns the name of a temporary database beside `file`; removes what an interrupted process left there."""
     place = file.with_name(f".{file.name}.{word}")
-    for suffix in _PARTS:
-        place.with_name(place.name + suffix).unlink(missing_ok=True)
+    place.unlink(missing_ok=True)
+    _drop_journals(place)
     return place
+
+
+def _put(new: Path, file: Path) -> None:
+    """Renames `new` to `file`; SQLite would apply a journal that an interrupted process left to the new file."""
+    _drop_journals(file)
+    new.replace(file)
+
+
+def _drop_journals(file: Path) -> None:
+    for suffix in _JOURNALS:
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
 def _create(file: Path) -> Path:
@@ -170,10 +181,14 @@ def _repair(file: Path) -> None:
     if runs:
         kept.unlink(missing_ok=True)
         kept.hardlink_to(file)
-    upgraded.replace(file)
-    where = f"; the former file is {kept.name}" if runs else ""
+    _put(upgraded, file)
+    what = (
+        f"rebuilt with its {runs} runs; the former file is {kept.name}"
+        if runs
+        else "made again; it held no runs"
+    )
     print(
-        f"{file}: an interrupted migration had left it unfinished; rebuilt with its {runs} runs{where}",
+        f"{file}: an interrupted migration had left it unfinished; {what}",
         file=sys.stderr,
         flush=True,
     )
