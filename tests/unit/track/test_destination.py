@@ -65,6 +65,14 @@ def test_a_deleted_run_is_noticed_and_logged_again(project):
     assert project.run("naive")
 
 
+def test_the_decision_stands_after_snakemake_deleted_the_record(project):
+    record = logged(project)
+    project.client.delete_run(project.run("naive").info.run_id)
+    assert presence.decided(project.uri, record)["attempt"] == 2
+    record.unlink()
+    assert presence.decided(project.uri, record)["attempt"] == 2
+
+
 def test_a_deleted_experiment_is_noticed(project):
     record = logged(project)
     project.client.delete_experiment(project.experiment().experiment_id)

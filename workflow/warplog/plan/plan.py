@@ -336,7 +336,7 @@ class Plan:
 
     def destination(self, wildcards: Any) -> dict[str, Any]:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
-        return presence.destination(address.tracking_uri(self.tracking_uri()), LOGGED)
+        return presence.decided(address.tracking_uri(self.tracking_uri()), LOGGED)
 
     def _family_file(self, wildcards: Any) -> str:
         return str(self.families[wildcards.family].file)

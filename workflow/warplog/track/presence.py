@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,15 @@ def destination(uri: str, logged: Path) -> dict[str, Any]:
     attempt = int(record.get("attempt", 1)) if isinstance(record, dict) else 1
     lost = record.get("uri") == shown(uri) and holds(uri, record) is False
     return {"store": shown(uri), "attempt": attempt + lost}
+
+
+@cache
+def decided(uri: str, logged: Path) -> dict[str, Any]:
+    """Returns `destination` as it was at the first call in this process.
+
+    Snakemake deletes the record before it runs the job, and then asks for the parameters again.
+    """
+    return destination(uri, logged)
 
 
 def holds(uri: str, record: Mapping[str, Any]) -> bool | None:
