@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -111,11 +112,12 @@ def test_a_locked_store_counts_as_unchanged(project, monkeypatch):
 class Server(http.server.BaseHTTPRequestHandler):
     """A server that holds the runs in `runs` and requires the login me:s3cret."""
 
-    runs: tuple[str, ...] = ()
+    runs: Mapping[str, str] = {}
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        found = [{"info": {"run_id": run}} for run in self.runs if f"'{run}'" in asked["filter"]]
+        held = [run for run, view in self.runs.items() if view == asked["run_view_type"]]
+        found = [{"info": {"run_id": run}} for run in held if f"'{run}'" in asked["filter"]]
         allowed = self.headers.get("Authorization") == "Basic bWU6czNjcmV0"
         body = json.dumps({"runs": found} if allowed else {"error_code": "UNAUTHENTICATED"}).encode()
         self.send_response(200 if allowed else 401)
@@ -134,11 +136,15 @@ def test_a_server_is_asked_for_the_runs_with_the_login_of_the_address(tmp_path):
         host = f"127.0.0.1:{running.server_port}"
         uri = f"http://me:s3cret@{host}"
         experiment = {"family": "f", "experiment_id": "1", "runs": {"a": "1f", "b": "2f"}}
-        write_json(record, {"uri": f"http://{host}", "attempt": 3, "experiments": [experiment]})
-        Server.runs = ("1f", "2f")
+        write_json(record, {"uri": f"http://{host}", "attempt": 3, "experiments": [experiment], "last": "2f"})
+        Server.runs = {"1f": "ACTIVE_ONLY", "2f": "ACTIVE_ONLY"}
         assert presence.destination(uri, record) == {"store": f"http://{host}", "attempt": 3}
-        Server.runs = ("1f",)
-        assert presence.destination(uri, record)["attempt"] == 4
+        Server.runs = {"1f": "DELETED_ONLY", "2f": "ACTIVE_ONLY"}
+        assert presence.destination(uri, record)["attempt"] == 4, "a run was deleted"
+        Server.runs = {"1f": "ACTIVE_ONLY"}
+        assert presence.destination(uri, record)["attempt"] == 4, "an older copy was restored"
+        Server.runs = {}
+        assert presence.destination(uri, record)["attempt"] == 4, "the server was wiped"
         assert presence.destination(f"http://{host}", record)["attempt"] == 3, "not allowed to look"
         running.shutdown()
     assert presence.destination(uri, record)["attempt"] == 3, "it does not answer"

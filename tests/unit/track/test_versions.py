@@ -93,6 +93,25 @@ def test_a_run_that_another_process_may_be_writing_is_left_alone(project):
     assert project.client.get_run(begun.info.run_id).data.tags["warplog.state"] == "interrupted"
 
 
+def test_a_tag_that_another_process_creates_at_the_same_time_is_set_again(project, monkeypatch):
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    plain, refused = MlflowClient.set_experiment_tag, []
+
+    def busy(self, experiment, key, value):
+        if key not in refused:
+            refused.append(key)
+            raise MlflowException("(sqlite3.IntegrityError) UNIQUE constraint failed: experiment_tags.key")
+        return plain(self, experiment, key, value)
+
+    monkeypatch.setattr(MlflowClient, "set_experiment_tag", busy)
+    store = Store(Connection(project.client, None, alone=False))
+    store.set_experiment_tag(project.experiment(), "mlflow.note.content", "new")
+    assert refused
+    assert project.experiment().tags["mlflow.note.content"] == "new"
+
+
 def test_an_experiment_that_another_process_made_meanwhile_is_used(project, monkeypatch):
     from mlflow import MlflowClient
 

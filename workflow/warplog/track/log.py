@@ -76,14 +76,16 @@ class LoggedFamily:
 
 @dataclass(frozen=True)
 class TrackingResult:
-    """The content of the store after logging; `uri` holds no password."""
+    """The content of the store after logging; `uri` holds no password, `last` is the run that was written last."""
 
     uri: str
     experiments: tuple[LoggedFamily, ...]
+    last: str
 
     def as_record(self) -> dict[str, Any]:
         """Returns JSON-compatible data; identical after a second run that changed nothing."""
-        return {"uri": self.uri, "experiments": [logged.as_record() for logged in self.experiments]}
+        experiments = [logged.as_record() for logged in self.experiments]
+        return {"uri": self.uri, "experiments": experiments, "last": self.last}
 
 
 def link_base(uri: str) -> str:
@@ -124,7 +126,10 @@ def log_campaign(
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {ui_command(uri)}")
-    return TrackingResult(address.shown(uri), logged)
+    last = max(
+        ((one.written, one.run_id) for family in logged for one in family.runs.values()), default=("", "")
+    )
+    return TrackingResult(address.shown(uri), logged, last[1])
 
 
 def log_figures(
@@ -182,7 +187,7 @@ class _Job:
             )
             self.progress(f"  track   {family}/{run.variant}  {run.status}  run {done.change}{link}")
         after = self.store.settle(*names)
-        logged = {run.variant: Logged(_stored(run, after), changes[run.variant]) for run in runs}
+        logged = {run.variant: _stored(run, after, changes[run.variant]) for run in runs}
         key = self._put_views(experiment, data, runs, campaign)
         link = self._link(mlflow_view.path(experiment.experiment_id, key))
         self.progress(f"  track   {family}  {link}")
@@ -214,13 +219,13 @@ class _Job:
         return key
 
 
-def _stored(run: Run, lines: Lines) -> str:
-    """Returns the id of the run in the store: of equal runs that were written at the same time, that which counts."""
+def _stored(run: Run, lines: Lines, change: str) -> Logged:
+    """Returns the run in the store: of equal runs that were written at the same time, that which counts."""
     complete = (r for r in lines.get(run.line, []) if versions.is_complete(r))
     found = versions.newest(r for r in complete if r.data.tags[versions.KEY] == run.key)
     if found is None:
         raise WarplogError(f"{run.family}/{run.variant}: its run was deleted while it was logged; run again")
-    return str(found.info.run_id)
+    return Logged(str(found.info.run_id), change, found.data.tags.get(versions.LOGGED_AT, ""))
 
 
 def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: str) -> None:

@@ -2,8 +2,9 @@
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,11 @@ Lines = dict[str, list["StoredRun"]]
 
 @dataclass(frozen=True)
 class Logged:
-    """A run in the store; `change` is created, new version or unchanged."""
+    """A run in the store; `change` is created, new version or unchanged, `written` the time of its creation."""
 
     run_id: str
     change: str
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Store:
         if found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
         if FAMILY not in found.tags:
-            self.client.set_experiment_tag(found.experiment_id, FAMILY, family)
+            _again(lambda: self.client.set_experiment_tag(found.experiment_id, FAMILY, family))
         return self.client.get_experiment(found.experiment_id)
 
     def lines(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
@@ -84,7 +86,7 @@ class Store:
         if same is not versions.newest(r for r in complete if versions.contains(run.selection, r)):
             changes[versions.VERSION] = str(number)  # logged again, so it is current again
         for key, value in changes.items():
-            self.client.set_tag(run_id, key, value)
+            _again(partial(self.client.set_tag, run_id, key, value))
         return Logged(run_id, "new version" if versions.VERSION in changes else "unchanged")
 
     def settle(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
@@ -109,7 +111,7 @@ class Store:
             for run_id, state in wrong.items():
                 if state == versions.INTERRUPTED:
                     self.client.set_terminated(run_id, status="KILLED")
-                self.client.set_tag(run_id, versions.STATE, state)
+                _again(partial(self.client.set_tag, run_id, versions.STATE, state))
         raise WarplogError(
             f"experiment {experiment_id}: other processes keep changing its runs; run again later"
         )
@@ -126,7 +128,7 @@ class Store:
     def set_experiment_tag(self, experiment: "Experiment", key: str, value: str) -> None:
         """Sets a tag of an experiment if its value differs."""
         if experiment.tags.get(key) != value:
-            self.client.set_experiment_tag(experiment.experiment_id, key, value)
+            _again(lambda: self.client.set_experiment_tag(experiment.experiment_id, key, value))
 
     def _new_experiment(self, name: str, family: str) -> "Experiment":
         from mlflow.exceptions import MlflowException
@@ -153,7 +155,7 @@ class Store:
             versions.SELECTION: versions.joined(run.selection),
             versions.VERSION: str(number),
             versions.STATE: versions.WRITING,
-            versions.LOGGED_AT: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            versions.LOGGED_AT: datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
             "mlflow.note.content": note,
             **_mlflow_tags(run),
             **run.tags,
@@ -180,6 +182,19 @@ class Store:
             self.client.log_batch(run_id, params=params[start : start + _PARAMS_A_BATCH])
         for start in range(0, len(metrics), _METRICS_A_BATCH):
             self.client.log_batch(run_id, metrics=metrics[start : start + _METRICS_A_BATCH])
+
+
+def _again(set_tag: Callable[[], None]) -> None:
+    """Sets a tag; tries again if another process created the same tag meanwhile, which MLflow reports as an error."""
+    from mlflow.exceptions import MlflowException
+
+    for _ in range(_MOST_PASSES):
+        try:
+            return set_tag()
+        except MlflowException as error:
+            if not re.search("IntegrityError|UniqueViolation", str(error)):
+                raise
+    return set_tag()
 
 
 def search_all(client: Any, experiments: Sequence[str], search: str) -> list["StoredRun"]:
