@@ -175,6 +175,7 @@ def test_a_missing_driver_is_named_with_its_package(project, monkeypatch):
     [
         ("localhost:5000", "the address has no scheme; write http://localhost:5000"),
         ("me:s3cret@localhost:5000", "the address has no scheme"),
+        ("http://me:s3cret/x@localhost:5000", "write special characters of a password as %XX"),
         ("file:/tmp/mlruns", "use sqlite:///FILE"),
         ("mlruns", "use sqlite:///FILE"),
         ("oracle://me:s3cret@host/db", "use sqlite, postgresql, mysql, mssql or an http address"),

@@ -67,8 +67,15 @@ def check(uri: str) -> None:
     """Checks that the address has the form of one that MLflow can use.
 
     Raises:
-        WarplogError: it has no scheme, or is a folder, which MLflow no longer supports.
+        WarplogError: it has no scheme, has a port that is no number, or is a folder, which MLflow no longer supports.
     """
+    if is_server(uri) or is_database(uri):
+        try:
+            _ = urlsplit(uri).port
+        except ValueError:
+            raise WarplogError(
+                f"{shown(uri)}: host and port cannot be read; write special characters of a password as %XX"
+            ) from None
     if "://" in uri or uri.startswith("databricks"):
         return
     if uri.startswith(("file:", "/", ".")) or ":" not in uri:

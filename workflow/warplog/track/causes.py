@@ -47,9 +47,8 @@ def errors() -> tuple[type[Exception], ...]:
     import sqlalchemy.exc
     from mlflow.exceptions import MlflowException
 
-    # ImportError: a driver that is not installed; ValueError: an address that a library cannot parse
-    databases = (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error, ImportError)
-    return MlflowException, requests.RequestException, OSError, ValueError, *databases
+    databases = (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error, ImportError)  # a driver that is not installed
+    return MlflowException, requests.RequestException, OSError, *databases
 
 
 def explain(uri: str, error: Exception) -> str:

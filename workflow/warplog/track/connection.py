@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,11 @@ def _ready(uri: str, write: bool, held: contextlib.ExitStack) -> Path | None:
         raise WarplogError(
             f"{address.shown(uri)}: no such store; log a campaign first, or correct the address"
         )
+    else:
+        with contextlib.suppress(
+            sqlite3.Error
+        ):  # a store that cannot be changed can be read where it was made
+            database.follow_the_move(file)
     return file.parent / database.ARTIFACTS
 
 
