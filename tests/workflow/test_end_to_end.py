@@ -43,10 +43,12 @@ def arguments(*targets: str, **config: str) -> list[str]:
     return ["--cores", "2", "--nocolor", *targets, "--config", *settings]
 
 
-def snakemake(place: Path, *targets: str, **config: str) -> str:
+def snakemake(place: Path, *targets: str, store: str = "", **config: str) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(place / "workflow")  # the package of the clone
     environment.pop("MLFLOW_TRACKING_URI", None)
+    if store:
+        environment["MLFLOW_TRACKING_URI"] = store
     done = snakemake_runs.run(place, *arguments(*targets, **config), environment=environment)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
@@ -263,6 +265,13 @@ def test_a_lost_store_is_filled_again(place: Path) -> None:
     assert (place / "results" / "mlflow.db").is_file()
     assert "log_mlflow" in output
     assert "plot_family" not in output
+    assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
+
+
+def test_another_store_is_filled_too(place: Path) -> None:
+    output = snakemake(place, "track", families="quantization", store="sqlite:///results/other.db")
+    assert "log_mlflow" in output
+    assert (place / "results" / "other.db").is_file()
 
 
 @pytest.mark.nvcc

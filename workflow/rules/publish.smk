@@ -79,7 +79,7 @@ rule log_mlflow:
     params:
         plan=plan.decisions(),
         uri=plan.tracking_uri(),
-        store=plan.tracking_store(),
+        destination=plan.destination,
     script:
         "../scripts/publish/log_mlflow.py"
 
@@ -95,7 +95,6 @@ rule log_figures:
         "results/logs/track_figures.log",
     params:
         uri=plan.tracking_uri(),
-        store=plan.tracking_store(),
     script:
         "../scripts/publish/log_figures.py"
 

@@ -11,6 +11,7 @@ from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 from warplog.core.records import Record, read_json, sha256_file
 from warplog.measure import build, dependencies
+from warplog.measure.quoting import Places
 
 KERNEL = """
 #include <cuda_runtime.h>
@@ -72,7 +73,7 @@ def test_a_header_that_only_the_compiler_can_find_is_refused(tmp_path: Path) -> 
     above = "#define TEXT(x) #x\n#define NAME(n) TEXT(tile_##n.cuh)\n#include NAME(8)\n"
     record = built(tmp_path, above)
     assert record["status"] == "compile_error"
-    assert f"nvcc read {tmp_path}/kernels/scale/tile_8.cuh, but no #include line names it" in record["reason"]
+    assert "nvcc read .../scale/tile_8.cuh, but no #include line names it" in record["reason"]
     assert built(tmp_path, f'{above}#if 0\n#include "tile_8.cuh"\n#endif\n')["status"] == "ok"
 
 
@@ -145,3 +146,80 @@ def test_a_list_of_dependencies_is_read_without_the_headers_of_cuda(tmp_path: Pa
     )
     files = dependencies.read(listing, Path("out/launcher.cu"))
     assert files == [Path("kernels/c#.cuh"), Path("kernels/$d.cu")]
+
+
+SECRET = "root:x:0:0:the secret of the machine:/root:/bin/bash"
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("place", ["{outside}/passwd", "{link}", ".env"])
+def test_a_record_quotes_no_line_of_a_file_outside_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    outside, project = tmp_path / "etc", tmp_path / "project"
+    (project / "kernels" / "scale").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "passwd").write_text(f"{SECRET}\n")
+    (project / "kernels" / "scale" / ".env").write_text(f"{SECRET}\n")
+    (project / "kernels" / "scale" / "link.h").symlink_to(outside / "passwd")
+    monkeypatch.chdir(project)
+    name = place.format(outside=outside, link="link.h")
+    record = built(Path(), f'int also = wrong;\n#include "{name}"')
+    published = (project / "results/build/record.json").read_text()
+    log = (project / "results/build/compile.log").read_text()
+    assert record["status"] == "compile_error"
+    assert f"{Path(name).name}:1: error: not quoted" in record["compiler_output"]
+    assert 'identifier "wrong" is undefined' in log
+    assert "int also = wrong;" in log, "lines of the project's own files are quoted"
+    for text in (published, log):
+        assert "secret" not in text
+        assert "root" not in text
+        assert str(tmp_path) not in text
+
+
+@pytest.mark.nvcc
+def test_a_record_names_neither_the_home_folder_nor_folders_outside_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernels lie in another project of the same user."""
+    home, project = tmp_path / "home" / "alice", tmp_path / "home" / "alice" / "project"
+    kernels = home / "client"
+    (kernels / "kernels" / "include").mkdir(parents=True)
+    (kernels / "kernels" / "include" / "ours.h").touch()
+    project.mkdir()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HOME", str(home))
+    record = built(kernels, "#include <ours.h>")
+    assert record["status"] == "ok", record["reason"]
+    assert set(record["dependencies"]) == {".../scale/right.cu", ".../include/ours.h"}
+    assert [word for word in record["command"] if word.startswith("-I")] == ["-I.../scale", "-I.../include"]
+    wrong = built(kernels, "int wrong = none;")
+    for text in (str(record), str(wrong), (kernels / "results/build/compile.log").read_text()):
+        assert "alice" not in text
+        assert str(tmp_path) not in text
+    assert wrong["reason"].startswith(".../scale/right.cu(3): error: identifier")
+
+
+def test_messages_of_the_toolkit_stay_without_the_lines_that_they_quote(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    places = Places(project, project / "kernels", project / "results", tmp_path / "cuda")
+    for name in ("project/kernels/a.cu", "cuda/include/cub.cuh"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    output = f"""\
+{tmp_path}/cuda/include/cub.cuh(308): error: static assertion failed with "32 threads"
+    static_assert(quoted);
+    ^
+          detected during instantiation of "sum" at line 4 of {project}/kernels/a.cu
+
+kernels/a.cu:4:2: warning: #warning mine [-Wcpp]
+    4 | #warning mine
+ptxas info    : Used 32 registers
+"""
+    assert places.quoted(output).splitlines() == [
+        f'{tmp_path}/cuda/include/cub.cuh(308): error: static assertion failed with "32 threads"',
+        '          detected during instantiation of "sum" at line 4 of kernels/a.cu',
+        "kernels/a.cu:4:2: warning: #warning mine [-Wcpp]",
+        "    4 | #warning mine",
+        "ptxas info    : Used 32 registers",
+    ]

@@ -2,7 +2,7 @@
 
 from warplog import metrics
 from warplog.track import points, runs
-from warplog.track.points import case_steps, main_rows, metric_path
+from warplog.track.points import Point, case_steps, limited, main_rows
 
 
 def test_case_steps_never_put_two_cases_on_one_point():
@@ -33,16 +33,25 @@ def test_main_rows_follow_the_kernel_by_name_else_the_longest():
 def test_every_metric_name_is_legal_and_none_covers_another():
     from mlflow.utils.validation import _validate_metric_name
 
-    measures = [name for name, _ in points.MEASURES.values()]
-    series = [metric_path(name, "4096") for name in metrics.METRICS] + measures
-    facts = [metric_path(name, "") for name in (*metrics.METRICS, "sass_LDG.E.128", "sass_FFMA")]
-    headlines = [points.MEASURES[c][0].split("/")[1] for c in points.HEADLINES]
-    singles = [*facts, *(f"headline/{name}" for name in (*headlines, *metrics.METRICS))]
-    assert len(set(series)) == len(series)
-    assert len(set(singles)) == len(singles)
-    assert not {name for name in series if not name.startswith("build/")} & set(singles)
-    for name in (*series, *singles, metric_path("odd_100%[x](y)", "1"), metric_path("odd_100%[x](y)", "")):
+    series = [name for name, _ in points.MEASURES.values()]
+    headlines = [f"headline/{points.MEASURES[column][0].split('/')[1]}" for column in points.HEADLINES]
+    names = [*series, *headlines, *(f"profile/{name}" for name in points.PROFILED)]
+    assert len(set(names)) == len(names)
+    assert set(points.PROFILED) <= set(metrics.METRICS)
+    for name in names:
         _validate_metric_name(name)
+
+
+def test_a_run_has_at_most_60_metrics_and_the_headline_is_never_left_out():
+    many = [Point(f"perf/gflops_case{n}", 1.0, n) for n in range(100)]
+    kept = {point.name for point in limited([*many, Point("headline/gflops", 1.0, 0)])}
+    assert len(kept) == 60
+    assert "headline/gflops" in kept
+
+
+def test_metrics_that_are_always_zero_are_left_out():
+    series = [Point("perf/gflops", 0.0, 1), Point("perf/gflops", 2.0, 2)]
+    assert limited([*series, Point("profile/ipc", 0.0, 0)]) == series
 
 
 def test_status_tells_the_worst_failure_but_not_what_a_case_cannot():

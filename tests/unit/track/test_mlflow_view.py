@@ -74,12 +74,12 @@ def test_it_shows_all_runs_speed_against_size_stalls_and_knobs(view):
     bars = {name for kind, name in charts if kind == "BAR"}
     assert bars >= {
         "headline/gflops",
-        "headline/stall_long_scoreboard_cycles_per_issue",
-        "headline/achieved_occupancy_pct",
-        "headline/shared_conflict_ways",
-        "headline/dram_bytes",
+        "profile/stall_long_scoreboard_cycles_per_issue",
+        "profile/achieved_occupancy_pct",
+        "profile/shared_conflict_ways",
+        "profile/dram_bytes",
     }
-    assert "headline/stall_selected_cycles_per_issue" not in bars
+    assert "profile/stall_selected_cycles_per_issue" not in bars
     tiles, resources = (c for c in state["compareRunCharts"] if c["type"] == "PARALLEL")
     assert tiles["selectedParams"][:3] == ["BM", "BN", "BK"]
     assert "registers_per_thread" in resources["selectedParams"]
@@ -99,7 +99,7 @@ def test_every_chart_lies_in_a_section_and_ours_come_first(view):
 
 
 def test_a_view_of_all_campaigns_tells_them_apart(view):
-    columns = decode(replace(view, search="").tag())["selectedColumns"]
+    columns = decode(replace(view, several=True).tag())["selectedColumns"]
     assert columns[0] == "tags.`campaign`"
     assert "tags.`campaign`" not in decode(view.tag())["selectedColumns"]
 
@@ -112,7 +112,7 @@ def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Pat
         "perf/gbytes_per_s",
         "perf/pct_of_baseline",
         "headline/gbytes_per_s",
-        "headline/dram_bytes",
+        "profile/dram_bytes",
     ]
     assert state["orderByAsc"] is False
     empty = decode(View("v", "", "median_us", "1", "n", []).tag())

@@ -5,12 +5,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from track_tables import CAMPAIGN, LADDER, PROFILED, SIZES, write_tables
+from track_tables import CAMPAIGN, LADDER, SIZES, write_tables
 from tracked_project import Project, moved
 
 from script_modules import script
-from warplog.track.points import metric_path
+from warplog.core.records import read_json
+from warplog.core.text import HIDDEN
+from warplog.tables import view as figure_data
+from warplog.track import points as track_points
+from warplog.track import runs
 
+RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200"
 COLUMNS = {
     "gflops": ("perf/gflops", 1),
     "gbytes_per_s": ("perf/gbytes_per_s", 1),
@@ -21,8 +26,7 @@ COLUMNS = {
     "hot_us": ("time/hot_us", 1),
     "ncu_us": ("time/ncu_us", 1),
     "samples": ("time/samples", 1),
-    "power_w": ("device/power_w", 1),
-    "max_error_over_tolerance": ("check/max_error_over_tolerance", 1),
+    "power_w": ("power/power_w", 1),
 }
 
 
@@ -49,36 +53,50 @@ def _rows(frame: pd.DataFrame) -> list[Any]:
     return list(frame.rename(columns={"size": "size_"}).itertuples())
 
 
-def test_counters_are_those_of_the_longest_kernel_of_each_profiled_case(template):
+def test_counters_are_those_of_the_longest_kernel_of_the_profiled_case(template):
     points = template.points("warptile")
     counted = pd.read_parquet(template.tables / "metrics.parquet")
     rows = counted[(counted["variant"] == "warptile") & counted["kernel"].str.contains("warptile")]
-    for name in ("dram_bytes", "achieved_occupancy_pct", "stall_barrier_pct", "registers_per_thread"):
-        of_name = rows[(rows["metric"] == name) & (rows["tool"] == "ncu")]
-        series = {step: v for (metric, step), v in points.items() if metric == metric_path(name, "4096")}
-        assert series == {int(row.case): row.value for row in of_name.itertuples()}, name
-        assert set(series) == set(PROFILED)
-        assert points[f"headline/{name}", 0] == pytest.approx(series[4096], rel=1e-5)
-    assert points["time/nsys_duration_us", 4096] == pytest.approx(points["time/duration_us", 4096] * 1.02)
+    rows = rows[(rows["tool"] == "ncu") & (rows["case"] == "4096")].set_index("metric")["value"]
+    for name in ("dram_bytes", "achieved_occupancy_pct", "stall_barrier_cycles_per_issue"):
+        assert points[f"profile/{name}", 0] == pytest.approx(rows[name], rel=1e-5), name
 
 
 def test_single_numbers_stand_at_step_0_and_series_at_the_size(template):
     points = template.points("warptile")
-    singles = ("headline", "build", "sass")
     for name, step in points:
-        assert (step == 0) == name.startswith(singles), name
+        assert (step == 0) == name.startswith(("headline/", "profile/")), name
         assert step in (0, *SIZES)
-    assert points["build/registers_per_thread", 0] == 168
-    assert points["sass/LDG.E.128", 0] == 64
     assert points["headline/gflops", 0] == pytest.approx(points["perf/gflops", 4096], rel=1e-5)
+
+
+def test_the_first_metric_by_name_is_a_speed_which_comparing_runs_starts_with(template):
+    first = {min(run.data.metrics) for run in template.stored() if run.data.metrics}
+    assert first <= {"headline/gbytes_per_s", "headline/gflops"}
+
+
+def test_a_run_of_the_recorded_campaign_has_at_most_60_metrics():
+    tables = figure_data.read_all(RECORDED / "tables")
+    campaign = {**read_json(RECORDED / "campaign" / "h200.json", "record"), "origin": "recorded"}
+    for family in ("sgemm", "histogram", "power"):
+        data = runs.load(tables, RECORDED / "tables", family, campaign)
+        for run in runs.runs(data, campaign):
+            assert 10 < len({point.name for point in run.points}) <= track_points.MOST_NAMES
+
+
+def test_counts_of_machine_instructions_are_in_a_file_of_the_run(template):
+    from mlflow.artifacts import download_artifacts
+
+    run_id = template.run("warptile").info.run_id
+    path = download_artifacts(run_id=run_id, artifact_path="tables/metrics.csv", tracking_uri=template.uri)
+    assert "sass_LDG.E.128" in set(pd.read_csv(path)["metric"])
+    assert not any("sass" in name for name, _ in template.points("warptile"))
 
 
 def test_missing_values_are_not_logged(template):
     names = {name for name, _ in template.points("naive")}
     assert not any("tensor_flops" in name or "nsys_us" in name for name in names)
-    bad = {name for name, _ in template.points("broken")}
-    assert bad
-    assert all(name.startswith(("build/", "sass/")) for name in bad)
+    assert not template.points("broken")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,8 @@ def test_files_have_names_that_the_ui_previews(project):
 def test_a_recorded_campaign_says_so_everywhere(project):
     write_tables(project.tables, origin="recorded", campaign="h200-before")
     project.log({**CAMPAIGN, "campaign": "h200-before"})
-    (run,) = (r for r in project.stored() if r.data.tags["warplog.key"] == "h200-before/h200/sgemm/naive")
+    key = "h200-before/h200/sgemm/naive/recorded/"
+    (run,) = (r for r in project.stored() if r.data.tags["warplog.key"].startswith(key))
     assert run.data.tags["origin"] == "recorded"
     assert "**Recorded**, not measured on this machine" in run.data.tags["mlflow.note.content"]
     note = project.experiment().tags["mlflow.note.content"]
@@ -147,7 +166,8 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     pd.DataFrame([{"id": i, "verdict": v, **texts, **mark} for i, v in verdicts.items()]).to_parquet(
         project.tables / "claims.parquet"
     )
-    assert project.changes(project.log()) == {"cublas": "replaced"}
+    assert project.changes(project.log()) == {"cublas": "created"}
+    assert project.states("cublas") == {"superseded": 1, "current": 1}
     tags = project.run("cublas").data.tags
     counted = {tags[f"claims_{v}"] for v in ("confirmed", "refuted", "not_measurable")}
     assert (tags["claim.B2"], counted) == ("refuted", {"2", "1", "0"})
@@ -157,6 +177,18 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     assert "Tiles \\| help." in note
     assert note.index("| B2&nbsp;") < note.index("| B1&nbsp;"), "what is refuted comes first"
     assert project.changes(project.log()) == {}
+
+
+def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
+    text = "=fast\u202ewols\x1b[2J"
+    project.edit("variants", lambda table: table.assign(idea=text, credit=text, title=text))
+    project.edit("measurements", lambda table: table.assign(reason=text))
+    project.log({**CAMPAIGN, "driver": text})
+    run = project.run("naive")
+    notes = [project.experiment().tags["mlflow.note.content"], run.data.tags["mlflow.note.content"]]
+    assert not [note for note in notes if HIDDEN.search(note)]
+    (rows,) = Path(run.info.artifact_uri).glob("tables/measurements.csv")
+    assert r"'=fast\u{202e}wols\u{1b}[2J" in rows.read_text()
 
 
 def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
@@ -174,7 +206,7 @@ def test_a_flood_of_claims_leaves_the_note_within_what_mlflow_takes(project):
 def test_cases_of_equal_size_become_series_of_their_own(template):
     points = template.points("global_atomics", "histogram")
     assert points["time/median_us", 1 << 24] * 3 == pytest.approx(points["time/median_us_skewed", 1 << 24])
-    assert points["memory/dram_bytes", 1 << 24] == 4 << 24
+    assert points["profile/dram_bytes", 0] == pytest.approx(4 << 24, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""A store over time: logging again adds nothing, only changed runs are replaced, unrelated runs are left alone."""
+"""A store over time: logging again adds nothing, changed runs are added, and no run is ever deleted."""
 
 import json
 import os
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tracked_project import Project, moved
 
 from warplog.core.errors import WarplogError
 from warplog.track import log
-from warplog.track.connection import tracking_uri
+from warplog.track.address import tracking_uri
 
 
 @pytest.fixture
@@ -39,23 +38,33 @@ def test_the_record_of_a_second_run_is_the_same(project):
     assert project.experiment().experiment_id in first["experiments"][0]["link"]
 
 
-def test_a_changed_number_replaces_that_run_alone(project):
+def test_a_changed_number_adds_a_version_of_that_run_alone(project):
     def slower(table):
         return table.assign(hot_us=table["hot_us"].where(table["variant"] != "naive", table["hot_us"] * 2))
 
     others = {r.info.run_id for r in project.stored() if r.data.params["variant"] != "naive"}
     project.edit("measurements", slower)
-    assert project.changes(project.log()) == {"naive": "replaced"}
-    assert len(project.stored()) == len(LADDER)
+    assert project.changes(project.log()) == {"naive": "new version"}
+    assert len(project.current()) == len(LADDER)
+    assert project.states("naive") == {"superseded": 1, "current": 1}
     assert others < {r.info.run_id for r in project.stored()}
     measured = pd.read_parquet(project.tables / "measurements.parquet")
     row = measured[(measured["variant"] == "naive") & (measured["case"] == "4096")].iloc[0]
     assert project.points("naive")["time/hot_us", 4096] == row["hot_us"]
 
 
-def test_a_changed_file_replaces_its_run(project):
-    (project.root / "files" / "naive" / "naive.cu").write_text("// faster now\n")
-    assert project.changes(project.log()) == {"naive": "replaced"}
+def test_a_changed_file_adds_a_version_of_its_run(project):
+    source = project.root / "files" / "naive" / "naive.cu"
+    first = project.run("naive").info.run_id
+    before = source.read_text()
+    source.write_text("// faster now\n")
+    assert project.changes(project.log()) == {"naive": "new version"}
+    assert project.run("naive").info.run_id != first
+    source.write_text(before)
+    assert project.changes(project.log()) == {"naive": "new version"}
+    assert project.run("naive").info.run_id == first, "the same content is not stored twice"
+    assert project.states("naive") == {"superseded": 1, "current": 1}
+    assert project.changes(project.log()) == {}
 
 
 def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
@@ -72,11 +81,62 @@ def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
     assert project.run("warptile").data.tags["mlflow.runColor"] != colour
 
 
-def test_a_variant_that_left_the_tables_loses_its_run(project):
+def test_a_smaller_selection_of_variants_leaves_all_runs_as_they_are(project):
+    before = {run.info.run_id: run.data.metrics for run in project.current()}
     for table in ("variants", "measurements", "metrics"):
-        project.edit(table, lambda rows: rows[rows["variant"] != "naive"])
+        project.edit(table, lambda rows: rows[rows["variant"].isin(["cublas", "warptile"])])
     assert project.changes(project.log()) == {}
-    assert {r.data.params["variant"] for r in project.stored()} == set(LADDER) - {"naive"}
+    assert {run.info.run_id: run.data.metrics for run in project.current()} == before
+
+
+def test_a_smaller_selection_of_cases_adds_runs_beside_the_larger_ones(project):
+    before = {run.info.run_id for run in project.current()}
+    complete = pd.read_parquet(project.tables / "measurements.parquet")
+    project.edit("measurements", lambda rows: rows[rows["case"] == "4096"])
+    assert set(project.changes(project.log()).values()) == {"created"}
+    assert before < {run.info.run_id for run in project.current()}
+    assert len(project.current()) == 2 * len(LADDER)
+    complete.assign(hot_us=complete["hot_us"] * 2).to_parquet(project.tables / "measurements.parquet")
+    project.log()
+    assert len(project.current()) == len(LADDER), "a newer run with all the cases takes the place of both"
+    assert project.states("naive") == {"superseded": 2, "current": 1}
+
+
+def test_claims_that_fewer_variants_decide_do_not_take_the_place_of_those_of_all(project):
+    texts = {"claim": "Tiles help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
+    mark = {"id": "B1", "family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}
+
+    def log(verdict: str) -> str:
+        claims = pd.DataFrame([{"verdict": verdict, **texts, **mark}])
+        claims.to_parquet(project.tables / "claims.parquet")
+        (logged,) = (one for one in project.log().experiments if one.family == "sgemm")
+        return logged.runs["cublas"].run_id
+
+    first = log("confirmed")
+    for table in ("variants", "measurements", "metrics"):
+        project.edit(table, lambda rows: rows[rows["variant"].isin(["cublas", "warptile"])])
+    assert log("not_measurable") != first
+    tags = project.client.get_run(first).data.tags
+    assert (tags["claim.B1"], tags["warplog.state"]) == ("confirmed", "current")
+
+
+def test_another_origin_adds_runs_and_leaves_the_live_ones_current(project):
+    live = {run.info.run_id for run in project.current()}
+    write_tables(project.tables, origin="recorded")
+    assert set(project.changes(project.log()).values()) == {"created"}
+    assert live < {run.info.run_id for run in project.current()}
+    assert len(project.current()) == 2 * len(LADDER)
+
+
+def test_runs_of_an_earlier_warplog_are_superseded_and_kept(project):
+    for run in project.stored():
+        old = run.data.tags["warplog.key"].rsplit("/", 2)[0]
+        project.client.set_tag(run.info.run_id, "warplog.key", old)
+        for tag in ("warplog.state", "warplog.version", "warplog.selection"):
+            project.client.delete_tag(run.info.run_id, tag)
+    project.log()
+    assert project.states("naive") == {"superseded": 1, "current": 1}
+    assert len(project.stored()) == 2 * len(LADDER)
 
 
 def test_new_figures_are_uploaded_without_a_new_run(project):
@@ -99,17 +159,19 @@ def test_a_run_that_was_cut_short_is_written_again(project, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_artifacts", full)
-        with pytest.raises(WarplogError, match="No space left on device"):
+        with pytest.raises(WarplogError, match=r"the disk is full .*; free some space, then run again"):
             project.log()
     assert "RUNNING" in {r.info.status for r in project.stored()}
-    assert project.changes(project.log()) == {"naive": "replaced"}
-    assert len(project.stored()) == len(LADDER)
+    assert project.changes(project.log()) == {"naive": "new version"}
+    assert len(project.current()) == len(LADDER)
+    assert project.states("naive") == {"superseded": 1, "interrupted": 1, "current": 1}
     assert {r.info.status for r in project.stored()} == {"FINISHED", "FAILED", "KILLED"}
 
 
 def test_a_run_that_never_ended_is_written_again(project):
     project.client.update_run(project.run("naive").info.run_id, status="RUNNING")
-    assert project.changes(project.log()) == {"naive": "replaced"}
+    assert project.changes(project.log()) == {"naive": "created"}
+    assert project.states("naive") == {"interrupted": 1, "current": 1}
 
 
 def test_unrelated_runs_experiments_and_campaigns_stay(project):
@@ -137,9 +199,16 @@ def test_a_project_that_moved_takes_its_files_along(project, template):
 
 def test_lost_files_are_logged_again(project):
     shutil.rmtree(project.root / "results" / "mlartifacts")
-    assert set(project.changes(project.log()).values()) == {"replaced"}
+    assert set(project.changes(project.log()).values()) == {"new version"}
     assert "source/kernel.cu.txt" in project.files("naive")
-    assert len(project.stored()) == len(LADDER)
+    assert len(project.current()) == len(LADDER)
+
+
+def test_an_emptied_file_is_logged_again(project):
+    project.log()  # the files of the copy
+    folder = Path(project.run("naive").info.artifact_uri)
+    (folder / "tables" / "measurements.csv").write_text("")
+    assert project.changes(project.log()) == {"naive": "new version"}
 
 
 def test_a_deleted_experiment_comes_back_without_doubles(project):
@@ -148,7 +217,7 @@ def test_a_deleted_experiment_comes_back_without_doubles(project):
     project.client.delete_experiment(project.experiment().experiment_id)
     write_tables(project.tables, campaign="h200-later")
     project.log({**CAMPAIGN, "campaign": "h200-later"})
-    assert len(project.stored()) == 2 * len(LADDER)
+    assert len(project.current()) == 2 * len(LADDER)
 
 
 def test_tables_of_two_campaigns_give_each_its_own_runs(project):
@@ -161,35 +230,6 @@ def test_tables_of_two_campaigns_give_each_its_own_runs(project):
     result = project.log({**CAMPAIGN, "campaign": "h200-later"})
     assert set(project.changes(result).values()) == {"created"}
     assert len(project.stored()) == 2 * len(LADDER)
-
-
-@pytest.mark.timeout(60)
-def test_a_dead_server_fails_with_one_line_and_no_password(template):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
-        uri = f"http://me:secret@127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(WarplogError) as raised:
-            log.log_campaign(template.tables, CAMPAIGN, {}, uri)
-    text = str(raised.value)
-    assert "does not answer" in text
-    assert "MLFLOW_TRACKING_URI" in text
-    assert "secret" not in text
-    assert "\n" not in text
-
-
-@pytest.mark.timeout(60)
-def test_a_silent_server_fails_too(template, monkeypatch):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(WarplogError, match="does not answer"):
-            log.log_campaign(template.tables, CAMPAIGN, {}, uri)
-
-
-def test_a_broken_store_names_the_remedy(template, tmp_path):
-    (tmp_path / "mlflow.db").write_text("this is no database, and it is longer than a header\n" * 10)
-    with pytest.raises(WarplogError, match=r"mlflow\.db: the MLflow store cannot be used .* move it away"):
-        log.log_campaign(template.tables, CAMPAIGN, {}, f"sqlite:///{tmp_path}/mlflow.db")
 
 
 def test_a_campaign_that_the_tables_lack_is_an_error(template, tmp_path):

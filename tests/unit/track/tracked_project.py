@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ class Project:
         return result
 
     def changes(self, result: track.TrackingResult) -> dict[str, str]:
-        """Returns created and replaced runs as variant -> change."""
+        """Returns created runs and new versions as variant -> change."""
         runs = {v: run for family in result.experiments for v, run in family.runs.items()}
         return {variant: run.change for variant, run in runs.items() if run.change != "unchanged"}
 
@@ -69,8 +70,17 @@ class Project:
         return list(self.client.search_runs([self.experiment(family).experiment_id], "", kind, 1000))
 
     def run(self, variant: str, family: str = "sgemm") -> Any:
-        (found,) = (r for r in self.stored(family) if r.data.params["variant"] == variant)
+        """Returns the variant's current run."""
+        (found,) = (r for r in self.current(family) if r.data.params["variant"] == variant)
         return found
+
+    def current(self, family: str = "sgemm") -> list[Any]:
+        return [run for run in self.stored(family) if run.data.tags.get("warplog.state") == "current"]
+
+    def states(self, variant: str) -> dict[str, int]:
+        """Returns how many runs of a variant have each state."""
+        runs = [r for r in self.stored() if r.data.params.get("variant") == variant]
+        return dict(Counter(run.data.tags["warplog.state"] for run in runs))
 
     def points(self, variant: str, family: str = "sgemm") -> dict[tuple[str, int], float]:
         run = self.run(variant, family)

@@ -17,7 +17,8 @@ from worklog_pages import (
 )
 
 from warplog import worklog
-from warplog.core.text import Table
+from warplog.core.text import HIDDEN, Table
+from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
 from warplog.worklog.page import Summary
@@ -77,6 +78,21 @@ def test_hostile_text_is_text_in_latex(hostile):
             assert not re.search(r"(?<!\\)[#%_^~]", bare), line
     plain = re.sub(r"\\[{}]", "", source)
     assert plain.count("{") == plain.count("}")
+
+
+def test_no_page_hides_a_character(page, tmp_path):
+    hidden = "fast\u202ewols\x1b[2J\u200b"
+    excerpt = Excerpt(hidden, 1, f"// {hidden}\nint x;")
+    rungs = tuple(
+        replace(one, idea=hidden, badge=hidden, story=(hidden,), excerpt=excerpt) for one in page.rungs
+    )
+    summary = Summary(hidden, Table((hidden, "n"), ((hidden, "1"),), notes=(hidden,)))
+    hostile = replace(
+        page, title=hidden, lead=(hidden,), facts=((hidden, hidden),), rungs=rungs, summaries=(summary,)
+    )
+    shown = {html(hostile), worklog.markdown(hostile, tmp_path), worklog.latex(hostile)}
+    assert not [HIDDEN.findall(source) for source in shown if HIDDEN.search(source)]
+    assert r"// fast\u{202e}wols\u{1b}[2J" in worklog.markdown(hostile, tmp_path)
 
 
 def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):

@@ -1,12 +1,11 @@
 """Compiles one variant; without nvcc, uses its recorded build instead."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import load_family
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.machine import toolchain
 from warplog.measure import build
 from warplog.plan.script import job
@@ -22,12 +21,12 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     except WarplogError as error:
         if recorded is None or not recorded.is_file():
             raise
-        print(f"  build   {family.name}/{name}  recorded ({error})", file=sys.stderr)
+        say(f"  build   {family.name}/{name}  recorded ({error})")
         build.take_recorded(recorded, record.parent)
         return
     cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
-    print(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), file=sys.stderr)
+    say(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip())
 
 
 if "snakemake" in globals():

@@ -9,7 +9,7 @@ from warplog.judge.figures import comparison as figure
 from warplog.judge.sources import Sources, parent_of
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.track.connection import tracking_uri
+from warplog.track.address import tracking_uri
 
 
 def main(plan: Plan, names: list[str], uri: str, outputs: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_text
 from warplog.judge import history
 from warplog.judge.figures import history as figure
@@ -11,7 +12,7 @@ from warplog.plan.script import job
 
 def main(plan: Plan, family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:
     data = history.collect(campaigns, plan.families[family], plan.gpu)
-    write_text(csv, data.to_csv(index=False, lineterminator="\n"))
+    write_text(csv, csv_of_table(data))
     figure.save(data, plan.families[family], png, svg)
 
 

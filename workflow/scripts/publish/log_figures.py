@@ -7,7 +7,7 @@ from pathlib import Path
 from warplog.core.records import read_json, write_json
 from warplog.plan.script import job
 from warplog.track import log
-from warplog.track.connection import tracking_uri
+from warplog.track.address import tracking_uri
 
 
 def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:

@@ -10,7 +10,7 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.tables.records import build_record
 from warplog.track import log
-from warplog.track.connection import tracking_uri
+from warplog.track.address import tracking_uri
 from warplog.track.log import VariantFiles
 
 RECORDS = {  # artefact name: folder and suffix of the family's record
@@ -22,11 +22,11 @@ RECORDS = {  # artefact name: folder and suffix of the family's record
 }
 
 
-def main(plan: Plan, tables: Path, campaign: Path, uri: str, done: Path) -> None:
+def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path) -> None:
     files = dict(artefacts(plan))
     record = read_json(campaign, "record")
     result = log.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
-    write_json(done, result.as_record())
+    write_json(done, {**result.as_record(), "attempt": attempt})
 
 
 def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
@@ -60,5 +60,6 @@ if "snakemake" in globals():
             Path(snakemake.input.tables[0]).parent,
             Path(snakemake.input.campaign),
             tracking_uri(snakemake.params.uri),
+            snakemake.params.destination["attempt"],
             Path(snakemake.output[0]),
         )

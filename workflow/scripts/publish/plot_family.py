@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warplog import figures
+from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_text
 from warplog.core.records import read_json, sha256_file, sha256_of, write_json
 from warplog.plan.script import job, keep_digests
@@ -26,7 +27,7 @@ def main(names: Sequence[str], tables: Path, code: Sequence[Path], folder: Path)
     for name in names:
         module = figures.module(name)
         numbers = module.data(data)
-        text = numbers.to_csv(index=False, lineterminator="\n")
+        text = csv_of_table(numbers)
         drawn[name] = sha256_of(shared, sha256_file(Path(str(module.__file__))), text, repr(look))
         paths = {suffix: folder / f"{name}{suffix}" for suffix in SUFFIXES}
         if former.get(name) != drawn[name] or not all(path.is_file() for path in paths.values()):

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import extracting, verifying
+from warplog.cli import extracting, pruning, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
+from warplog.core.text import one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -38,6 +39,7 @@ examples:
   warplog compare parents results       is each variant faster than its parent?
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog audit                         are the numbers on the pages those of the tables?
+  warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
   warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
@@ -70,6 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_readers(commands)
     _add_audit(commands)
     _add_best_of(commands)
+    pruning.add(commands)
     return parser
 
 
@@ -251,10 +254,10 @@ def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
     from warplog.judge import comparison, profiled
     from warplog.judge.sources import PARENTS, Sources, parent_of
-    from warplog.track import connection
+    from warplog.track import address
 
     project = _project()
-    store = connection.tracking_uri(f"sqlite:///{project}/results/mlflow.db")
+    store = address.tracking_uri(f"sqlite:///{project}/results/mlflow.db")
     folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
@@ -405,9 +408,13 @@ def _verify(options: argparse.Namespace) -> int:
     return verifying.run(options, _to_stderr)
 
 
+def _prune(options: argparse.Namespace) -> int:
+    return pruning.run(options, _project())
+
+
 def _to_stderr(text: str) -> None:
     with suppress(OSError):
-        print(" ".join(text.split()), file=sys.stderr, flush=True)
+        print(one_line(text), file=sys.stderr, flush=True)
 
 
 _COMMANDS = {
@@ -419,6 +426,7 @@ _COMMANDS = {
     "explain": _explain,
     "published": _published,
     "extract": _extract,
+    "prune": _prune,
     "record": _record,
     "verify": _verify,
 }

@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import NoReturn
 
+from warplog.core.text import printable
+
 
 class WarplogError(Exception):
     """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
@@ -21,6 +23,11 @@ _REMEDIES = {
     errno.EPERM: "correct the permissions",
 }
 _INTERRUPTED = 130  # as a shell reports SIGINT
+
+
+def say(line: str) -> None:
+    """Prints a line to standard error, without characters that move the cursor or cannot be seen."""
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -59,7 +66,7 @@ def quiet_interrupts() -> None:
 
 def _exit(line: str, status: int) -> NoReturn:
     with suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        say(line)
     raise SystemExit(status) from None
 
 

@@ -43,6 +43,20 @@ def _markdown_row(cells: Sequence[str], widths: Sequence[int], numeric: Iterable
     return f"| {' | '.join(padded)} |"
 
 
+# Control and formatting characters: they move the cursor, reverse the direction of text or cannot be seen. Line ends
+# and tabs are text. The ranges are Unicode's categories Cc, Cf, Cs, Zl and Zp; a test compares them with unicodedata.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u2064\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Returns the text with hidden characters as escapes such as `\u{202e}`; line ends, tabs and spaces stay."""
+    return HIDDEN.sub(lambda found: rf"\u{{{ord(found[0]):x}}}", text)
+
+
 def printable(text: str) -> str:
     """Replaces each non-printable character by a space."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -4,7 +4,6 @@ The capture puts each case into an NVTX range `case:<case>`, and each launch of 
 several kernels, into a range `launch:<i>` within it.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, sha256_file, worst
 from warplog.extract import hot_lines, sessions
 from warplog.extract import timeline as launch_times
@@ -112,9 +111,8 @@ def _as_far_as_good(take: Callable[[Record], _Taken], record: Record) -> tuple[R
         return record, take(record)
     except WarplogError as error:
         reason = str(error)[:_MOST_REASON]
-        print(
-            f"  extract {record['family']}/{record['variant']}  error  {reason}", file=sys.stderr, flush=True
-        )
+        line = f"  extract {record['family']}/{record['variant']}  error  {reason}"
+        say(line)
         bad = {**record, "status": "error", "reason": reason}
         return bad, take(bad)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from statistics import median, median_high
 from typing import Any
 
+from warplog.core.csv_text import csv_of_rows
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.text import Table, markdown_table
-from warplog.judge.comparison import WORDS, Comparison, as_csv, compare, csv_of
+from warplog.judge.comparison import WORDS, Comparison, as_csv, compare
 from warplog.judge.floors import Floors, Spread, measure_floors, same_code
 from warplog.judge.samples import CONDITIONS, REGIMES, Campaign, load_rounds
 
@@ -120,7 +121,7 @@ def judge_rounds(folder: Path, gpu: str) -> SelfCheck:
 def write(found: SelfCheck, verdicts: Path, floors: Path, summary: Path) -> None:
     """Writes all verdicts and all floors as CSV, and a summary as Markdown."""
     write_text(verdicts, as_csv(*found.judged))
-    write_text(floors, csv_of(found.floor_rows()))
+    write_text(floors, csv_of_rows(found.floor_rows()))
     first, *rest = found.summary().splitlines()
     kinds = {"floor of each case (below)": found.judged, "0.5 % for all cases": found.bare}
     counted = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.core.errors import WarplogError
-from warplog.core.text import one_line
+from warplog.core.text import one_line, printable
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
@@ -64,12 +64,11 @@ def audit(folder: Path, stream: TextIO) -> Audit:
         text = path.read_text(encoding="utf-8")
         PageAudit(path.name, evidence.read(folder / "tables", path.stem), whole).run(text)
     for found in whole.wrong:
-        print(
-            f"{found.page}:{found.line}: printed {found.printed}, recomputed {found.recomputed}: {found.text}",
-            file=stream,
-        )
+        numbers = f"printed {found.printed}, recomputed {found.recomputed}"
+        print(printable(f"{found.page}:{found.line}: {numbers}: {found.text}"), file=stream)
     for found in whole.unattributed:
-        print(f"{found.page}:{found.line}: not attributable: {found.printed}: {found.text}", file=stream)
+        line = f"{found.page}:{found.line}: not attributable: {found.printed}: {found.text}"
+        print(printable(line), file=stream)
     print(
         f"checked {whole.checked} numbers, {len(whole.unattributed)} not attributable, {len(whole.wrong)} wrong",
         file=stream,

@@ -11,6 +11,7 @@ from warplog.catalog.claims import CONFIRMED, GPU_NAMES, NOT_MEASURABLE, REFUTED
 from warplog.catalog.family import Family
 from warplog.core import formula
 from warplog.core.errors import WarplogError
+from warplog.core.text import printable
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
 from warplog.tables.quantities import Found, Quantities
 
@@ -107,12 +108,15 @@ def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
         number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
         condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
         case = f" [{row['case']}]" if row.get("case") else ""
-        print(f"{row['family']} {row['id']}{case}: {row['claim']}", file=stream)
+        print(printable(f"{row['family']} {row['id']}{case}: {row['claim']}"), file=stream)
         margin = f"({row['margin']})" if row.get("margin") else ""
-        print("  " + "  ".join(filter(None, [verdict.upper(), margin, number, condition])), file=stream)
+        print(
+            printable("  " + "  ".join(filter(None, [verdict.upper(), margin, number, condition]))),
+            file=stream,
+        )
         for label in ("published", "evidence", "reason"):
             if row[label]:
-                print(f"  {label}: {row[label]}", file=stream)
+                print(printable(f"  {label}: {row[label]}"), file=stream)
 
 
 def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:

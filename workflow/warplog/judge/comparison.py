@@ -1,7 +1,5 @@
 """Compare two campaigns case by case; print the result as text, JSON, CSV or Markdown."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -10,6 +8,7 @@ from itertools import groupby
 from statistics import median_high
 from typing import Any, TextIO
 
+from warplog.core.csv_text import csv_of_rows
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts
@@ -322,16 +321,7 @@ def as_markdown(found: Comparison) -> str:
 
 def as_csv(*found: Comparison) -> str:
     """Returns CSV with one row per case: the verdict and the numbers it is based on; ratios are B / A."""
-    return csv_of([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
-
-
-def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns rows with the same keys as CSV; an empty line if there are no rows."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_of_rows([{"a": one.a, "b": one.b, **_flat(row)} for one in found for row in one.rows])
 
 
 def _flat(row: Row) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from warplog.catalog.contract import Case, Probe
 from warplog.catalog.family import Family
 from warplog.core import paths
 from warplog.core.columns import MEASUREMENTS
+from warplog.core.csv_text import restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
 from warplog.core.schema import suggest
@@ -217,7 +218,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     if path.stat().st_size > _MOST_BYTES:
         raise WarplogError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, so not the table of the oracle")
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = restored(pd.read_csv(path, dtype=str, keep_default_na=False))
     except ValueError as error:
         raise WarplogError(f"{path}: not readable as CSV ({' '.join(str(error).split())})") from None
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
@@ -232,7 +233,8 @@ def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
         reasons = {str(row["reason"]) for row in rows}
         why = reasons.pop() if len(reasons) == 1 else "the reasons are in results/tables/oracle.csv"
         print(
-            f"{summary(rows)}: {why}; the oracle needs a GPU, or a recorded campaign that holds it", file=out
+            f"{summary(rows)}: {printable(why)}; the oracle needs a GPU, or a recorded campaign that holds it",
+            file=out,
         )
         return
     order = {RIGHT: 0, NOT_MEASURED: 1, WRONG: 2}

@@ -14,7 +14,7 @@ from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
-from warplog.track import connection
+from warplog.track import address, connection, versions
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -175,10 +175,10 @@ def fetch(name: str, uri: str, folder: Path) -> None:
     """
     if not re.fullmatch(NAME, name):
         raise WarplogError(f"{MLFLOW}{name}: neither the name of a campaign nor the id of a run")
-    with connection.connect(uri) as link:
+    with connection.connect(uri, write=False) as link:
         found = list(_runs(link.client, name))
         if not found:
-            raise WarplogError(f"{MLFLOW}{name}: no such campaign or run in {connection.shown(uri)}")
+            raise WarplogError(f"{MLFLOW}{name}: no such campaign or run in {address.shown(uri)}")
         together: dict[Path, FamilyRecord] = {}
         for run in found:
             for stage, record in _records_of(link.client, run.info.run_id):
@@ -189,7 +189,10 @@ def fetch(name: str, uri: str, folder: Path) -> None:
 
 
 def _runs(client: Any, name: str) -> Iterator["Run"]:
-    """Yields the runs of that campaign, else the run with that id, from all experiments that warplog created."""
+    """Yields the runs of that campaign, else the run with that id, from all experiments that warplog created.
+
+    Of a campaign, only current runs; of several runs of a variant, the one with the most cases comes last.
+    """
     mine = [
         experiment.experiment_id
         for experiment in client.search_experiments(max_results=1000)
@@ -197,8 +200,14 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
     ]
     for search in (f"tags.campaign = '{name}'", f"attributes.run_id = '{name}'"):
         found: Sequence[Run] = client.search_runs(mine, search, max_results=_MOST_RUNS) if mine else ()
-        if found:
+        if found and search.startswith("attributes"):
             yield from found
+            return
+        kept = [
+            run for run in found if run.data.tags.get(versions.STATE, versions.CURRENT) == versions.CURRENT
+        ]
+        if kept:
+            yield from sorted(kept, key=lambda run: run.data.tags.get(versions.SELECTION, "").count(","))
             return
 
 

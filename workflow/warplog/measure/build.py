@@ -8,7 +8,6 @@ from typing import Any
 
 from warplog.catalog.contract import Argument
 from warplog.catalog.family import Family, Variant
-from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.process import explain_exit, minimal_env, run
@@ -17,6 +16,7 @@ from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
 from warplog.measure import dependencies
 from warplog.measure.loading import LAUNCHER, why_not_loaded
+from warplog.measure.quoting import Places
 from warplog.parsers import ptxas, sass
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
@@ -60,45 +60,59 @@ def build_variant(
     write_text(source, launcher_source(family, variant))
     target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
     command = compile_command(nvcc, variant, source, target, library)
+    places = _places(nvcc, variant, folder)
     begin, fingerprint = time.monotonic(), variant.fingerprint()
     if unsupported := variant.requires.why_not(capability_of(arch)):
         outcome: Record = {"status": "unsupported", "reason": unsupported}
     else:
-        outcome = _compile(command, family, variant, folder)
+        outcome = _compile(command, family, variant, folder, places)
         outcome |= {} if "status" in outcome else _inspected(folder, cuobjdump)
     if variant.fingerprint() != fingerprint:
         raise WarplogError(f"{variant.file}: it or a header changed while nvcc compiled it; run again")
     if outcome["status"] != "ok":
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")
-    record = _record(family, variant, arch, command, time.monotonic() - begin, nvcc, cuobjdump)
+    record = _record(
+        family, variant, arch, places.command(command), time.monotonic() - begin, nvcc, cuobjdump
+    )
     record |= {"source_sha256": fingerprint, "attempt": attempt, **outcome}
     write_json(folder / "record.json", record, "record")
     return record
 
 
-def _compile(command: list[str], family: Family, variant: Variant, folder: Path) -> Record:
-    """Compiles and loads the library; returns the files that nvcc read, or status and reason if it fails."""
+def _places(nvcc: Tool, variant: Variant, folder: Path) -> Places:
+    toolkit = nvcc.path.resolve().parent.parent if nvcc.path else Path("/usr/local/cuda")
+    return Places(Path.cwd(), variant.file.absolute().parents[1], folder.absolute(), toolkit)
+
+
+def _compile(command: list[str], family: Family, variant: Variant, folder: Path, places: Places) -> Record:
+    """Compiles and loads the library; returns the files that nvcc read, or status and reason if it fails.
+
+    compile.log, which is published with the record, quotes the same as the record.
+    """
     source, listing, log = folder / _LAUNCHER_SOURCE, folder / "kernel.d", folder / "compile.log"
     with aslr.fixed():
         done = run([*command, "-MMD", "-MF", str(listing)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
     if "No space left on device" in done.output_tail:
         raise WarplogError(f"{folder}: the disk is full; free space and run again")
+    output = places.quoted(log.read_text(errors="replace"))
+    write_text(log, output)
     if not done.ok:
-        words = done.output_tail.strip()[-_MOST_OUTPUT:] or explain_exit(done)
+        words = output.strip()[-_MOST_OUTPUT:] or explain_exit(done)
         status = "timeout" if done.timed_out else "compile_error"
-        return {"status": status, "reason": _reason(words, family, variant), "compiler_output": words}
+        reason = places.text(_reason(words, family, variant))
+        return {"status": status, "reason": reason, "compiler_output": words}
     files = dependencies.read(listing, source)
     listing.unlink()
     if unforeseen := dependencies.unforeseen(files, (variant.file, *variant.headers())):
-        header = paths.shown(unforeseen[0])
+        header = places.name(unforeseen[0])
         return _failed(
-            f"{variant.file}: nvcc read {header}, but no #include line names it, so changes of it would go unnoticed;"
-            " write one with the name itself instead of a macro, between #if 0 and #endif if need be"
+            f"{places.name(variant.file)}: nvcc read {header}, but no #include line names it, so changes of it would go"
+            " unnoticed; write one with the name itself instead of a macro, between #if 0 and #endif if need be"
         )
     if why_not := why_not_loaded(folder / "kernel.so"):
-        return _failed(f"{variant.file}: {why_not}")
-    return {"dependencies": {paths.shown(file): sha256_file(file) for file in files}}
+        return _failed(places.text(f"{variant.file}: {why_not}"))
+    return {"dependencies": {places.name(file): sha256_file(file) for file in files}}
 
 
 def _failed(reason: str) -> Record:
@@ -272,7 +286,7 @@ def _record(
         "arch": arch,
         "origin": "live",
         "parameters": dict(variant.parameters),
-        "command": [Path(command[0]).name, *command[1:]],
+        "command": list(command),
         "seconds": round(seconds, 3),
         "tools": tools,
     }

@@ -1,13 +1,12 @@
 """Stage profile: one ncu and one nsys session per family, each over the captured cases of all its variants."""
 
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import FamilyRecord, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
@@ -256,7 +255,7 @@ def _record(
 
 def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
     label = f"{job.family.name}/{job.variant.name}"
-    print(f"  {profiler.name:7} {label}  {status}  {reason}", file=sys.stderr, flush=True)
+    say(f"  {profiler.name:7} {label}  {status}  {reason}")
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:

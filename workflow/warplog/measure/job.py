@@ -1,6 +1,5 @@
 """Measuring jobs: each is one stage of one variant on this machine's GPU; a family's jobs share a worker."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -9,7 +8,7 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.files import state_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
@@ -161,7 +160,7 @@ class Job:
             variant, case = parts_of(result["case"])
             label = f"{self.family.name}/{variant or self.variant.name}"
             line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
-            print(f"{line.rstrip()}  ({done}/{total})", file=sys.stderr, flush=True)
+            say(f"{line.rstrip()}  ({done}/{total})")
 
         return show
 

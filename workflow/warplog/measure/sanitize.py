@@ -1,7 +1,6 @@
 """Stage sanitize: runs compute-sanitizer's four tools over the small check cases of a family's variants."""
 
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
@@ -130,7 +129,7 @@ def _check(part: _Part, tool: Tool, name: str) -> Record:
 
 def _entry(job: Job, name: str, status: str, reason: str, seconds: float, report: sanitizer.Report) -> Record:
     label = f"{job.family.name}/{job.variant.name}"
-    print(f"  {name:9} {label}  {status}  {reason}".rstrip(), file=sys.stderr, flush=True)
+    say(f"  {name:9} {label}  {status}  {reason}".rstrip())
     return {
         "tool": name,
         "status": status,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes
 
@@ -61,9 +62,7 @@ def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
 def _as_text(table: "pd.DataFrame", style: str) -> str:
     if style == "csv":
         numbers = table.select_dtypes("float64")
-        return table.assign(**numbers.where(numbers.abs() < math.inf)).to_csv(
-            index=False, lineterminator="\n"
-        )
+        return csv_of_table(table.assign(**numbers.where(numbers.abs() < math.inf)))
     return "[\n" + ",\n".join(_json_lines(table)) + "\n]\n"
 
 

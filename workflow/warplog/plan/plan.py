@@ -24,7 +24,9 @@ from warplog.plan import staleness
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
 from warplog.tables.records import Source, build_record
-from warplog.track.connection import own_file
+from warplog.track import address, presence
+
+LOGGED = paths.RESULTS / "track" / "mlflow.json"
 
 
 @dataclass(frozen=True)
@@ -332,11 +334,9 @@ class Plan:
         """Returns the configured tracking store; at run time MLFLOW_TRACKING_URI takes precedence."""
         return str(self.settings["track"]["uri"])
 
-    def tracking_store(self) -> str:
-        """Returns 'gone' if the file of a store that was filled no longer exists, so that it is filled again."""
-        store = own_file(self.tracking_uri())
-        filled = (paths.RESULTS / "track" / "mlflow.json").is_file()
-        return "gone" if store and filled and not store.is_file() else "there"
+    def destination(self, wildcards: Any) -> dict[str, Any]:
+        """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
+        return presence.decided(address.tracking_uri(self.tracking_uri()), LOGGED)
 
     def _family_file(self, wildcards: Any) -> str:
         return str(self.families[wildcards.family].file)
@@ -352,8 +352,9 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
         project: folder of kernels/ and config/; by default `paths.project()`.
 
     Raises:
-        WarplogError: a key, family, variant, case or GPU is unknown, there is neither a GPU nor a recorded campaign, or
-            Snakemake cannot start jobs with this interpreter.
+        WarplogError: a key, family, variant, case or GPU is unknown, the address of the tracking store contains a
+            password, there is neither a GPU nor a recorded campaign, or Snakemake cannot start jobs with this
+            interpreter.
     """
     if why := interpreter.unusable():
         raise WarplogError(f"{why}; {interpreter.REMEDY}")
@@ -364,6 +365,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
         key: {**value, **config.get(key, {})} if isinstance(value, dict) else config.get(key, value)
         for key, value in DEFAULTS.items()
     }
+    address.refuse_secrets(str(settings["track"]["uri"]))
     folders = (project / "kernels", *(Path(folder) for folder in settings["kernel_folders"]))
     families = catalog.load(folders)
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
 
@@ -31,7 +32,7 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     ]
     import pandas as pd
 
-    write_text(folder / "columns.csv", pd.DataFrame(lines[1:], columns=list(lines[0])).to_csv(index=False))
+    write_text(folder / "columns.csv", csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0]))))
 
 
 def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> None:
@@ -41,7 +42,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
         WarplogError: if a row has an undocumented column, or a file cannot be written.
     """
     table = as_frame(rows, columns, path.name)
-    write_text(path.with_name(f"{path.name}.csv"), table.to_csv(index=False))
+    write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
     write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
 
 
@@ -120,11 +121,12 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Reads a CSV table; empty cells are "" in text columns such as `case`, and NaN in numeric columns."""
+    """Reads a CSV table with its original texts; empty cells are "" in text columns such as `case`, NaN in others."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
     texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence", "regime"]
     table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    table = restored(table)
     for column in set(texts) & set(table.columns):
         table[column] = table[column].fillna("")
     return table

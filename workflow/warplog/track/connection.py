@@ -3,19 +3,16 @@
 import contextlib
 import logging
 import os
-import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from warplog.core.errors import WarplogError
+from warplog.track import address, causes, database
 
-FAMILY = "warplog.family"
-ARTIFACTS = "mlartifacts"
-_ADDRESS = "MLFLOW_TRACKING_URI"
+FAMILY = database.FAMILY
 _TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 # No telemetry; no addresses on stdout; no progress bars in a log.
 _ALWAYS = {
@@ -25,132 +22,103 @@ _ALWAYS = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_CONFIGURE_LOGGING": "false",
 }
-# With MLflow's defaults (7 retries of 120 s), a job would wait for minutes if the server is down.
-_PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1"}
+# With the defaults (7 retries of 120 s; PostgreSQL without end), a job would wait for minutes if the server is down.
+_PATIENCE = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "PGCONNECT_TIMEOUT": "5",
+}
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A client whose store answers, and the artifact folder beside an SQLite database (None for other stores)."""
+    """A client whose store answers.
+
+    Attributes:
+        client: an MlflowClient.
+        artifacts: the artifact folder beside an SQLite database; None for other stores.
+        alone: whether no other process of warplog can write to the store meanwhile.
+    """
 
     client: Any
     artifacts: Path | None
+    alone: bool
 
 
 @contextlib.contextmanager
-def connect(uri: str) -> Iterator[Connection]:
+def connect(uri: str, write: bool = True) -> Iterator[Connection]:
     """Connects to a store; limits MLflow's retries and turns off its telemetry and progress output meanwhile.
 
+    To write to an SQLite store, it is created if necessary, and kept from other processes of warplog.
+
     Raises:
-        WarplogError: the store does not answer, or fails while it is in use; the message names the remedy.
+        WarplogError: the store does not answer, does not exist (unless `write`), or fails while it is in use; the
+            message names the remedy.
     """
-    with _environment(_ALWAYS, _PATIENCE):
+    with _environment(_ALWAYS, _PATIENCE), contextlib.ExitStack() as held:
         try:
+            address.check(uri)
             with _environment({}, {_TIMEOUT: "5"}):
-                client, artifacts = _client(uri)
+                artifacts = _ready(uri, write, held)
+                client = _client(uri)
                 client.search_experiments(max_results=1)
             with _environment({}, {_TIMEOUT: "60"}):
-                yield Connection(client, artifacts)
+                yield Connection(client, artifacts, write and artifacts is not None)
         except WarplogError:
             raise
         except Exception as error:
-            if not isinstance(error, _store_errors()):
+            if not isinstance(error, causes.errors()):
                 raise
-            raise WarplogError(_explain(uri, error)) from error
+            raise WarplogError(causes.explain(uri, error)) from None
 
 
-def tracking_uri(default: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Returns MLFLOW_TRACKING_URI if it is set, else `default`."""
-    return environment.get(_ADDRESS, "").strip() or default
+def _ready(uri: str, write: bool, held: contextlib.ExitStack) -> Path | None:
+    """Prepares a database for use; returns the folder for artifacts beside an SQLite file."""
+    _silence()
+    file = address.sqlite_file(uri)
+    if file is None:
+        if address.is_database(uri):
+            _try_once(uri)
+        return None
+    file = file.resolve()
+    if write:
+        held.enter_context(database.hold(file))
+        database.prepare(file)
+        database.follow_the_move(file)
+    elif not file.is_file():
+        raise WarplogError(
+            f"{address.shown(uri)}: no such store; log a campaign first, or correct the address"
+        )
+    else:
+        with contextlib.suppress(
+            sqlite3.Error
+        ):  # a store that cannot be changed can be read where it was made
+            database.follow_the_move(file)
+    return file.parent / database.ARTIFACTS
 
 
-def sqlite_file(uri: str) -> Path | None:
-    """Returns the database file of an SQLite store; None for any other store."""
-    return Path(uri.removeprefix("sqlite:///").split("?")[0]) if uri.startswith("sqlite:///") else None
+def _try_once(uri: str) -> None:
+    """Connects to a database and fails at once if it does not answer; MLflow itself retries ten times."""
+    import sqlalchemy
 
-
-def own_file(default: str) -> Path | None:
-    """Returns the SQLite file of the configured store; None if it is not SQLite or MLFLOW_TRACKING_URI is set."""
-    return sqlite_file(default) if _ADDRESS not in os.environ else None
-
-
-def shown(uri: str) -> str:
-    """Returns the address without user name and password."""
-    return re.sub(r"(?<=://)[^/@]*@", "", uri)
-
-
-def _store_errors() -> tuple[type[Exception], ...]:
-    import requests
-    import sqlalchemy.exc
-    from mlflow.exceptions import MlflowException
-
-    databases = (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error, ImportError)  # a driver that is not installed
-    return MlflowException, requests.RequestException, OSError, *databases
-
-
-def _explain(uri: str, error: Exception) -> str:
-    root: BaseException = error
-    while root.__cause__ or root.__context__:
-        root = root.__cause__ or root.__context__ or root
-    cause = root if isinstance(root, OSError) and str(root) else error
-    why = " ".join(shown(str(cause)).split())
-    why = why if len(why) <= 200 else f"{why[:200]}…"
-    if uri.startswith("sqlite:"):
-        return f"{shown(uri)}: the MLflow store cannot be used ({why}); move it away and run again"
-    return (
-        f"{shown(uri)}: MLflow does not answer ({why}); start it, or unset MLFLOW_TRACKING_URI to use the store"
-        " in results/, then run again; all results are kept on disk"
-    )
-
-
-def _client(uri: str) -> tuple[Any, Path | None]:
-    database, artifacts = sqlite_file(uri), None
-    if database is not None:
-        database = database.resolve()
-        artifacts = database.parent / ARTIFACTS
-        database.parent.mkdir(parents=True, exist_ok=True)
-        if database.is_file():
-            _follow_the_move(database, artifacts)
-    if urlsplit(uri).scheme.split("+")[0] in ("sqlite", "postgresql", "mysql", "mssql"):
-        import sqlalchemy
-
-        # Fail at once: MLflow itself retries ten times, over minutes, if the database does not answer.
-        engine = sqlalchemy.create_engine(uri)
+    engine = sqlalchemy.create_engine(uri)
+    try:
         engine.connect().close()
+    finally:
         engine.dispose()
+
+
+def _client(uri: str) -> Any:
     from mlflow import MlflowClient
 
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    return MlflowClient(tracking_uri=uri, registry_uri=uri), artifacts
+    _silence()
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
-def _follow_the_move(database: Path, artifacts: Path) -> None:
-    """Updates the absolute artifact paths of warplog's experiments after the project folder has moved."""
-    # MLflow stores absolute paths, even for a relative artifact location, and has no call to change one
-    # (github.com/mlflow/mlflow/issues/3719, open). The public alternative, a new experiment under the same
-    # name, would leave the runs of earlier campaigns behind. Hence SQL on three tables of MLflow's schema, only for
-    # an SQLite file and only for experiments with warplog's tag; a test moves a project and reads its files.
-    with contextlib.closing(sqlite3.connect(database, timeout=10)) as sql, sql:
-        tables = {row[0] for row in sql.execute("select name from sqlite_master where type = 'table'")}
-        if not {"experiments", "experiment_tags", "runs"} <= tables:
-            return
-        logged = sql.execute(
-            "select e.experiment_id, e.artifact_location from experiments e join experiment_tags t"
-            " on t.experiment_id = e.experiment_id where t.key = ?",
-            (FAMILY,),
-        ).fetchall()
-        for experiment, old in logged:
-            new = str(artifacts / Path(str(old)).name)
-            if Path(str(old)).parent.name == ARTIFACTS and old != new:
-                sql.execute(
-                    "update experiments set artifact_location = ? where experiment_id = ?", (new, experiment)
-                )
-                sql.execute(
-                    "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ?"
-                    " and substr(artifact_uri, 1, ?) = ?",
-                    (new, len(old) + 1, experiment, len(old) + 1, f"{old}/"),
-                )
+def _silence() -> None:
+    # MLflow logs the traceback of a database error, which is reported on one line.
+    for name in ("mlflow", "alembic", "mlflow.store.db.utils"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager

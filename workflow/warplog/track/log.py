@@ -1,4 +1,4 @@
-"""The MLflow stage: log the tables, and later the figures, to a tracking store without duplicates."""
+"""The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables
-from warplog.track import connection, notes
+from warplog.track import address, connection, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
 from warplog.track.runs import Run
-from warplog.track.store import Logged, Store
+from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View
 
 if TYPE_CHECKING:
@@ -76,20 +78,27 @@ class LoggedFamily:
 
 @dataclass(frozen=True)
 class TrackingResult:
-    """The content of the store after logging; `uri` holds no password."""
+    """The content of the store after logging; `uri` holds no password, `last` is the run that was written last."""
 
     uri: str
     experiments: tuple[LoggedFamily, ...]
+    last: str
 
     def as_record(self) -> dict[str, Any]:
         """Returns JSON-compatible data; identical after a second run that changed nothing."""
-        return {"uri": self.uri, "experiments": [logged.as_record() for logged in self.experiments]}
+        experiments = [logged.as_record() for logged in self.experiments]
+        return {"uri": self.uri, "experiments": experiments, "last": self.last}
 
 
 def link_base(uri: str) -> str:
     """Returns the address of the UI: the server's, or the default address of `mlflow ui`."""
-    served = uri.startswith(("http://", "https://"))
-    return connection.shown(uri).rstrip("/") if served else LOCAL_UI
+    return address.shown(uri).rstrip("/") if address.is_server(uri) else LOCAL_UI
+
+
+def ui_command(uri: str) -> str:
+    """Returns the command that serves the runs of a local store to this machine only, without telemetry."""
+    settings = "DO_NOT_TRACK=true MLFLOW_DISABLE_TELEMETRY=true"
+    return f"{settings} mlflow ui --host 127.0.0.1 --backend-store-uri {address.shown(uri)}"
 
 
 def log_campaign(
@@ -99,11 +108,12 @@ def log_campaign(
     uri: str,
     progress: Callable[[str], None] = lambda line: None,
 ) -> TrackingResult:
-    """Makes the store at `uri` match the tables: one experiment per family, one run per variant, not nested.
+    """Adds the tables to the store at `uri`: one experiment per family, one run per variant, not nested.
 
-    Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run in
-    place of the old one; the run of a variant that is no longer in the tables is deleted. Other campaigns and
-    unrelated runs are left alone. `campaign` is the campaign record; `progress` receives each progress line.
+    Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run, and the
+    former one is marked as superseded. No run is deleted or replaced: one of another origin, or with cases that are not
+    in these tables, stays current (`versions.states`). `campaign` is the campaign record; `progress` receives each
+    progress line.
 
     Raises:
         WarplogError: the tables do not hold the campaign, or the store does not answer.
@@ -114,14 +124,14 @@ def log_campaign(
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
     with connection.connect(uri) as link:
-        job = _Job(
-            Store(link.client, link.artifacts), tables, frames, campaign, artefacts, link_base(uri), progress
-        )
+        job = _Job(Store(link), tables, frames, campaign, artefacts, link_base(uri), progress)
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
-    shown = connection.shown(uri)
     if link_base(uri) == LOCAL_UI:
-        progress(f"  track   to open the links, run: mlflow ui --backend-store-uri {shown}")
-    return TrackingResult(shown, logged)
+        progress(f"  track   to open the links, run: {ui_command(uri)}")
+    last = max(
+        ((one.written, one.run_id) for family in logged for one in family.runs.values()), default=("", "")
+    )
+    return TrackingResult(address.shown(uri), logged, last[1])
 
 
 def log_figures(
@@ -138,7 +148,7 @@ def log_figures(
         WarplogError: the store does not answer.
     """
     with connection.connect(uri) as link:
-        store = Store(link.client, link.artifacts)
+        store = Store(link)
         for logged in record["experiments"]:
             drawn = [path for path in figures.get(logged["family"], ()) if path.is_file()]
             store.put_figures(logged["runs"][logged["home"]], drawn)
@@ -160,28 +170,33 @@ class _Job:
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
         runs = mlflow_runs.runs(data, campaign, _colours(data))
         experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
-        old = self.store.campaign_runs(
-            experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
-        )
-        logged = {}
+        names = experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
+        before = self.store.lines(*names)
+        changes = {}
         for run, variant in zip(runs, data.variants.to_dict("records"), strict=True):
             note = notes.run_note(run, variant, data, campaign)
             files = self.artefacts.get((family, run.variant), VariantFiles())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
                 lay_out(Path(folder), files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
-                    data.claims.to_csv(Path(folder) / "tables" / "claims.csv", index=False)
-                former = old.pop(run.key, [])
-                logged[run.variant] = self.store.upsert(
-                    experiment.experiment_id, run, note, Path(folder), former
-                )
-            self.progress(f"  track   {family}/{run.variant}  {run.status}  run {logged[run.variant].change}")
-        for gone in old.values():
-            self.store.delete(gone)
+                    write_text(Path(folder) / "tables" / "claims.csv", csv_of_table(data.claims))
+                done = self.store.add(names[0], run, note, Path(folder), before.get(run.line, []))
+            changes[run.variant] = done.change
+            link = (
+                ""
+                if done.change == "unchanged"
+                else f"  {self._link(mlflow_view.run_path(names[0], done.run_id))}"
+            )
+            self.progress(f"  track   {family}/{run.variant}  {run.status}  run {done.change}{link}")
+        after = self.store.settle(*names)
+        logged = {run.variant: _stored(run, after, changes[run.variant]) for run in runs}
         key = self._put_views(experiment, data, runs, campaign)
-        link = f"{self.base}/{mlflow_view.path(experiment.experiment_id, key)}"
+        link = self._link(mlflow_view.path(experiment.experiment_id, key))
         self.progress(f"  track   {family}  {link}")
         return LoggedFamily(family, experiment.experiment_id, link, mlflow_runs.home(runs).variant, logged)
+
+    def _link(self, path: str) -> str:
+        return f"{self.base}/{path}"
 
     def _put_views(
         self, experiment: "Experiment", data: FigureTables, runs: Sequence[Run], campaign: Mapping[str, Any]
@@ -194,14 +209,25 @@ class _Job:
         shared = (quantity.column, data.case, label, runs)
         origin = ", recorded" if campaign["origin"] == "recorded" else ""
         key = f"warplog-{campaign['gpu']}-{campaign['origin']}"
-        here = f"tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
+        every = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
+        here = f"{every} and tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
+        here += f" and tags.origin = '{campaign['origin']}'"
         views = {
             key: View(f"Speed and counters ({campaign['gpu_name']}{origin})", here, *shared),
-            "warplog-all": View("Speed and counters (all campaigns)", "", *shared),
+            "warplog-all": View("Speed and counters (all campaigns)", every, *shared, several=True),
         }
         for name, view in views.items():
             self.store.set_experiment_tag(experiment, mlflow_view.TAG_PREFIX + name, view.tag())
         return key
+
+
+def _stored(run: Run, lines: Lines, change: str) -> Logged:
+    """Returns the run in the store: of equal runs that were written at the same time, that which counts."""
+    complete = (r for r in lines.get(run.line, []) if versions.is_complete(r))
+    found = versions.newest(r for r in complete if r.data.tags[versions.KEY] == run.key)
+    if found is None:
+        raise WarplogError(f"{run.family}/{run.variant}: its run was deleted while it was logged; run again")
+    return Logged(str(found.info.run_id), change, found.data.tags.get(versions.LOGGED_AT, ""))
 
 
 def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: str) -> None:
@@ -217,7 +243,8 @@ def lay_out(folder: Path, artefacts: VariantFiles, data: FigureTables, variant: 
     for name, frame in (("measurements", data.measurements), ("metrics", data.metrics)):
         rows = frame[frame["variant"] == variant]
         if len(rows):
-            rows.to_csv(folder / "tables" / f"{name}.csv", index=False)
+            # The type of a column, and so the text of its numbers, must not depend on the rows of other variants.
+            write_text(folder / "tables" / f"{name}.csv", csv_of_table(rows.convert_dtypes()))
 
 
 def _place(path: Path) -> str:

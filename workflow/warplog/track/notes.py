@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warplog.core.numbers import rate_unit, with_unit
-from warplog.core.text import escape_markdown
+from warplog.core.text import escape_markdown, visible
 from warplog.tables.view import FigureTables, Quantity
 from warplog.track.points import Row
 from warplog.track.runs import Run
@@ -38,7 +38,7 @@ def experiment_note(
             lines += ["", "The table of runs lists the remaining variants."]
             break
         lines.append(row)
-    return "\n".join([*lines, *_claims(data, _MOST_CHARACTERS - sum(map(len, lines)))]) + "\n"
+    return visible("\n".join([*lines, *_claims(data, _MOST_CHARACTERS - sum(map(len, lines)))])) + "\n"
 
 
 def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     if "main_kernel" in run.tags:
         kernel = " ".join(run.tags["main_kernel"].replace("`", "'").split())
         facts += [f"Counters: case `{run.tags['counters_case']}`, longest kernel `{kernel}`"]
-    return "\n".join([*lines, *(f"- {fact}" for fact in facts)]) + "\n"
+    return visible("\n".join([*lines, *(f"- {fact}" for fact in facts)])) + "\n"
 
 
 def provenance(campaign: Mapping[str, Any]) -> str:

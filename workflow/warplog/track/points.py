@@ -6,42 +6,65 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from warplog import metrics
 from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
 
-# Column of `measurements` -> (metric name, factor from the table's unit to the metric's).
+# Column of `measurements` -> (metric name, factor from the table's unit to the metric's), the most important first.
+# The others are in the run's tables/measurements.csv.
 MEASURES: Mapping[str, tuple[str, float]] = {
     "gflops": ("perf/gflops", 1.0),
     "gbytes_per_s": ("perf/gbytes_per_s", 1.0),
     "ratio_to_baseline": ("perf/pct_of_baseline", 100.0),
-    "ratio_q1": ("perf/pct_of_baseline_q1", 100.0),
-    "ratio_q3": ("perf/pct_of_baseline_q3", 100.0),
     "median_us": ("time/median_us", 1.0),
     "q1_us": ("time/q1_us", 1.0),
     "q3_us": ("time/q3_us", 1.0),
-    "min_us": ("time/min_us", 1.0),
-    "max_us": ("time/max_us", 1.0),
-    "mean_us": ("time/mean_us", 1.0),
+    "hot_us": ("time/hot_us", 1.0),
+    "sustained_us": ("time/sustained_us", 1.0),
     "rel_spread": ("time/rel_spread", 1.0),
     "samples": ("time/samples", 1.0),
-    "hot_us": ("time/hot_us", 1.0),
-    "hot_rel_spread": ("time/hot_rel_spread", 1.0),
-    "empty_us": ("time/empty_us", 1.0),
     "ncu_us": ("time/ncu_us", 1.0),
     "nsys_us": ("time/nsys_us", 1.0),
-    "max_error_over_tolerance": ("check/max_error_over_tolerance", 1.0),
-    "energy_j": ("energy/joule_per_launch", 1.0),
-    "gflop_per_j": ("energy/gflop_per_j", 1.0),
-    "pj_per_flop": ("energy/pj_per_flop", 1.0),
     "tflops_per_ghz": ("perf/tflops_per_ghz", 1.0),
-    "sustained_power_w": ("device/sustained_power_w", 1.0),
-    "sustained_sm_mhz": ("device/sustained_sm_mhz", 1.0),
-    "sm_mhz": ("device/sm_mhz", 1.0),
-    "power_w": ("device/power_w", 1.0),
-    "temperature_c": ("device/temperature_c", 1.0),
+    "energy_j": ("power/joule_per_launch", 1.0),
+    "gflop_per_j": ("power/gflop_per_j", 1.0),
+    "pj_per_flop": ("power/pj_per_flop", 1.0),
+    "power_w": ("power/power_w", 1.0),
+    "sm_mhz": ("power/sm_mhz", 1.0),
+    "sustained_power_w": ("power/sustained_power_w", 1.0),
+    "sustained_sm_mhz": ("power/sustained_sm_mhz", 1.0),
 }
 # Columns repeated for the headline case at step 0, so that the UI draws them as bars.
 HEADLINES = ("gflops", "gbytes_per_s", "ratio_to_baseline", "median_us", "hot_us", "rel_spread", "power_w")
+# Metrics of the profiled case, the most important first; the others are in the run's tables/metrics.csv.
+PROFILED = (
+    "duration_us",
+    "achieved_occupancy_pct",
+    "theoretical_occupancy_pct",
+    "dram_throughput_pct",
+    "sm_throughput_pct",
+    "dram_bytes",
+    "l2_bytes",
+    "l1_hit_pct",
+    "l2_hit_pct",
+    "issue_active_pct",
+    "ipc",
+    "warp_cycles_per_issue",
+    "eligible_warps",
+    "shared_conflict_ways",
+    "shared_wavefronts_excess",
+    "global_load_sectors_per_request",
+    "global_store_sectors_per_request",
+    "arithmetic_intensity_flop_per_byte",
+    "pipe_tensor_pct",
+    "pipe_fma_pct",
+    "copy_us",
+    "kernel_us",
+    "wall_us",
+    "copy_hidden_pct",
+    "longest_engine_pct",
+)
+# The UI of MLflow becomes slow, and its tabs crash, with many metric names (mlflow#24012, mlflow#21841).
+MOST_NAMES = 60
+_STALL = re.compile(r"stall_(?!selected_)\w+_cycles_per_issue")
 
 Row = Mapping[Any, Any]
 Steps = Mapping[str, tuple[str, int]]
@@ -72,17 +95,6 @@ def case_steps(rows: Iterable[Row], headline_case: str) -> dict[str, tuple[str, 
     return {c: ("" if labels[c] == plain else f"_{labels[c] or 'plain'}", size) for c, size in sizes.items()}
 
 
-def metric_path(name: str, case: str) -> str:
-    """Returns a registry metric's name in MLflow: its group, then the name without that prefix.
-
-    Values that hold for all cases (case "") belong to the group `build`. Metrics that the registry does not list
-    individually (`sass_<opcode>`) are grouped by their first word.
-    """
-    metric = metrics.METRICS.get(name)
-    group = name.split("_", 1)[0] if metric is None else metric.group if case else "build"
-    return legal(f"{group}/{name.removeprefix(f'{group}_')}")
-
-
 def measured(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[Point]:
     """Yields the points of rows of `measurements`; skips failed rows and missing values."""
     for row in rows:
@@ -98,19 +110,34 @@ def measured(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[
                 yield Point(f"headline/{name.split('/')[1]}", _rounded(value * factor), 0)
 
 
-def counted(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[Point]:
-    """Yields the points of rows of `metrics`; each metric must occur once per case, see `main_rows`."""
+def counted(rows: Iterable[Row], profiled_case: str) -> Iterable[Point]:
+    """Yields the points of rows of `metrics`; each metric must occur once in the profiled case, see `main_rows`."""
     for row in rows:
-        case, name, value = str(row["case"]), str(row["metric"]), row["value"]
-        if not known(value) or row["status"] != "ok" or _absent_opcode(name, value):
-            continue
-        if case in steps:
-            suffix, step = steps[case]
-            yield Point(f"{metric_path(name, case)}{suffix}", float(value), step)
-        elif case == "":
-            yield Point(metric_path(name, case), float(value), 0)
-        if case == headline_case:
-            yield Point(legal(f"headline/{name}"), _rounded(value), 0)
+        name, value = str(row["metric"]), row["value"]
+        wanted = name in PROFILED or _STALL.fullmatch(name)
+        if wanted and row["case"] == profiled_case and row["status"] == "ok" and known(value):
+            yield Point(f"profile/{name}", _rounded(value), 0)
+
+
+def limited(points: Iterable[Point]) -> list[Point]:
+    """Returns the points of the MOST_NAMES most important metrics, without metrics that are always zero."""
+    unique = {(point.name, point.step): point for point in points}
+    names = {point.name for point in unique.values() if point.value}
+    kept = set(sorted(names, key=_rank)[:MOST_NAMES])
+    return sorted((p for p in unique.values() if p.name in kept), key=lambda p: (p.name, p.step))
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    """Returns the order of metrics: headline, series of speed, counters, stalls, series of further cases of a size."""
+    group, _, last = name.partition("/")
+    series = [metric for metric, _ in MEASURES.values()]
+    if group == "headline":
+        return 0, 0, name
+    if name in series:
+        return 1, series.index(name), name
+    if last in PROFILED:
+        return 2, PROFILED.index(last), name
+    return (3 if group == "profile" else 4), 0, name
 
 
 def main_rows(rows: Sequence[Row], kernel: str = "") -> list[Row]:
@@ -141,11 +168,6 @@ def known(value: object) -> TypeGuard[float]:
 def legal(name: str) -> str:
     """Returns `name` with every character that MLflow rejects in a metric name replaced by "_"."""
     return re.sub(r"[^\w/.\- :]", "_", name)
-
-
-def _absent_opcode(name: str, value: float) -> bool:
-    """Returns whether this is an opcode count of zero; dozens of them would only lengthen the UI's lists."""
-    return name.startswith("inst_") and value == 0
 
 
 def _rounded(value: float) -> float:

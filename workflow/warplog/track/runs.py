@@ -15,7 +15,18 @@ from warplog.catalog.claims import counts
 from warplog.core.errors import WarplogError
 from warplog.tables import view
 from warplog.tables.view import FigureTables
-from warplog.track.points import Point, Row, Steps, case_steps, counted, known, main_rows, measured
+from warplog.track import versions
+from warplog.track.points import (
+    Point,
+    Row,
+    Steps,
+    case_steps,
+    counted,
+    known,
+    limited,
+    main_rows,
+    measured,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,13 +55,16 @@ _PROVENANCE = (
 class Run:
     """Everything that is logged for one variant of one campaign, except its files and its note.
 
+    `line` is campaign/gpu/family/variant/origin. `selection` is what the content depends on: the cases, and for the run
+    with the verdicts on claims also the variants. Runs of another selection are other runs.
     `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
     place; any other change creates a new run.
     """
 
     family: str
     variant: str
-    key: str
+    line: str
+    selection: tuple[str, ...]
     status: str
     reason: str
     started_ms: int
@@ -58,6 +72,11 @@ class Run:
     tags: Mapping[str, str]
     points: tuple[Point, ...]
     looks: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """What identifies the run in a store, whatever its numbers are."""
+        return versions.key(self.line, self.selection)
 
     @property
     def outcome(self) -> str:
@@ -111,11 +130,13 @@ def runs(
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, campaign))
     home_run, verdicts = home(found), _verdicts(data)
+    judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
     return [
         dataclasses.replace(
             run,
             looks={**run.looks, **_colour(colours, run.variant)},
             tags={**run.tags, **(verdicts if run is home_run else {})},
+            selection=run.selection + (judged if run is home_run else ()),
         )
         for run in found
     ]
@@ -156,9 +177,11 @@ def _run(
 ) -> Run:
     name = str(variant["variant"])
     counters = _counters(counted_rows, data.profiled_case)
-    points = [*measured(times, steps, data.case), *counted(counters, steps, data.profiled_case)]
-    unique = {(point.name, point.step): point for point in reversed(points)}
-    status, reason = status_of([(str(r["status"]), str(r["reason"])) for r in times])
+    points = [*measured(times, steps, data.case), *counted(counters, data.profiled_case)]
+    in_order = sorted(
+        times, key=lambda row: row["case"] != data.case
+    )  # the headline case's reason goes first
+    status, reason = status_of([(str(r["status"]), _reason(r, data.case)) for r in in_order])
     started = min((str(r["measured_at"]) for r in times if r.get("measured_at")), default=campaign["started"])
     about = {"status": status, "reason": reason, "measured_at": started}
     commit = next((str(r["commit"]) for r in times if r.get("commit")), "")
@@ -166,15 +189,22 @@ def _run(
     return Run(
         family=data.family,
         variant=name,
-        key=f"{campaign['campaign']}/{campaign['gpu']}/{data.family}/{name}",
+        line=f"{campaign['campaign']}/{campaign['gpu']}/{data.family}/{name}/{campaign['origin']}",
+        selection=tuple(sorted({str(row["case"]) for row in times})),
         status=status,
         reason=reason,
         started_ms=_milliseconds(started),
         params=_params(variant),
         tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
-        points=tuple(sorted(unique.values(), key=lambda p: (p.name, p.step))),
+        points=tuple(limited(points)),
         looks={"ladder_order": _number(variant["order"])},
     )
+
+
+def _reason(row: Row, headline_case: str) -> str:
+    """Returns the reason of a case; names the case unless it is the headline case."""
+    reason = str(row["reason"])
+    return f"{row['case']}: {reason}" if reason and row["case"] != headline_case else reason
 
 
 def _counters(rows: Sequence[Row], profiled_case: str) -> list[Row]:

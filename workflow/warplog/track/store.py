@@ -1,84 +1,120 @@
-"""Write to an MLflow store; writing again updates runs instead of duplicating them."""
+"""Write to an MLflow store: runs are added, and marked when others take their place; none is deleted."""
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
-from warplog.track.connection import FAMILY
+from warplog.track import versions
+from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.entities import Run as StoredRun
 
-KEY, FINGERPRINT, CAMPAIGN, FIGURES = "warplog.key", "warplog.fingerprint", "campaign", "warplog.figures"
-LOGGED_AT = "warplog.logged_at"
+CAMPAIGN, FIGURES = "campaign", "warplog.figures"
 _METRICS_A_BATCH, _PARAMS_A_BATCH = 1000, 100
 _MOST_TAG = 5000  # characters; the limit of older servers
+_MOST_PASSES = 20
+
+Lines = dict[str, list["StoredRun"]]
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A run in the store; `change` is created, replaced or unchanged."""
+    """A run in the store; `change` is created, new version or unchanged, `written` the time of its creation."""
 
     run_id: str
     change: str
+    written: str = ""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A reachable MLflow store; `artifacts` is the artifact folder beside an SQLite database, else None."""
+    """A store that answers."""
 
-    client: Any
-    artifacts: Path | None
+    link: Connection
+
+    @property
+    def client(self) -> Any:
+        """The MlflowClient."""
+        return self.link.client
 
     def experiment(self, name: str, family: str) -> "Experiment":
         """Returns the experiment of that name; creates it, or restores it if it was deleted."""
-        found = self.client.get_experiment_by_name(name)
-        if found is None:
-            place = str(self.artifacts / re.sub(r"[^\w.-]", "_", name)) if self.artifacts else None
-            made = self.client.create_experiment(name, artifact_location=place, tags={FAMILY: family})
-            return self.client.get_experiment(made)
+        found = self.client.get_experiment_by_name(name) or self._new_experiment(name, family)
         if found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
-            self._drop_doubles(found.experiment_id)
         if FAMILY not in found.tags:
-            self.client.set_experiment_tag(found.experiment_id, FAMILY, family)
+            _again(lambda: self.client.set_experiment_tag(found.experiment_id, FAMILY, family))
         return self.client.get_experiment(found.experiment_id)
 
-    def campaign_runs(self, experiment_id: str, campaign: str, gpu: str) -> dict[str, list["StoredRun"]]:
-        """Returns warplog's runs of a campaign on a GPU by key, including incomplete ones."""
-        return self._by_key(experiment_id, f"tags.`{CAMPAIGN}` = '{campaign}' and tags.`gpu` = '{gpu}'")
+    def lines(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
+        """Returns warplog's runs of a campaign on a GPU by line, including incomplete ones."""
+        return by_line(
+            search_all(
+                self.client, [experiment_id], f"tags.`{CAMPAIGN}` = '{campaign}' and tags.`gpu` = '{gpu}'"
+            )
+        )
 
-    def upsert(
-        self, experiment_id: str, run: Run, note: str, folder: Path, old: Sequence["StoredRun"]
+    def add(
+        self, experiment_id: str, run: Run, note: str, folder: Path, line: Sequence["StoredRun"]
     ) -> Logged:
-        """Keeps the run if nothing changed; otherwise writes a new run and deletes the old ones.
+        """Writes a new run, unless a complete run of the line has the same key and content.
 
-        The fingerprint is written last, so that a run interrupted by a crash does not count as complete.
+        `line` are the runs of its line in the store. The fingerprint is written last, so that a run interrupted by a
+        crash does not count as complete.
         """
         files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
         digests = {name: sha256_file(p) for name, p in files.items()}
         mark = sha256_of(run.params, run.tags, [vars(p) for p in run.points], note, run.outcome, digests)[:16]
-        complete = next((r for r in old if _is_complete(r, mark, run.outcome, files)), None)
-        if complete is None:
-            run_id = self._write(experiment_id, run, note, folder if files else None, mark)
-        else:
-            run_id = str(complete.info.run_id)
-            for key, value in run.looks.items():
-                if complete.data.tags.get(key) != value:
-                    self.client.set_tag(run_id, key, value)
-        self.delete([r for r in old if r.info.run_id != run_id])
-        return Logged(run_id, "unchanged" if complete else "replaced" if old else "created")
+        complete = [r for r in line if versions.is_complete(r)]
+        number = 1 + max(map(versions.version, complete), default=0)
+        mine = [r for r in complete if r.data.tags[versions.KEY] == run.key]
+        same = versions.newest(r for r in mine if _holds(r, mark, run.outcome, files))
+        if same is None:
+            run_id = self._write(experiment_id, run, note, folder if files else None, mark, number)
+            return Logged(run_id, "new version" if mine else "created")
+        run_id = str(same.info.run_id)
+        changes = {k: v for k, v in run.looks.items() if same.data.tags.get(k) != v}
+        if same is not versions.newest(r for r in complete if versions.contains(run.selection, r)):
+            changes[versions.VERSION] = str(number)  # logged again, so it is current again
+        for key, value in changes.items():
+            _again(partial(self.client.set_tag, run_id, key, value))
+        return Logged(run_id, "new version" if versions.VERSION in changes else "unchanged")
 
-    def delete(self, runs: Sequence["StoredRun"]) -> None:
-        """Marks runs as deleted; `mlflow gc` removes them for good."""
-        for run in runs:
-            self.client.delete_run(run.info.run_id)
+    def settle(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
+        """Marks the campaign's runs as current or superseded; returns them by line.
+
+        Looks again after each change until there is nothing to change. Whichever writer changes last has then seen all
+        that the others wrote, so that the marks agree with `versions.states` once all writers are done.
+
+        Raises:
+            WarplogError: other writers keep changing the runs.
+        """
+        for _ in range(_MOST_PASSES):
+            lines = self.lines(experiment_id, campaign, gpu)
+            tags = {run.info.run_id: run.data.tags for runs in lines.values() for run in runs}
+            wanted = {
+                run_id: state for runs in lines.values() for run_id, state in versions.states(runs).items()
+            }
+            wanted |= {run.info.run_id: versions.INTERRUPTED for run in self._left_behind(lines)}
+            wrong = {r: state for r, state in wanted.items() if tags[r].get(versions.STATE) != state}
+            if not wrong:
+                return lines
+            for run_id, state in wrong.items():
+                if state == versions.INTERRUPTED:
+                    self.client.set_terminated(run_id, status="KILLED")
+                _again(partial(self.client.set_tag, run_id, versions.STATE, state))
+        raise WarplogError(
+            f"experiment {experiment_id}: other processes keep changing its runs; run again later"
+        )
 
     def put_figures(self, run_id: str, figures: Sequence[Path]) -> None:
         """Uploads a family's figures to one run, unless the run already holds the same figures."""
@@ -92,12 +128,34 @@ class Store:
     def set_experiment_tag(self, experiment: "Experiment", key: str, value: str) -> None:
         """Sets a tag of an experiment if its value differs."""
         if experiment.tags.get(key) != value:
-            self.client.set_experiment_tag(experiment.experiment_id, key, value)
+            _again(lambda: self.client.set_experiment_tag(experiment.experiment_id, key, value))
 
-    def _write(self, experiment_id: str, run: Run, note: str, folder: Path | None, mark: str) -> str:
+    def _new_experiment(self, name: str, family: str) -> "Experiment":
+        from mlflow.exceptions import MlflowException
+
+        folder = self.link.artifacts
+        place = str(folder / re.sub(r"[^\w.-]", "_", name)) if folder else None
+        try:
+            self.client.create_experiment(name, artifact_location=place, tags={FAMILY: family})
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another process was faster
+                raise
+        return self.client.get_experiment_by_name(name)
+
+    def _left_behind(self, lines: Lines) -> list["StoredRun"]:
+        """Returns runs whose writer was interrupted; none if another process may be writing them."""
+        every = [run for runs in lines.values() for run in runs]
+        return [run for run in every if self.link.alone and not versions.is_complete(run)]
+
+    def _write(
+        self, experiment_id: str, run: Run, note: str, folder: Path | None, mark: str, number: int
+    ) -> str:
         tags = {
-            KEY: run.key,
-            LOGGED_AT: datetime.datetime.now(datetime.UTC).isoformat(),
+            versions.KEY: run.key,
+            versions.SELECTION: versions.joined(run.selection),
+            versions.VERSION: str(number),
+            versions.STATE: versions.WRITING,
+            versions.LOGGED_AT: datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
             "mlflow.note.content": note,
             **_mlflow_tags(run),
             **run.tags,
@@ -111,8 +169,8 @@ class Store:
         self._log(run_id, run)
         if folder is not None:
             self.client.log_artifacts(run_id, str(folder))
-        self.client.set_tag(run_id, FINGERPRINT, mark)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.started_ms)
+        self.client.set_tag(run_id, versions.FINGERPRINT, mark)
         return run_id
 
     def _log(self, run_id: str, run: Run) -> None:
@@ -125,30 +183,50 @@ class Store:
         for start in range(0, len(metrics), _METRICS_A_BATCH):
             self.client.log_batch(run_id, metrics=metrics[start : start + _METRICS_A_BATCH])
 
-    def _by_key(self, experiment_id: str, search: str) -> dict[str, list["StoredRun"]]:
-        found: dict[str, list[StoredRun]] = {}
-        token = None
-        while True:
-            page = self.client.search_runs([experiment_id], search, max_results=1000, page_token=token)
-            for run in page:
-                if KEY in run.data.tags:
-                    found.setdefault(run.data.tags[KEY], []).append(run)
-            token = page.token
-            if not token:
-                return found
 
-    def _drop_doubles(self, experiment_id: str) -> None:
-        """Keeps the last written run of each key: restoring an experiment also restores replaced runs."""
-        for runs in self._by_key(experiment_id, "").values():
-            runs.sort(key=lambda r: r.data.tags.get(LOGGED_AT, ""))
-            self.delete(runs[:-1])
+def _again(set_tag: Callable[[], None]) -> None:
+    """Sets a tag; tries again if another process created the same tag meanwhile, which MLflow reports as an error."""
+    from mlflow.exceptions import MlflowException
+
+    for _ in range(_MOST_PASSES):
+        try:
+            return set_tag()
+        except MlflowException as error:
+            if not re.search("IntegrityError|UniqueViolation", str(error)):
+                raise
+    return set_tag()
 
 
-def _is_complete(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Path]) -> bool:
-    if run.data.tags.get(FINGERPRINT) != mark or run.info.status != outcome:
+def search_all(client: Any, experiments: Sequence[str], search: str) -> list["StoredRun"]:
+    """Returns all active runs that match the filter, page by page."""
+    found: list[StoredRun] = []
+    token = None
+    while True:
+        page = client.search_runs(list(experiments), search, max_results=1000, page_token=token)
+        found += page
+        token = page.token
+        if not token:
+            return found
+
+
+def by_line(runs: Sequence["StoredRun"]) -> Lines:
+    """Returns warplog's runs by line; leaves out all others."""
+    found: Lines = {}
+    for run in runs:
+        if versions.KEY in run.data.tags:
+            found.setdefault(versions.line_of(run), []).append(run)
+    return found
+
+
+def _holds(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Path]) -> bool:
+    """Returns whether the run has this content; files in a folder are compared by size."""
+    if run.data.tags.get(versions.FINGERPRINT) != mark or run.info.status != outcome:
         return False
     place = str(run.info.artifact_uri).removeprefix("file://")
-    return not place.startswith("/") or all((Path(place) / name).is_file() for name in files)
+    if not place.startswith("/"):
+        return True
+    there = ((Path(place) / name, path) for name, path in files.items())
+    return all(stored.is_file() and stored.stat().st_size == path.stat().st_size for stored, path in there)
 
 
 def _mlflow_tags(run: Run) -> dict[str, str]:

@@ -34,7 +34,12 @@ _WHY_BARS = (
     "issue_active_pct",
 )
 _SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
-_COLUMNS = ("pct_of_baseline", "median_us", "achieved_occupancy_pct", "dram_bytes")
+_COLUMNS = (
+    "headline/pct_of_baseline",
+    "headline/median_us",
+    "profile/achieved_occupancy_pct",
+    "profile/dram_bytes",
+)
 _NO_KNOBS = ("variant", "parent", *FACTS)
 _LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
 _RUN_NAME = "attributes.`Run Name`"
@@ -45,7 +50,7 @@ class View:
     """A saved view of the runs that match the filter `search`.
 
     `speed` is the column that measures speed: gflops, gbytes_per_s or median_us. `size_label` names the quantity
-    on the step axis.
+    on the step axis. `several`: whether it shows runs of several campaigns.
     """
 
     name: str
@@ -54,6 +59,7 @@ class View:
     headline_case: str
     size_label: str
     runs: Sequence[Run]
+    several: bool = False
 
     @cached_property
     def metrics(self) -> frozenset[str]:
@@ -91,6 +97,11 @@ def path(experiment_id: str, key: str) -> str:
     """Returns the path of a link, after the server's address, that opens the charts of the view."""
     query = f"workflowType=machine_learning&viewStateShareKey={key}&compareRunsMode=CHART"
     return f"#/experiments/{experiment_id}/runs?{query}"
+
+
+def run_path(experiment_id: str, run_id: str) -> str:
+    """Returns the path of a link, after the server's address, that opens a run in the mode for models."""
+    return f"#/experiments/{experiment_id}/runs/{run_id}?workflowType=machine_learning"
 
 
 def _state(view: View) -> dict[str, Any]:
@@ -137,8 +148,8 @@ def _sections(view: View) -> tuple[str, str, str]:
 def _columns(view: View) -> dict[str, int]:
     """Returns column -> width in pixels; speed and tuning parameters come first, to fit on a small screen."""
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
-    numbers = [f"metrics.`headline/{n}`" for n in (view.speed, *_COLUMNS) if f"headline/{n}" in view.metrics]
-    names = [] if view.search else ["tags.`campaign`"]
+    numbers = [f"metrics.`{n}`" for n in (f"headline/{view.speed}", *_COLUMNS) if n in view.metrics]
+    names = ["tags.`campaign`"] if view.several else []
     names += ["tags.`status`", *numbers[:2]]
     names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
     return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118}
@@ -150,23 +161,23 @@ def _charts(view: View) -> Iterable[dict[str, Any]]:
     yield _line(speed, f"time/{view.speed}" if view.speed == "median_us" else f"perf/{view.speed}")
     yield _line(speed, "perf/pct_of_baseline")
     yield _chart("BAR", speed, {"metricKey": target})
-    for name in (*_worst_stalls(view.runs), *(f"headline/{name}" for name in _WHY_BARS)):
+    for name in (*_worst_stalls(view.runs), *(f"profile/{name}" for name in _WHY_BARS)):
         yield _chart("BAR", why, {"metricKey": name})
-    x, y = ({"key": f"headline/{name}", "type": "METRIC"} for name in _SCATTER)
+    x, y = ({"key": f"profile/{name}", "type": "METRIC"} for name in _SCATTER)
     yield _chart("SCATTER", why, {"xaxis": x, "yaxis": y})
     tuned = _common_knobs(view.runs)
     if len(tuned) > 1:
         yield _parallel(knobs, tuned, [target])
     facts = [name for name in FACTS[:2] if view.has_param(name)]
     if facts:
-        yield _parallel(knobs, facts, ["headline/achieved_occupancy_pct", target])
+        yield _parallel(knobs, facts, ["profile/achieved_occupancy_pct", target])
 
 
 def _worst_stalls(runs: Sequence[Run]) -> list[str]:
     """Returns the metrics of the stall reasons with the most cycles, summed over all runs."""
     cost: dict[str, float] = {}
     for point in (point for run in runs for point in run.points):
-        if re.fullmatch(r"headline/stall_(?!selected_)\w+_cycles_per_issue", point.name) and point.value > 0:
+        if re.fullmatch(r"profile/stall_\w+_cycles_per_issue", point.name) and point.value > 0:
             cost[point.name] = cost.get(point.name, 0.0) + point.value
     return sorted(cost, key=lambda name: (-cost[name], name))[:_STALL_CHARTS]
 

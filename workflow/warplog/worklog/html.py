@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
-from warplog.core.text import one_line
+from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.page import Page, Picture
@@ -44,11 +44,17 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_finalize,
     )
     environment.filters.update(
         states=_mark_states, code=_code, image=_image, anchor=_anchor, width=_width, sentence=_sentence
     )
     return environment
+
+
+def _finalize(value: object) -> object:
+    """Shows hidden characters of a text as escapes; text that a filter has made safe is left alone."""
+    return visible(value) if type(value) is str else value
 
 
 def _mark_states(text: str) -> "Markup":
@@ -66,7 +72,7 @@ def _code(excerpt: Excerpt) -> "Markup":
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
     from pygments.lexers import CudaLexer  # type: ignore[import-untyped]
 
-    return Markup(highlight(excerpt.code, CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
+    return Markup(highlight(visible(excerpt.code), CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
 
 
 def _image(picture: Picture) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warplog.core import text as tabular
-from warplog.core.text import Table, escape_markdown
+from warplog.core.text import Table, escape_markdown, visible
 from warplog.worklog.page import Page, Picture, Rung
 
 
@@ -50,7 +50,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
         yield from ("", text)
     if rung.excerpt:
         fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
-        yield from ("", f"{fence}cuda", rung.excerpt.code, fence)
+        yield from ("", f"{fence}cuda", visible(rung.excerpt.code), fence)
         yield f"{escape_markdown(rung.excerpt.file)}, from line {rung.excerpt.first}"
     for texts in (rung.story, rung.limits):
         if texts:

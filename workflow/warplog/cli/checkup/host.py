@@ -15,7 +15,7 @@ from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.paths import RECORDED
 from warplog.machine import interpreter
-from warplog.track.connection import shown, sqlite_file, tracking_uri
+from warplog.track.address import shown, sqlite_file, tracking_uri
 
 GIB = 1 << 30
 _DISK_FAIL, _DISK_WARN = 1 * GIB, 5 * GIB
@@ -106,7 +106,7 @@ def _campaign(file: Path) -> str:
 
 def mlflow(project: Path) -> Finding:
     """Reports whether the tracking store can be reached, without creating or changing it."""
-    uri = tracking_uri(_configured_store(project))
+    uri = tracking_uri(configured_store(project))
     if uri.startswith(("http://", "https://")):
         return _server(uri)
     if (file := sqlite_file(uri)) is not None:
@@ -115,7 +115,8 @@ def mlflow(project: Path) -> Finding:
     return Finding("MLflow store", "info", f"{shown(uri)} (not checked)")
 
 
-def _configured_store(project: Path) -> str:
+def configured_store(project: Path) -> str:
+    """Returns the address of the tracking store in the project's configuration, else the default."""
     try:
         from warplog.core import schema
 
