@@ -1,6 +1,7 @@
 """Runs a measuring stage for a single variant and returns its record."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from warplog.core.records import FamilyRecord, Record
@@ -15,13 +16,20 @@ def check_variant(job: Job) -> Record:
 
 
 def time_variant(job: Job, check_record: Path, timer: Path, cases: Sequence[str]) -> Record:
+    job = _of_stage(job, "time")
     check_time.time_family([job], check_record, timer, cases)
     return record_of(job)
 
 
 def sanitize_variant(job: Job, tool: Tool) -> Record:
+    job = _of_stage(job, "sanitize")
     sanitize.sanitize_family([job], tool)
     return record_of(job)
+
+
+def _of_stage(job: Job, stage: str) -> Job:
+    """Returns the job with the record file of that stage: <results>/<stage>/<gpu>/<family>.json."""
+    return replace(job, record=job.record.parents[2] / stage / job.gpu.slug / job.record.name)
 
 
 def record_of(job: Job) -> Record:

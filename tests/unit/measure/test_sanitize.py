@@ -76,7 +76,6 @@ def check(record, tool):
 def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     job = job_of(COPY)
     record = sanitize_variant(job, tool)
-    assert record == record_of(job)
     assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
     assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
     assert not job.scratch.exists()
