@@ -1,20 +1,21 @@
-// cublas: the baseline, the fastest of what NVIDIA's library has for the shape, in bf16 with fp32 sums.
+// cublas: the baseline, the fastest kernel of NVIDIA's library for the shape, in bf16 with fp32 sums.
 //
-// Idea         cublasLt names the kernels that its heuristics would take, best guess first. The first launch of a shape
-//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. A burst
-//              shows who needs the fewest cycles, and not who can keep his clock under the board's power limit: of
-//              large shapes those nearly as fast as the best run for 0.2 s each, and the second half counts. The
-//              library is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked
-//              for, and of the two only B (the library's first operand) has to be taken transposed: both have their
-//              terms side by side.
+// Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
+//              shape times them side by side and keeps the fastest, so that the baseline is not a badly selected
+//              kernel. A short burst shows which kernel needs the fewest cycles, but not which one keeps its clock
+//              under the power limit. So for large shapes, each kernel that is nearly as fast as the best one runs for
+//              0.2 s, of which the second half counts.
+//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
+//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
+//              contiguous in both matrices.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
-// Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
-//              for the device, some tens of launches, or up to a second where they are large; later ones only launch.
-//              Within a stream capture nothing can be timed: a shape that comes there first gets the first guess, and
-//              is timed when it comes again.
-// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be in the
-//              process or on the linker's path; without it the launch returns cudaErrorSharedObjectInitFailed. One
-//              stream at a time: streams that run side by side would share the workspace.
+// Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates, times the
+//              candidates and waits for the device: some tens of launches, or up to a second for large shapes; later
+//              ones only launch. During stream capture nothing can be timed: a shape that is first launched there uses
+//              the first guess, and is timed at a later launch.
+// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be loaded
+//              in the process or found by the dynamic linker; otherwise the launch returns
+//              cudaErrorSharedObjectInitFailed. One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic).
 
 #include <cuda_bf16.h>
@@ -33,7 +34,7 @@ using cublas::Status;
 
 constexpr int TRANSPOSE = 1;  // CUBLAS_OP_T
 constexpr int MOST_CANDIDATES = 10;
-constexpr int ROUNDS = 3;  // every candidate in each, so that a change of the clock meets all
+constexpr int ROUNDS = 3;  // each times every candidate, so that a change of the clock affects all
 constexpr float ROUND_MS = 2.0f;
 constexpr int MOST_LAUNCHES = 50;
 constexpr float LARGE_MS = 0.1f, NEARLY = 1.06f, HALF_MS = 100.0f;  // see sustain
@@ -44,14 +45,14 @@ struct Operands {
     int M, N, K;
 };
 
-// The most bytes, up to 256, on which all three arrays start.
+// The largest alignment of all three arrays, up to 256 bytes.
 static uint32_t alignment_of(const Operands& on) {
     const uintptr_t bits = reinterpret_cast<uintptr_t>(on.A) | reinterpret_cast<uintptr_t>(on.B) |
                            reinterpret_cast<uintptr_t>(on.C) | 256;
     return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-// The product of one shape on one device: how the library sees it, and the kernels that it names.
+// The product of one shape on one device: its descriptions for the library, and the kernels that the library proposes.
 class Product {
    public:
     cudaError_t launch(const Operands& on, cudaStream_t stream) {
@@ -78,13 +79,13 @@ class Product {
                                              &with.algorithm, workspace_, with.workspace_bytes, stream);
     }
 
-    // Asks for the candidates. Nothing of this is destroyed: launches under way and graphs may use it.
+    // Requests the candidates. Nothing is destroyed later, since launches in flight and graphs may use it.
     cudaError_t prepare(const Operands& on) {
         const cublas_lt::Library& library = cublas_lt::library();
         if (library.error != cudaSuccess) return library.error;
         cudaError_t error = workspace(cublas::WORKSPACE_BYTES, &workspace_);
         if (error != cudaSuccess) return error;
-        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a capture under way must bear what this allocates
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows allocation during a capture
         cudaThreadExchangeStreamCaptureMode(&mode);
         candidates_.resize(MOST_CANDIDATES);
         int found = 0;
@@ -123,13 +124,13 @@ class Product {
         cudaEvent_t begin = nullptr, end = nullptr;
         cudaError_t error = cudaEventCreate(&begin);
         if (error == cudaSuccess) error = cudaEventCreate(&end);
-        // The first launch loads the kernel; the second says how many fill a round.
+        // The first launch loads the kernel; the second determines how many launches fill a round.
         std::vector<int> launches(candidates_.size(), 0);
         std::vector<float> fastest(candidates_.size(), 0.0f);
         for (size_t i = 0; error == cudaSuccess && i < candidates_.size(); ++i) {
             float ms = 0.0f;
             if (candidates_[i].state != 0 || multiply(candidates_[i], on, stream) != 0) {
-                cudaGetLastError();  // that one is left out
+                cudaGetLastError();  // this candidate is left out
                 continue;
             }
             error = time(candidates_[i], on, stream, 1, begin, end, &ms);
@@ -161,8 +162,8 @@ class Product {
         return error;
     }
 
-    // Milliseconds of one, from a first guess at them, at the clock that its own power leaves it: the limit moves the
-    // clock a step each 0.1 s.
+    // Replaces the first estimate of the milliseconds per launch by the time at the clock that the power of this kernel
+    // allows: the power limit changes the clock in steps of 0.1 s.
     cudaError_t sustain(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, cudaEvent_t begin,
                         cudaEvent_t end, float* ms) const {
         const int launches = std::max(1, static_cast<int>(HALF_MS / *ms));
@@ -170,7 +171,7 @@ class Product {
         return error == cudaSuccess ? time(with, on, stream, launches, begin, end, ms) : error;
     }
 
-    // Milliseconds of one of `launches` launches in a row.
+    // Milliseconds per launch over `launches` consecutive launches.
     cudaError_t time(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, int launches,
                      cudaEvent_t begin, cudaEvent_t end, float* ms) const {
         cudaError_t error = cudaEventRecord(begin, stream);
@@ -198,7 +199,7 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
                       cudaStream_t stream) {
     using Key = std::tuple<int, int, int, int, uint32_t>;
     static std::mutex mutex;
-    static auto* const products = new std::map<Key, Product>;  // lives as long as the process
+    static auto* const products = new std::map<Key, Product>;  // kept until the process ends
     const Operands operands = {A, B, C, M, N, K};
     int device = 0;
     const cudaError_t error = cudaGetDevice(&device);

@@ -22,7 +22,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "build": ("measure.build",),
     "check": ("measure.worker.check_case",),
     "sanitize": ("measure.sanitize", "measure.worker.sanitize_case"),
-    "time": ("measure.worker.time_case", "measure.pooling"),
+    "time": ("measure.worker.time_case",),
     "profile": ("measure.capture", "measure.worker.capture_case"),
     "tune": ("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
     "plot_tuning": ("measure.tuning.figure",),
