@@ -1,29 +1,33 @@
 // cublas: the baseline, the fastest kernel of NVIDIA's library for the shape, in bf16 with fp32 sums.
 //
 // Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
-//              shape times them side by side and keeps the fastest, so that the baseline is not a badly selected
-//              kernel. A short burst shows which kernel needs the fewest cycles, but not which one keeps its clock
-//              under the power limit. So for large shapes, each kernel that is nearly as fast as the best one runs for
-//              0.2 s, of which the second half counts.
+//              shape times each of them as the cold times are measured: single launches after pauses, in which neither
+//              the power limit acts nor L2 holds the operands. The first guess stays unless another kernel is faster by
+//              more than 2 %, twice: so the baseline is not a badly selected kernel, nor another one in each process.
 //              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
 //              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
 //              contiguous in both matrices.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
-// Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates, times the
-//              candidates and waits for the device: some tens of launches, or up to a second for large shapes; later
-//              ones only launch. During stream capture nothing can be timed: a shape that is first launched there uses
-//              the first guess, and is timed at a later launch.
+// Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates another
+//              256 MiB for as long as it times the candidates, and waits for the device: 0.1 s up to 4096, 0.4 s at
+//              8192, about a second at 16384; later ones only launch. Launches of more than 20 ms are not compared:
+//              the first guess stays. During stream capture nothing can be timed: a shape that is first launched there
+//              uses the first guess, and is timed at a later launch.
 // Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be loaded
 //              in the process or found by the dynamic linker; otherwise the launch returns
 //              cudaErrorSharedObjectInitFailed. One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic).
 
 #include <cuda_bf16.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -34,10 +38,13 @@ using cublas::Status;
 
 constexpr int TRANSPOSE = 1;  // CUBLAS_OP_T
 constexpr int MOST_CANDIDATES = 10;
-constexpr int ROUNDS = 3;  // each times every candidate, so that a change of the clock affects all
-constexpr float ROUND_MS = 2.0f;
-constexpr int MOST_LAUNCHES = 50;
-constexpr float LARGE_MS = 0.1f, NEARLY = 1.06f, HALF_MS = 100.0f;  // see sustain
+constexpr float TOO_LONG_MS = 20.0f, LONG_MS = 5.0f;  // of one launch
+constexpr int LEAST_ROUNDS = 7, LEAST_ROUNDS_IF_LONG = 3;
+constexpr std::chrono::milliseconds LEAST_TIME{30};  // the clock of an idle GPU takes up to 25 ms to rise
+constexpr size_t L2_BYTES = size_t{128} << 20;       // no GPU has a larger L2
+
+// Without a power limit, the minimum of seven cold launches of the same kernel varies by 1 to 2 %.
+constexpr float LEAST_GAIN = 1.02f;
 
 struct Operands {
     const __nv_bfloat16 *A, *B;
@@ -52,6 +59,26 @@ static uint32_t alignment_of(const Operands& on) {
     return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
+// What a timed launch requires.
+struct Stopwatch {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    char* lines = nullptr;  // 2 * L2_BYTES
+    useconds_t pause_us = 200;
+
+    cudaError_t create(cudaStream_t stream) {
+        cudaError_t error = cudaEventCreate(&begin);
+        if (error == cudaSuccess) error = cudaEventCreate(&end);
+        if (error == cudaSuccess) error = cudaMalloc(&lines, 2 * L2_BYTES);
+        return error == cudaSuccess ? cudaMemsetAsync(lines, 0, 2 * L2_BYTES, stream) : error;
+    }
+
+    ~Stopwatch() {
+        if (begin) cudaEventDestroy(begin);
+        if (end) cudaEventDestroy(end);
+        cudaFree(lines);
+    }
+};
+
 // The product of one shape on one device: its descriptions for the library, and the kernels that the library proposes.
 class Product {
    public:
@@ -60,13 +87,10 @@ class Product {
             const cudaError_t error = prepare(on);
             if (error != cudaSuccess) return error;
         }
-        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-        if (!is_timed_) {
-            const cudaError_t error = cudaStreamIsCapturing(stream, &capture);
-            if (error != cudaSuccess) return error;
-        }
-        if (!is_timed_ && capture == cudaStreamCaptureStatusNone) {
-            const cudaError_t error = choose(on, stream);
+        if (!is_chosen_) {
+            cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+            cudaError_t error = cudaStreamIsCapturing(stream, &capture);
+            if (error == cudaSuccess && capture == cudaStreamCaptureStatusNone) error = choose(on, stream);
             if (error != cudaSuccess) return error;
         }
         return cublas::as_cuda_error(multiply(candidates_[chosen_], on, stream));
@@ -93,7 +117,9 @@ class Product {
         cudaThreadExchangeStreamCaptureMode(&mode);
         candidates_.resize(status == 0 ? found : 0);
         if (status != 0) return cublas::as_cuda_error(status);
-        return found > 0 ? cudaSuccess : cudaErrorNotSupported;
+        const auto is_invalid = [](const cublas_lt::Heuristic& candidate) { return candidate.state != 0; };
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), is_invalid), candidates_.end());
+        return candidates_.empty() ? cudaErrorNotSupported : cudaSuccess;
     }
 
     Status ask(const cublas_lt::Library& library, const Operands& on, int* found) {
@@ -119,68 +145,63 @@ class Product {
         return status;
     }
 
-    // Times the candidates and keeps the fastest. Waits for the device.
+    // Keeps the fastest candidate, or the first if none is faster by more than the noise. Waits for the device.
     cudaError_t choose(const Operands& on, cudaStream_t stream) {
-        cudaEvent_t begin = nullptr, end = nullptr;
-        cudaError_t error = cudaEventCreate(&begin);
-        if (error == cudaSuccess) error = cudaEventCreate(&end);
-        // The first launch loads the kernel; the second determines how many launches fill a round.
-        std::vector<int> launches(candidates_.size(), 0);
-        std::vector<float> fastest(candidates_.size(), 0.0f);
-        for (size_t i = 0; error == cudaSuccess && i < candidates_.size(); ++i) {
-            float ms = 0.0f;
-            if (candidates_[i].state != 0 || multiply(candidates_[i], on, stream) != 0) {
-                cudaGetLastError();  // this candidate is left out
-                continue;
-            }
-            error = time(candidates_[i], on, stream, 1, begin, end, &ms);
-            fastest[i] = ms;
-            launches[i] = std::max(1, std::min(MOST_LAUNCHES, static_cast<int>(ROUND_MS / std::max(ms, 1e-3f))));
+        Stopwatch watch;
+        float ms = 0.0f;
+        cudaError_t error = watch.create(stream);
+        for (int i = 0; error == cudaSuccess && i < 2; ++i)  // the first launch loads the kernel
+            error = time(0, on, stream, watch, &ms);
+        size_t fastest = 0;
+        if (error == cudaSuccess && ms <= TOO_LONG_MS) {
+            watch.pause_us = std::max(watch.pause_us, static_cast<useconds_t>(2e3f * ms));
+            std::vector<size_t> all(candidates_.size());
+            std::iota(all.begin(), all.end(), 0);
+            const int least_rounds = ms > LONG_MS ? LEAST_ROUNDS_IF_LONG : LEAST_ROUNDS;
+            error = compare(all, least_rounds, on, stream, watch, &fastest);
+            if (error == cudaSuccess && fastest != 0)  // again, since one comparison may be disturbed
+                error = compare({0, fastest}, least_rounds, on, stream, watch, &fastest);
         }
-        for (int round = 0; round < ROUNDS; ++round) {
-            for (size_t i = 0; error == cudaSuccess && i < candidates_.size(); ++i) {
-                if (launches[i] == 0) continue;
-                float ms = 0.0f;
-                error = time(candidates_[i], on, stream, launches[i], begin, end, &ms);
-                fastest[i] = round == 0 ? ms : std::min(fastest[i], ms);
-            }
-        }
-        const auto keep_fastest = [&] {
-            for (size_t i = 0; i < candidates_.size(); ++i)
-                if (launches[i] > 0 && (launches[chosen_] == 0 || fastest[i] < fastest[chosen_])) chosen_ = i;
-        };
-        keep_fastest();
-        const float best = fastest[chosen_];
-        for (size_t i = 0; error == cudaSuccess && best >= LARGE_MS && i < candidates_.size(); ++i) {
-            if (fastest[i] > NEARLY * best) launches[i] = 0;
-            if (launches[i] > 0) error = sustain(candidates_[i], on, stream, begin, end, &fastest[i]);
-        }
-        if (error == cudaSuccess) keep_fastest();
-        if (begin) cudaEventDestroy(begin);
-        if (end) cudaEventDestroy(end);
-        is_timed_ = error == cudaSuccess;
+        chosen_ = fastest;
+        is_chosen_ = error == cudaSuccess;
         return error;
     }
 
-    // Replaces the first estimate of the milliseconds per launch by the time at the clock that the power of this kernel
-    // allows: the power limit changes the clock in steps of 0.1 s.
-    cudaError_t sustain(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, cudaEvent_t begin,
-                        cudaEvent_t end, float* ms) const {
-        const int launches = std::max(1, static_cast<int>(HALF_MS / *ms));
-        const cudaError_t error = time(with, on, stream, launches, begin, end, ms);
-        return error == cudaSuccess ? time(with, on, stream, launches, begin, end, ms) : error;
+    // Finds the fastest of some candidates, of which a later one must be faster by LEAST_GAIN. Each round times every
+    // candidate once; the minimum over the rounds is the time at the highest clock, without disturbances.
+    cudaError_t compare(const std::vector<size_t>& some, int least_rounds, const Operands& on, cudaStream_t stream,
+                        const Stopwatch& watch, size_t* fastest) const {
+        std::vector<float> least_ms(candidates_.size(), INFINITY);
+        const auto begin = std::chrono::steady_clock::now();
+        for (int round = 0; round < least_rounds || std::chrono::steady_clock::now() < begin + LEAST_TIME; ++round) {
+            for (const size_t candidate : some) {
+                float ms = 0.0f;
+                const cudaError_t error = time(candidate, on, stream, watch, &ms);
+                if (error != cudaSuccess) return error;
+                least_ms[candidate] = std::min(least_ms[candidate], ms);
+            }
+        }
+        *fastest = some.front();
+        for (const size_t candidate : some)
+            if (LEAST_GAIN * least_ms[candidate] < least_ms[*fastest]) *fastest = candidate;
+        return cudaSuccess;
     }
 
-    // Milliseconds per launch over `launches` consecutive launches.
-    cudaError_t time(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, int launches,
-                     cudaEvent_t begin, cudaEvent_t end, float* ms) const {
-        cudaError_t error = cudaEventRecord(begin, stream);
-        for (int i = 0; error == cudaSuccess && i < launches; ++i)
-            error = cublas::as_cuda_error(multiply(with, on, stream));
-        if (error == cudaSuccess) error = cudaEventRecord(end, stream);
-        if (error == cudaSuccess) error = cudaEventSynchronize(end);
-        if (error == cudaSuccess) error = cudaEventElapsedTime(ms, begin, end);
-        *ms /= static_cast<float>(launches);
+    // Milliseconds of one launch at rest; infinite if the library rejects it. The copy fills L2 with other lines, half
+    // of them modified, and every candidate writes some back. The launch is queued while the copy runs.
+    cudaError_t time(size_t candidate, const Operands& on, cudaStream_t stream, const Stopwatch& watch,
+                     float* ms) const {
+        usleep(watch.pause_us);
+        cudaError_t error =
+            cudaMemcpyAsync(watch.lines, watch.lines + L2_BYTES, L2_BYTES, cudaMemcpyDeviceToDevice, stream);
+        if (error == cudaSuccess) error = cudaEventRecord(watch.begin, stream);
+        if (error != cudaSuccess) return error;
+        const Status status = multiply(candidates_[candidate], on, stream);
+        if (status != 0) cudaGetLastError();
+        error = cudaEventRecord(watch.end, stream);
+        if (error == cudaSuccess) error = cudaEventSynchronize(watch.end);
+        if (error == cudaSuccess) error = cudaEventElapsedTime(ms, watch.begin, watch.end);
+        if (status != 0) *ms = INFINITY;
         return error;
     }
 
@@ -190,7 +211,7 @@ class Product {
     void* workspace_ = nullptr;
     std::vector<cublas_lt::Heuristic> candidates_;
     size_t chosen_ = 0;
-    bool is_timed_ = false;
+    bool is_chosen_ = false;
 };
 
 extern "C" int library_version() { return cublas::version(); }
