@@ -1,4 +1,4 @@
-// cublas: the baseline, the fastest kernel of NVIDIA's library for the shape, in bf16 with fp32 sums.
+// cublas: the baseline, the kernel of NVIDIA's library that is fastest at rest for the shape, in bf16 with fp32 sums.
 //
 // Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
 //              shape times each of them as the cold times are measured: single launches after pauses, in which neither
