@@ -197,6 +197,26 @@ def test_a_trace_holds_the_looks_between_two_moments(install):
     assert sampler.trace(begin - 2, begin - 1)["time_s"] == []
 
 
+def test_a_summary_covers_the_readings_since_its_begin_and_takes_one_if_there_are_none(install):
+    temperatures = Queue([41, 55, 60, 60])
+    install(H200 | {"GetTemperature": temperatures})
+    with Sampler(interval_s=3600.0) as sampler:
+        assert sampler.result()["temperature_c"] == 41
+        begin = time.monotonic()
+        assert sampler.result(begin)["temperature_c"] == 55
+        assert sampler.result(begin)["state_samples"] == 1
+        assert sampler.result()["state_samples"] == 2
+
+
+def test_the_energy_is_read_only_if_it_is_used(install):
+    install(H200 | {"GetTotalEnergyConsumption": 5_000})
+    for with_energy, expected in ((True, 5.0), (False, None)):
+        begin = time.monotonic()
+        with Sampler(interval_s=3600.0, with_energy=with_energy) as sampler:
+            pass
+        assert sampler.trace(begin, time.monotonic())["energy_j"] == [expected]
+
+
 def test_a_gpu_without_an_energy_counter_has_none(install):
     install(H200)
     assert clock_state().energy_j is None

@@ -167,6 +167,17 @@ def test_runs_are_added_until_the_median_is_precise_enough() -> None:
     assert missing_runs(of(356.0, 357.0, 356.5), 0.004) == 0, "three are enough"
 
 
+def test_further_runs_take_a_bounded_time() -> None:
+    """The first run of a process takes longer than the others, since it also checks the results."""
+    runs = [
+        {**one, "seconds": seconds}
+        for one, seconds in zip(of(356.0, 375.0, 357.0), (0.9, 0.1, 0.2), strict=True)
+    ]
+    assert missing_runs(runs, 0.004, most_s=0.35) == 3
+    assert missing_runs(runs, 0.004, most_s=0.05) == 0
+    assert missing_runs(runs, 0.004, most_s=60.0) == missing_runs(runs, 0.004)
+
+
 def test_no_runs_are_added_where_they_tell_nothing() -> None:
     assert missing_runs(of(356.0), 0.004) == 0
     assert missing_runs(of(2.0, 2.15), 0.004) == 0, "0.2 us are below the resolution of CUDA events"

@@ -207,6 +207,8 @@ def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     def run(supervisor: Supervisor, measuring: Measuring | None = None, **changed: Any) -> list[Task]:
         monkeypatch.setattr(check_time, "run_cases", supervisor)
         jobs = place.timing(measuring, **changed.pop("settings", {}))
+        if baseline := changed.pop("baseline", ""):
+            jobs = [replace(job, family=replace(job.family, baseline=baseline)) for job in jobs]
         check_time.time_family(
             [replace(job, **changed) for job in jobs], place.check, tmp_path / "timer.so", CASES
         )
@@ -277,6 +279,22 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
     assert sustained.cases == ("1/right:1000", "2/right:1000", "3/right:1000")
     assert sustained.settings["power_limit_w"] is None
     assert len(supervised(Supervisor(equal))) == 1
+
+
+def test_a_case_without_captures_is_sustained_only_by_the_fast_variants_and_the_baseline(
+    supervised: Callable[..., list[Task]],
+) -> None:
+    """`right` takes 100 us, `other` 130 us; both are limited in both cases, and the profilers capture `64` only."""
+
+    def times(name: str) -> float:
+        return 130.0 if parts_of(name)[0] == "other" else 100.0
+
+    everywhere = [f"{variant}:{case}" for variant in ("right", "other") for case in ("64", "1000")]
+    _, sustained = supervised(Supervisor(times, limited=everywhere))
+    pairs = {parts_of(name) for name in sustained.cases}
+    assert pairs == {("right", "64"), ("other", "64"), ("right", "1000")}
+    _, sustained = supervised(Supervisor(times, limited=everywhere), baseline="other")
+    assert ("other", "1000") in {parts_of(name) for name in sustained.cases}
 
 
 def test_a_family_with_long_hot_runs_has_sustained_times_for_all_cases(

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from statistics import fmean
 from types import SimpleNamespace
 
 import pytest
@@ -214,32 +215,67 @@ def test_a_hot_run_of_no_length_is_a_few_bursts() -> None:
 
 
 def sustained(
-    monkeypatch: pytest.MonkeyPatch, powers: Callable[[float], float | None], clock: float = LOW
-) -> float:
+    monkeypatch: pytest.MonkeyPatch, power_at: Callable[[float], float | None], clock: float = LOW
+) -> tuple[float, float]:
+    """Returns begin and end of the measurement, in seconds after settling, on a board that draws `power_at(seconds)`.
+
+    The limit is 700 W, and the measurement takes at least 0.35 s.
+    """
     board = Board(launch_us=1000.0, budget_us=1e9)
     board.probe = lambda: clock
     monkeypatch.setattr(sampling, "time", board)
-    sampler = SimpleNamespace(mean_power=lambda begin, end: powers(end - begin))
+    settled: list[float] = []
+
+    def mean_power(begin: float, end: float) -> float | None:
+        settled.append(begin)
+        powers = [power_at(begin - settled[0] + (end - begin) * i / 100) for i in range(100)]
+        return None if None in powers else fmean(p for p in powers if p is not None)
+
+    sampler = SimpleNamespace(mean_power=mean_power)
     run = run_sustained(
         board, None, None, sampler, estimate_us=1000.0, settle_s=0.5, least_s=0.35, power_limit_w=700.0
     )
-    assert 0.5 <= run.begin_s < 0.7, "the board settles before"
-    assert run.launches * len(run.samples_us) > 0
-    return run.end_s - run.begin_s
+    assert 0.5 <= settled[0] < 0.7, "the board settles before"
+    busy_s = run.launches * sum(run.samples_us) * 1e-6
+    assert busy_s == pytest.approx(run.end_s - run.begin_s, rel=0.01), "the samples are those of the interval"
+    return run.begin_s - settled[0], run.end_s - settled[0]
 
 
 def test_a_sustained_run_ends_once_its_mean_power_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The power swings: at first it is above the limit, after 0.7 s the mean is within 1 %."""
-    assert 0.7 <= sustained(monkeypatch, lambda s: 740.0 if s < 0.7 else 703.0) < 0.9
-    assert 0.35 <= sustained(monkeypatch, lambda s: 700.0) < 0.55, "never shorter than asked for"
+    begin, end = sustained(monkeypatch, lambda _: 700.0)
+    assert begin == 0
+    assert 0.35 <= end < 0.55, "never shorter than asked for"
+
+
+def test_launches_above_the_limit_do_not_count_in_a_sustained_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The power is above the limit for 0.4 s and then swings around it."""
+    begin, end = sustained(monkeypatch, lambda s: 760.0 if s < 0.4 else 700.0)
+    assert 0.25 <= begin <= 0.55, "at most a few of them are left to make up for"
+    assert end - begin >= 0.35
+    assert end < 1.0
+
+
+def test_a_swing_around_the_limit_is_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, end = sustained(monkeypatch, lambda s: 700.0 + (40.0 if s % 0.4 < 0.2 else -40.0))
+    assert (end - begin) / 0.4 == pytest.approx(round((end - begin) / 0.4), abs=0.3), "about whole periods"
 
 
 def test_a_sustained_run_that_nothing_limits_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sustained(monkeypatch, lambda s: 500.0, clock=FULL) < 0.55
+    begin, end = sustained(monkeypatch, lambda _: 500.0, clock=FULL)
+    assert begin == 0
+    assert 0.35 <= end < 0.55
 
 
-@pytest.mark.parametrize("power_w", [None, 500.0])
+def test_a_limit_far_below_that_of_the_power_needs_no_search_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, end = sustained(monkeypatch, lambda _: 400.0)
+    assert begin == 0
+    assert 0.35 <= end < 0.55
+
+
+@pytest.mark.parametrize("power_w", [None, 660.0])
 def test_a_sustained_run_that_something_else_limits_is_bounded(
     monkeypatch: pytest.MonkeyPatch, power_w: float | None
 ) -> None:
-    assert sustained(monkeypatch, lambda s: power_w) >= sampling.SUSTAINED_MOST_S
+    begin, end = sustained(monkeypatch, lambda _: power_w)
+    assert begin == 0
+    assert end >= sampling.SUSTAINED_MOST_S

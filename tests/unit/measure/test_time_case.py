@@ -16,6 +16,7 @@ from warplog.catalog.contract import Measuring
 from warplog.core.defaults import DEFAULTS
 from warplog.machine import clocks
 from warplog.measure.worker import sampling
+from warplog.measure.worker import time_case as timing
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import sustain_case, time_case
@@ -111,7 +112,7 @@ class Bench:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder, self._monkeypatch = folder, monkeypatch
         self._clock = Clock()
-        for module in (clocks, sampling):
+        for module in (clocks, sampling, timing):
             monkeypatch.setattr(module, "time", self._clock)
 
     def _prepare(self, measuring: Measuring, case: str, body: str, blocking: bool, free_s: float) -> Any:
@@ -135,7 +136,8 @@ class Bench:
     ) -> dict[str, Any]:
         backend, launcher, problem = self._prepare(measuring, case, body, blocking, free_s)
         policy = {**DEFAULTS["time"], **settings}
-        return time_case(backend, launcher, self.timer, problem, policy, process)  # type: ignore[arg-type]
+        with clocks.Sampler() as sampler:
+            return time_case(backend, launcher, self.timer, problem, policy, sampler, process)  # type: ignore[arg-type]
 
     def sustained(
         self,
@@ -145,7 +147,8 @@ class Bench:
     ) -> dict[str, Any]:
         _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
         policy = {**DEFAULTS["time"], "power_limit_w": limit_w}
-        return sustain_case(launcher, self.timer, problem, policy, 0.15, process)  # type: ignore[arg-type]
+        with clocks.Sampler() as sampler:
+            return sustain_case(launcher, self.timer, problem, policy, sampler, 0.15, process)  # type: ignore[arg-type]
 
     def hot_seconds(self) -> float:
         """Returns the length of the hot run."""

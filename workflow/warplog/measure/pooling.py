@@ -11,12 +11,15 @@ from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
 from warplog.measure.worker.timer import FULL_CLOCK
 
 _LEAST_GAP_US = 0.2
+_LEAST_RUN_S = 1e-3
 # Expected range of n normal values in standard deviations: L. H. C. Tippett, Biometrika 17 (1925) 364.
 RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
 
 
-def missing_runs(rest: Sequence[Record], error: float) -> int:
+def missing_runs(rest: Sequence[Record], error: float, most_s: float = math.inf) -> int:
     """Returns how many more runs the median over runs needs for a relative standard error of `error`.
+
+    There are never so many that they would take longer than `most_s` seconds.
 
     The standard deviation of the run medians is estimated from their range, which is 1.69 standard deviations for three
     normal values. Medians that differ by at most 0.2 us, the resolution of CUDA events, need no further runs; nor does
@@ -28,7 +31,9 @@ def missing_runs(rest: Sequence[Record], error: float) -> int:
     if max(medians) - min(medians) <= _LEAST_GAP_US:
         return 0
     deviation = (max(medians) / min(medians) - 1) / RANGE_OF_NORMAL[min(len(medians), max(RANGE_OF_NORMAL))]
-    return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians))
+    wanted = math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians)
+    each_s = min(one.get("seconds", 0.0) for one in rest)
+    return max(0, int(min(wanted, most_s / max(each_s, _LEAST_RUN_S))))
 
 
 def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record) -> Record:

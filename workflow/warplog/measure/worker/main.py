@@ -28,6 +28,7 @@ from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, load_family
 from warplog.core.locks import hold
 from warplog.core.process import die_with_parent
+from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import note
 from warplog.measure.worker.backend import (
@@ -99,15 +100,19 @@ def _in_child(task: dict[str, Any], family: Family, cases: list[str]) -> int:
 
 
 def _work(task: dict[str, Any], family: Family, cases: list[str]) -> int:
-    # Timing and captures look at the clock in every case; the other modes do not use NVML.
-    with kept_loaded() if task["timer"] or task["mode"] == "capture" else contextlib.nullcontext():
+    if task["mode"] in ("time", "sustain", "tune"):
+        # Reading the energy takes longer than most measurements at rest, which do not use it.
+        with Sampler(with_energy=task["mode"] == "sustain") as sampler:
+            return _run_cases(task, family, cases, sampler)
+    # Captures look at the clock in every case; the other modes do not use NVML.
+    with kept_loaded() if task["mode"] == "capture" else contextlib.nullcontext():
         return _run_cases(task, family, cases)
 
 
-def _run_cases(task: dict[str, Any], family: Family, cases: list[str]) -> int:
+def _run_cases(task: dict[str, Any], family: Family, cases: list[str], sampler: Sampler | None = None) -> int:
     backend = make_backend(task["backend"])
     journal = Path(task["journal"])
-    runner = _Runner(task, family, backend)
+    runner = _Runner(task, family, backend, sampler)
     note(journal, {"session": {**backend.facts(), **runner.facts()}})
     for name in cases:
         if task["deadline"] is not None and time.monotonic() >= task["deadline"]:
@@ -124,8 +129,11 @@ def _run_cases(task: dict[str, Any], family: Family, cases: list[str]) -> int:
 class _Runner:
     """Runs cases and keeps what they share: launchers, timing core, inputs."""
 
-    def __init__(self, task: dict[str, Any], family: Family, backend: Backend) -> None:
+    def __init__(
+        self, task: dict[str, Any], family: Family, backend: Backend, sampler: Sampler | None
+    ) -> None:
         self._task = task
+        self._sampler = sampler
         self._backend = backend
         self._family = family
         self._timer: Any = None
@@ -138,7 +146,8 @@ class _Runner:
         if task["mode"] == "tune":
             from warplog.measure.worker.tune_setting import Tuner
 
-            self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
+            settings, memory = task["settings"], task["memory"][""]
+            self._tuner = Tuner(backend, self._timer, family, settings, memory, self._watching())
         self._launchers: dict[str, Launcher] = {}
         self._shapes: list[tuple[int, ...]] = []
         self._kept: tuple[Any, Problem] | None = None  # the problem of the last sustained case
@@ -171,6 +180,11 @@ class _Runner:
         finally:
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
+
+    def _watching(self) -> Sampler:
+        """Returns the sampler, which the modes that time have."""
+        assert self._sampler is not None
+        return self._sampler
 
     def _launcher(self, name: str) -> Launcher:
         """Returns the launcher of a case's library, which is loaded only once."""
@@ -219,7 +233,9 @@ class _Runner:
             settings = settings | {"hot_cases": "none"}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
-            found = time_case(self._backend, launcher, self._timer, problem, settings, process)
+            found = time_case(
+                self._backend, launcher, self._timer, problem, settings, self._watching(), process
+            )
             addresses = [array.pointer() for array in problem.arrays.values()]
         return {**found, "process": process, "seed": seed, "addresses": addresses}
 
@@ -240,7 +256,9 @@ class _Runner:
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
         settings, problem = self._task["settings"], self._kept[1]
-        found = time_case.sustain_case(launcher, self._timer, problem, settings, settle_s, process)
+        found = time_case.sustain_case(
+            launcher, self._timer, problem, settings, self._watching(), settle_s, process
+        )
         self._sustained_until = time.monotonic() + sampling.SETTLE_S
         return {**found, "process": process}
 

@@ -8,7 +8,7 @@ launch; a launch before or after which it is below 99 % of the maximum is discar
 (hot) are taken at rest.
 sustained: launches follow each other until the board's mean power stands at its limit. The controller of the power
 limit lets power swing around the limit with a period of about a second; the time per launch swings with it. Therefore
-the measurement ends when its mean power is that of the limit.
+the measurement is the first interval whose mean power is that of the limit.
 """
 
 import math
@@ -24,7 +24,7 @@ from warplog.measure.worker.backend import Launcher
 from warplog.measure.worker.timer import ColdSample, Timer
 
 LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
-_LONG_US, _VERY_LONG_US = 8e3, 5e5  # a launch that takes longer is sampled twice, or once
+_LONG_US, _VERY_LONG_US = 8e3, 1e5  # a launch that takes longer is sampled twice, or once
 # Busy for a third of the time: a board that can draw twice its limit stays below it.
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
@@ -37,8 +37,9 @@ _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
 SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.25, 1.2
-# Mean power, as a share of the limit, at which a sustained run may end; in the long run it is about 0.995.
+# Mean power, as a share of the limit, of a sustained measurement; in the long run it is about 0.995.
 _AT_LIMIT = (0.985, 1.005)
+_FAR_BELOW_LIMIT = 0.9  # then a limit other than that of the mean power acts, such as one of the current
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float
 
 @dataclass(frozen=True)
 class SustainedRun:
-    """Back-to-back launches until the mean power stands at the limit.
+    """Back-to-back launches at a mean power that is the limit.
 
     Attributes:
         samples_us: microseconds per launch of each batch of `launches` launches.
@@ -214,28 +215,40 @@ def run_sustained(
     least_s: float,
     power_limit_w: float | None,
 ) -> SustainedRun:
-    """Runs batches for `settle_s`, then for at least `least_s` until the mean power is that of the limit.
+    """Runs batches for `settle_s`, then until the mean power over at least `least_s` has been that of the limit.
 
-    If no limit lowers the clock, it ends after `least_s`; if another limit acts, or the board does not report its
-    power, after SUSTAINED_MOST_S.
+    The result is the longest such interval. If no limit lowers the clock, or one other than the power limit, the run
+    ends after `least_s`; otherwise, or if the board does not report its power, after SUSTAINED_MOST_S. Then the result
+    is all of it.
     """
     launches, batches = batch_plan(estimate_us, _CHUNK_SECONDS)
     most_s = max(least_s, SUSTAINED_MOST_S)
+
+    def share_of_limit(begin: float, end: float) -> float | None:
+        power_w = sampler.mean_power(begin, end)
+        return power_w / power_limit_w if power_w and power_limit_w else None
+
+    def at_limit(begin: float, end: float) -> bool:
+        share = share_of_limit(begin, end)
+        return share is not None and _AT_LIMIT[0] <= share <= _AT_LIMIT[1]
+
     samples: list[float] = []
+    starts: list[tuple[float, int]] = []  # of the chunks: time, and number of samples before
     limited = False
     with timer.batch(launcher, arguments, launches) as batch:
         started = time.monotonic()
         while time.monotonic() - started < settle_s:
             batch.run(batches)
-        begin = time.monotonic()
         while True:
+            starts.append((time.monotonic(), len(samples)))
             taken, mhz = batch.run(batches)
             samples += taken
             limited = limited or not timer.is_full(mhz)
             end = time.monotonic()
-            power_w = sampler.mean_power(begin, end)
-            share = power_w / power_limit_w if power_w and power_limit_w else 0.0
-            at_limit = _AT_LIMIT[0] <= share <= _AT_LIMIT[1]
-            if end - begin >= (least_s if at_limit or not limited else most_s):
+            enough = [(begin, before) for begin, before in starts if end - begin >= least_s]
+            chosen = next((start for start in enough if at_limit(start[0], end)), None)
+            otherwise = not limited or (share_of_limit(starts[0][0], end) or 1.0) < _FAR_BELOW_LIMIT
+            if chosen or (enough and otherwise) or end - starts[0][0] >= most_s:
                 break
-    return SustainedRun(samples, launches, begin, end)
+    begin, before = chosen or starts[0]
+    return SustainedRun(samples[before:], launches, begin, end)

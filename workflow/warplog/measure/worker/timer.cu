@@ -57,7 +57,7 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr float kWarmUpEnoughUs = 3e4f;
+constexpr float kWarmUpEnoughUs = 1e4f;
 constexpr float kSlowUs = 1e6f;
 constexpr unsigned long long kProbeNs = 20'000;
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
@@ -204,7 +204,7 @@ extern "C" int warplog_timer_create(Timer** out) {
     return cudaStreamSynchronize(t->stream);
 }
 
-// Warm-up: at least `least` launches and at least `milliseconds`; fewer if they take longer than 30 ms. Returns the host
+// Warm-up: at least `least` launches and at least `milliseconds`; fewer if they take longer than 10 ms. Returns the host
 // times of the first launch, which includes loading the module, and of the fastest, which decides the batch size.
 extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
                                      int* launches, float* first_us, float* fastest_us) {

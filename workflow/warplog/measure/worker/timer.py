@@ -12,7 +12,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, LaunchFailed
 
-EMPTY_SAMPLES = 51
+EMPTY_SAMPLES = 31
 # Of the highest SM clock: below it, a limit holds the clock down. One step of the clock is 0.8 %.
 FULL_CLOCK = 0.99
 _RECOVERY_S, _POLL_S = 1.0, 0.005
