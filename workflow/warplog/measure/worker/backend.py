@@ -160,8 +160,16 @@ def _preload_cublas() -> None:
 
 
 def import_arrays(name: str) -> None:
-    """Imports the array library of the backend `name`, which takes about a second and does not use the GPU."""
-    importlib.import_module("cupy" if name == CupyBackend.name else "numpy")
+    """Imports the array library of the backend `name`, which takes about a second and does not use the GPU.
+
+    The parts of it that are otherwise imported at their first use are included: a process that is forked then need not
+    import them while it holds the GPU.
+    """
+    parts = (
+        ("cupy", "cupyx", "numpy.ma", "numpy.random", "pynvml") if name == CupyBackend.name else ("numpy",)
+    )
+    for part in parts:
+        importlib.import_module(part)
 
 
 def make_backend(name: str) -> Backend:
