@@ -49,7 +49,7 @@ def sustained(process: int, mean_us: float, power_w: float | None = 700.0, **mor
     }
     limits = more.pop("limits", ["sw_power_cap"])
     found = {"case": "", "status": "ok", "reason": "", "process": process, "seconds": 1.5}
-    return {**found, "sustained": {**run, "limits": limits}, **more}
+    return {**found, "sustained": {**run, "limits": limits, "steps": more.pop("steps", [])}, **more}
 
 
 def of(*medians_us: float) -> list[dict[str, Any]]:
@@ -110,6 +110,25 @@ def test_sustained_times_have_a_median_and_energy_per_launch() -> None:
         "sustained"
     ]
     assert (silent["power_w"], silent["energy_j"]) == (None, None)
+
+
+def test_a_sustained_time_is_that_at_the_power_limit_if_it_acts() -> None:
+    """The second process saw the board above its limit of 700 W, and the clock was higher: times go with P^-0.5."""
+    low, high = (656.0, 665.0, 675.0, 690.0), (700.0, 715.0, 730.0, 740.0)
+    runs = [
+        sustained(i + 1, 120.0 - i, steps=[(watts, 119.0 * (700 / watts) ** 0.5) for watts in powers])
+        for i, powers in enumerate((low, high))
+    ]
+    found = pooled(of(100, 100), runs, SETTINGS, power_limit_w=700.0)
+    assert found["sustained"]["mean_us"] == pytest.approx(119.0)
+    assert (found["sustained"]["power_w"], found["sustained"]["at_power_w"]) == (700.0, 700.0)
+    assert found["sustained"]["energy_j"] == pytest.approx(700.0 * 119e-6)
+    each = [one["sustained"] for one in found["processes"]]
+    assert [one["mean_us"] for one in each] == pytest.approx([119.0, 119.0])
+    assert [one["measured_us"] for one in each] == [120.0, 119.0]
+    other_limit = [{**one, "sustained": {**one["sustained"], "limits": ["hw_slowdown"]}} for one in runs]
+    assert pooled(of(100, 100), other_limit, SETTINGS, 700.0)["sustained"]["mean_us"] == 119.5
+    assert pooled(of(100, 100), runs, SETTINGS)["sustained"]["mean_us"] == 119.5, "the limit is unknown"
 
 
 def test_the_boards_state_covers_all_processes() -> None:

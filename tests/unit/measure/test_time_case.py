@@ -143,10 +143,9 @@ class Bench:
         self,
         measuring: Measuring = PLAIN,
         process: int = 1,
-        limit_w: float | None = 300.0,
     ) -> dict[str, Any]:
         _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
-        policy = {**DEFAULTS["time"], "power_limit_w": limit_w}
+        policy = dict(DEFAULTS["time"])
         with clocks.Sampler() as sampler:
             return sustain_case(launcher, self.timer, problem, policy, sampler, 0.15, process)  # type: ignore[arg-type]
 
@@ -232,7 +231,10 @@ def test_a_sustained_run_has_the_mean_time_clock_and_power_after_settling(bench:
     result = bench.sustained()
     run = result["sustained"]
     assert (run["mean_us"], run["sm_mhz"], run["limits"]) == (LAUNCH_US, 1755, [])
-    assert run["power_w"] == pytest.approx(300, rel=0.05)
+    long = bench.sustained(Measuring(hot_seconds=2.0))["sustained"]
+    assert long["power_w"] == pytest.approx(300, rel=0.05)
+    assert len(run["steps"]) >= 4
+    assert {us for _, us in run["steps"]} == {LAUNCH_US}
     assert run["launches"] * LAUNCH_US * 1e-6 == pytest.approx(run["seconds"])
     everything = sum(launches * batches for launches, batches, _ in bench.timer.plan)
     assert everything - run["launches"] >= 150, "launches of the first 0.15 s do not count"
@@ -253,8 +255,3 @@ def test_a_family_with_long_hot_runs_keeps_the_trace_of_the_first_process(bench:
     short = bench.sustained(family, process=2)
     assert "trace" not in short
     assert short["sustained"]["seconds"] < 2
-
-
-def test_without_a_known_limit_a_sustained_run_is_bounded(bench: Bench) -> None:
-    seconds = bench.sustained(limit_w=None)["sustained"]["seconds"]
-    assert seconds == pytest.approx(sampling.SUSTAINED_MOST_S, abs=0.13)

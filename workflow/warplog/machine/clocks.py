@@ -168,6 +168,28 @@ class Sampler:
         (first_s, first_j), (last_s, last_j) = steps[0], steps[-1]
         return (last_j - first_j) / (last_s - first_s)
 
+    def energy_steps(self, begin_s: float, end_s: float) -> list[tuple[float, float, float]]:
+        """Returns begin, end and mean power (W) between updates of the energy counter that lie between two times.
+
+        The counter is updated at regular intervals, which all readings of the sampler tell more precisely than two.
+        """
+        changes = [
+            (after[0], after[1].energy_j)
+            for before, after in pairwise(self._readings(0.0, end_s))
+            if before[1].energy_j is not None and after[1].energy_j != before[1].energy_j
+        ]
+        inside = [(t, energy_j) for t, energy_j in changes if t >= begin_s and energy_j is not None]
+        if len(inside) < _LEAST_STEPS:
+            return []
+        typical_s = statistics.median(after[0] - before[0] for before, after in pairwise(changes))
+        counts = [round((after[0] - before[0]) / typical_s) for before, after in pairwise(changes)]
+        period_s = (changes[-1][0] - changes[0][0]) / sum(counts)
+        found = []
+        for (t0, e0), (t1, e1) in pairwise(inside):
+            updates = max(round((t1 - t0) / typical_s), 1)
+            found.append((t0, t1, (e1 - e0) / (updates * period_s)))
+        return found
+
     def between(self, begin_s: float, end_s: float) -> dict[str, Any]:
         """Returns means between two times of the monotonic clock, for a record; None if the GPU does not report them.
 

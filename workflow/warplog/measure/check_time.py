@@ -160,7 +160,8 @@ class _Processes:
         self._run("sustain", dict.fromkeys(processes, self._to_sustain()), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
         for (name, case), found in self._rest.items():
-            combined = pooled(found, self._sustained[name, case], dict(settings))
+            limit_w = self._job.gpu.power_limit_w
+            combined = pooled(found, self._sustained[name, case], dict(settings), limit_w)
             results[name][case] = {"case": case, **combined}
         return results, self._session
 
@@ -202,7 +203,7 @@ class _Processes:
         if not names:
             return
         jobs = [one.job for one in self._running.values()]
-        more = {"default_mhz": job.gpu.max_sm_mhz, "power_limit_w": job.gpu.power_limit_w, "seed": seed}
+        more = {"default_mhz": job.gpu.max_sm_mhz, "seed": seed}
         task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
         self._folders.add(task.folder)
         show = job.progress(mode, len(names))

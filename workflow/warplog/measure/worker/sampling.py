@@ -6,9 +6,9 @@ At the power limit, the time of a kernel depends on what ran before: the same ma
 rest: launches are so far apart that the SM clock stays at its maximum. The clock that is set is read before each
 launch; a launch before or after which it is below 99 % of the maximum is discarded. Cold samples and short batches
 (hot) are taken at rest.
-sustained: launches follow each other until the board's mean power stands at its limit. The controller of the power
-limit lets power swing around the limit with a period of about a second; the time per launch swings with it. Therefore
-the measurement is the first interval whose mean power is that of the limit.
+sustained: launches follow each other. The controller of the power limit lets power swing around the limit with a period
+of about a second, and the time per launch swings with it. Therefore both are noted in steps of 0.1 s, from which
+measure.power_limit derives the time at the limit.
 """
 
 import math
@@ -37,9 +37,10 @@ _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
 SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.25, 1.2
-# Mean power, as a share of the limit, of a sustained measurement; in the long run it is about 0.995.
-_AT_LIMIT = (0.985, 1.005)
-_FAR_BELOW_LIMIT = 0.9  # then a limit other than that of the mean power acts, such as one of the current
+ENOUGH_STEPS = 4  # of the energy counter, if a limit acts
+_COUNTER_LAG_S = (
+    0.02  # an update of the energy counter is that late on an H200 (least residual of times over power)
+)
 
 
 @dataclass(frozen=True)
@@ -191,15 +192,17 @@ def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float
 
 @dataclass(frozen=True)
 class SustainedRun:
-    """Back-to-back launches at a mean power that is the limit.
+    """Back-to-back launches after settling.
 
     Attributes:
         samples_us: microseconds per launch of each batch of `launches` launches.
-        begin_s, end_s: the measurement, without settling, by the monotonic clock.
+        steps: mean power (W) and mean time per launch (microseconds) between updates of the board's energy counter.
+        begin_s, end_s: the measurement, by the monotonic clock.
     """
 
     samples_us: list[float]
     launches: int
+    steps: list[tuple[float, float]]
     begin_s: float
     end_s: float
 
@@ -213,42 +216,57 @@ def run_sustained(
     estimate_us: float,
     settle_s: float,
     least_s: float,
-    power_limit_w: float | None,
 ) -> SustainedRun:
-    """Runs batches for `settle_s`, then until the mean power over at least `least_s` has been that of the limit.
+    """Runs batches for `settle_s`, then for at least `least_s`, and if a limit acts until there are ENOUGH_STEPS.
 
-    The result is the longest such interval. If no limit lowers the clock, or one other than the power limit, the run
-    ends after `least_s`; otherwise, or if the board does not report its power, after SUSTAINED_MOST_S. Then the result
-    is all of it.
+    A board that does not report its energy is measured for SUSTAINED_MOST_S if a limit acts.
     """
     launches, batches = batch_plan(estimate_us, _CHUNK_SECONDS)
     most_s = max(least_s, SUSTAINED_MOST_S)
-
-    def share_of_limit(begin: float, end: float) -> float | None:
-        power_w = sampler.mean_power(begin, end)
-        return power_w / power_limit_w if power_w and power_limit_w else None
-
-    def at_limit(begin: float, end: float) -> bool:
-        share = share_of_limit(begin, end)
-        return share is not None and _AT_LIMIT[0] <= share <= _AT_LIMIT[1]
-
     samples: list[float] = []
-    starts: list[tuple[float, int]] = []  # of the chunks: time, and number of samples before
+    middles_s: list[float] = []
     limited = False
     with timer.batch(launcher, arguments, launches) as batch:
         started = time.monotonic()
         while time.monotonic() - started < settle_s:
             batch.run(batches)
-        while True:
-            starts.append((time.monotonic(), len(samples)))
+        begin = end = time.monotonic()
+        done = False
+        while not done:
             taken, mhz = batch.run(batches)
-            samples += taken
-            limited = limited or not timer.is_full(mhz)
             end = time.monotonic()
-            enough = [(begin, before) for begin, before in starts if end - begin >= least_s]
-            chosen = next((start for start in enough if at_limit(start[0], end)), None)
-            otherwise = not limited or (share_of_limit(starts[0][0], end) or 1.0) < _FAR_BELOW_LIMIT
-            if chosen or (enough and otherwise) or end - starts[0][0] >= most_s:
-                break
-    begin, before = chosen or starts[0]
-    return SustainedRun(samples[before:], launches, begin, end)
+            samples += taken
+            middles_s += _middles([launches * us * 1e-6 for us in taken], end)
+            limited = limited or not timer.is_full(mhz)
+            enough = not limited or len(sampler.energy_steps(begin, end)) >= ENOUGH_STEPS
+            done = end - begin >= (least_s if enough else most_s)
+    return SustainedRun(samples, launches, steps_of(sampler, begin, end, samples, middles_s), begin, end)
+
+
+def _middles(durations_s: Sequence[float], end_s: float) -> list[float]:
+    """Returns the middle of each of consecutive batches, the last of which has ended at `end_s`."""
+    after_s = [sum(durations_s[i + 1 :]) for i in range(len(durations_s))]
+    return [end_s - later - own / 2 for own, later in zip(durations_s, after_s, strict=True)]
+
+
+def steps_of(
+    sampler: Sampler, begin_s: float, end_s: float, samples_us: Sequence[float], middles_s: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Returns power (W) and mean time per launch (microseconds) between updates of the energy counter.
+
+    Args:
+        sampler: has read the counter.
+        begin_s, end_s: the interval, by the monotonic clock.
+        samples_us: the times of the batches.
+        middles_s: when each batch was half done.
+    """
+    found = []
+    for begin, end, power_w in sampler.energy_steps(begin_s, end_s):
+        inside = [
+            us
+            for us, middle in zip(samples_us, middles_s, strict=True)
+            if begin <= middle + _COUNTER_LAG_S <= end
+        ]
+        if inside:
+            found.append((power_w, sum(inside) / len(inside)))
+    return found

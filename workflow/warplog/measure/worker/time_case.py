@@ -84,7 +84,6 @@ def sustain_case(
         launcher: the variant's launcher.
         timer: the timing core.
         problem: the case, filled with inputs.
-        settings: contain the power limit, `power_limit_w` (None if unknown).
         sampler: reads the board's state, with its energy.
         settle_s: seconds to run back to back before the measurement.
         process: number of this process, from 1; the first one measures a family with `hot_seconds` for that long.
@@ -102,7 +101,6 @@ def sustain_case(
         estimate_us=estimate_us,
         settle_s=settle_s,
         least_s=long_s or sampling.SUSTAINED_LEAST_S,
-        power_limit_w=settings["power_limit_w"],
     )
     traced = {"samples_us": run.samples_us, "trace": sampler.trace(run.begin_s, run.end_s)} if long_s else {}
     return {
@@ -110,6 +108,7 @@ def sustain_case(
         "reason": "",
         "sustained": {
             "mean_us": sum(run.samples_us) / len(run.samples_us),
+            "steps": run.steps,
             "launches": run.launches * len(run.samples_us),
             "seconds": run.end_s - run.begin_s,
             **sampler.between(run.begin_s, run.end_s),
