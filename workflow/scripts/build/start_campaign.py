@@ -12,10 +12,8 @@ from warplog.plan.script import job
 def main(gpu: str, name: str, commit: str, output: Path) -> None:
     found = jobs.this_gpu(gpu)
     toolchain.ensure("gpu")
-    project = paths.project()
-    code = provenance.commit_of(project) if commit == "auto" else commit
-    content = provenance.content_sha256(project)
-    provenance.write_campaign(output, found, name, code, content, toolchain.snapshot())
+    content = provenance.content_sha256(paths.project())
+    provenance.write_campaign(output, found, name, commit, content, toolchain.snapshot())
 
 
 if "snakemake" in globals():

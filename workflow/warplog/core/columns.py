@@ -370,12 +370,12 @@ CLAIMS: Mapping[str, Column] = {
     "claim": Column("str", "", "assertion in one sentence"),
     "source": Column("str", "", "publication that makes the claim"),
     "published": Column("str", "", "published number"),
-    "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
-    "margin": Column(
+    "verdict": Column(
         "str",
         "",
-        "within noise: the bound lies within the spread of the times; exceeded: at least 1.5 times the bound",
+        "confirmed, refuted, within_noise (the bound lies within floor or spread of the times) or not_measurable",
     ),
+    "margin": Column("str", "", "exceeded: confirmed with at least 1.5 times the bound"),
     "measured": Column("float", "", "value of `measure` in `unit`; empty if not measurable"),
     "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),

@@ -120,14 +120,14 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
         for job, proof in zip(jobs, proofs(check, jobs), strict=True)
     ]
     running, made = _stale(stages)
-    if running:
-        processes = _Processes(running, timer)
-        results, session = processes.measure()
-        made += [one.record(results[name], session) for name, one in running.items()]
+    if not running:
         keep(jobs[0], made)
-        processes.discard()
-    else:
-        keep(jobs[0], made)
+        return
+    processes = _Processes(running, timer)
+    results, session = processes.measure()
+    made += [one.record(results[name], session) for name, one in running.items()]
+    keep(jobs[0], made)
+    processes.discard()
 
 
 class _Processes:

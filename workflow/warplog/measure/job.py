@@ -246,7 +246,8 @@ def make_jobs(
         variants: names of the variants, in the order in which they are measured.
         gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
-        campaign: the campaign record; provides the tools' versions, and the commit outside of a git checkout.
+        campaign: the campaign record; provides the tools' versions, and the commit if the configuration names one or
+            outside of a git checkout.
         settings: the stage's settings, such as `check` or `time` of the configuration.
         record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
             unfinished work are created beside it.
@@ -260,7 +261,7 @@ def make_jobs(
     named = read_json(campaign, "record")
     found = this_gpu(gpu)
     project = paths.project()
-    commit = provenance.commit_of(project) or named["commit"]
+    commit = provenance.commit_in(named, project)
     content = provenance.content_sha256(project)
     return [
         Job(
