@@ -90,7 +90,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     "sustained_us": Column(
         "float",
         "us",
-        "mean time per launch, back to back, once the board's mean power stands at its limit, as the median over"
+        "mean time per launch, back to back, at the board's power limit if that lowers the clock, as the median over"
         " processes; the hot time if no limit lowers the clock",
     ),
     "sustained_process_spread": Column(
@@ -98,7 +98,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     ),
     "sustained_sm_mhz": Column("float", "MHz", "mean of the SM clock that was set while sustained"),
     "sustained_power_w": Column(
-        "float", "W", "mean board power while sustained, from the energy counter if there is one"
+        "float", "W", "board power that sustained_us refers to: the power limit if it acts, else the mean"
     ),
     "limited_by": Column(
         "str",
