@@ -244,11 +244,13 @@ class Plan:
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = self.families[wildcards.family].arguments
+        arguments = variant.arguments, self.families[wildcards.family].arguments
         return {
             "family_file": self._family_file(wildcards),
             "parameters": dict(variant.parameters),
-            "contract": sha256_of(arguments, dict(variant.parameters), variant.requires),
+            "contract": sha256_of(
+                arguments, dict(variant.parameters), variant.requires, variant.compile.record()
+            ),
             "recorded": "" if self.live else str(recorded),
             "attempt": staleness.attempt(made),
         }
