@@ -193,7 +193,7 @@ def test_a_baseline_of_another_family_becomes_the_last_variant(tmp_path: Path) -
         (("baseline: lender.right", "baseline: scale.right"), "no other family 'scale'"),
         (("{N: 64}", "{N: 32}"), "case '64': x is [32] here and [64] in lender; use the same shapes"),
         (('"1000": {', '"1024": {'), "lender has no case '1024'; known: 64, 1000"),
-        (("kind: input, dtype: float32", "kind: input, dtype: float16"), "(input, float32); the one here is input, float16"),
+        (("input, dtype: float32", "input, dtype: int32"), "'x' (input, float32); the one here is input, int32"),
         (("{name: mine, file: right.cu", "{name: right"), "the variant 'right' occurs twice"),
     ],
 )  # fmt: skip
