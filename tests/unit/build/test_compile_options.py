@@ -1,19 +1,23 @@
 """The key `compile` reaches nvcc, the record and the fingerprint; sources lie anywhere in the project."""
 
+import ctypes
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from host_family import YAML, make_family
 from sass_builds import compilers
+from warplog.catalog.compiling import HEADERS
 from warplog.catalog.family import Family, load_family
 from warplog.core.records import Record, read_json
 from warplog.measure import build
 from warplog.measure.quoting import Places, shortened
 
+ROOT = Path(__file__).parents[3]
 KERNEL = """
 #include <cuda_runtime.h>
 {above}
@@ -21,6 +25,7 @@ __global__ void scale(const float* x, float* y, int N, float factor) {{
     for (int i = threadIdx.x; i < N; i += blockDim.x) y[i] = factor * x[i];
 }}
 extern "C" int launch(const float* x, float* y, int N, float factor, cudaStream_t stream) {{
+    {early}
     scale<<<1, 32, 0, stream>>>(x, y, N, factor);
     return {result};
 }}
@@ -38,8 +43,8 @@ def written(root: Path, entry: str = "", files: dict[str, str] | None = None, mo
     return load_family(path)
 
 
-def source(above: str = "", result: str = "cudaGetLastError()") -> str:
-    return KERNEL.format(above=above, result=result)
+def source(above: str = "", result: str = "cudaGetLastError()", early: str = "") -> str:
+    return KERNEL.format(above=above, result=result, early=early)
 
 
 def built(root: Path, family: Family) -> Record:
@@ -136,6 +141,14 @@ def test_helpers_of_warplog_are_on_the_include_path(tmp_path: Path) -> None:
     assert names == {"right.cu", "workspace.cuh", "cublas.cuh", "tma.cuh", "mbarrier.cuh"}
 
 
+def test_an_installed_package_has_the_helpers_too() -> None:
+    """In a checkout they are reached by a symbolic link; a wheel contains them under the same name."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included["kernels/include"] == f"warplog/{HEADERS.name}/warplog"
+    assert (HEADERS / "warplog").resolve() == ROOT / "kernels" / "include"
+
+
 @pytest.mark.nvcc
 def test_a_source_elsewhere_in_the_repository_is_compiled_and_quoted_by_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -184,10 +197,17 @@ def prebuilt(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def compiled(root: Path, nvcc: Path, arch: str, **parts: str) -> None:
+def compiled(root: Path, nvcc: Path, arch: str, soname: str = "", **parts: str) -> None:
     (root / "mine.cu").write_text(source(**parts))
     code = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
-    options = ["-shared", "-Xcompiler", "-fPIC", "-gencode", code]
+    options = [
+        "-shared",
+        "-Xcompiler",
+        "-fPIC",
+        "-gencode",
+        code,
+        *(["-Xlinker", f"-soname={soname}"] if soname else []),
+    ]
     subprocess.run([nvcc, *options, root / "mine.cu", "-o", root / "lib" / "libmine.so"], check=True)
 
 
@@ -208,6 +228,52 @@ def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(p
     again = built(prebuilt, family)
     assert again["source_sha256"] != first["source_sha256"]
     assert again["library_sha256"] != first["library_sha256"], "a rebuilt library is measured again"
+
+
+def called(library: Path, *arguments: object) -> int:
+    """Calls the launcher of a library with packed arguments; they are 8 bytes or less and of ctypes' types."""
+    fields = [(f"a{number}", type(value)) for number, value in enumerate(arguments)]
+    packed = type("Packed", (ctypes.Structure,), {"_fields_": fields})(*arguments)
+    return ctypes.CDLL(str(library)).warplog_launch(ctypes.byref(packed), None)
+
+
+@pytest.mark.nvcc
+def test_the_launcher_of_a_compiled_library_calls_its_own_copy(prebuilt: Path) -> None:
+    """Two libraries with the same name in one process are two, and a later build does not change the first."""
+    nvcc, results = compilers()[0].path, []
+    family = written(prebuilt, "library: ../../lib/libmine.so,")
+    for number in (1, 2):
+        compiled(
+            prebuilt,
+            nvcc,
+            "sm_90",
+            early=f"if (N) return N * 10 + {number};",
+            soname="libmine.so",
+        )
+        built(prebuilt, family)
+        results.append((prebuilt / "results/build").rename(prebuilt / f"build{number}") / "kernel.so")
+    x, y, n, factor = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7), ctypes.c_float(2)
+    assert [called(library, x, y, n, factor) for library in results] == [71, 72]
+
+
+@pytest.mark.nvcc
+def test_a_borrowed_baseline_gets_its_arguments_by_name(tmp_path: Path) -> None:
+    lender = written(
+        tmp_path, files={"kernels/scale/right.cu": source(early="if (N) return N + 10 * (int)factor;")}
+    )
+    folder = shutil.copytree(lender.folder, tmp_path / "kernels" / "mine")
+    order = "  - {name: factor, kind: scalar, dtype: float32}\n"
+    moved = YAML[YAML.index("  - {name: x") : YAML.index(order)]
+    text = YAML.replace("family: scale", "family: mine").replace(moved + order, order + moved)
+    text = text.replace("baseline: right", "baseline: scale.right").replace(
+        "{name: right,", "{name: own, file: right.cu,"
+    )
+    (folder / "family.yaml").write_text(text)
+    family = load_family(folder / "family.yaml")
+    record = built(tmp_path, family)
+    assert record["status"] == "ok", record["reason"]
+    arguments = ctypes.c_float(2), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7)
+    assert called(tmp_path / "results/build/kernel.so", *arguments) == 27
 
 
 @pytest.mark.nvcc
