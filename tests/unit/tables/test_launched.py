@@ -22,7 +22,14 @@ BUILT = [
 ]
 
 
-def rows(case: str, tool: str, *launches: tuple[str, float, int]) -> list[dict]:
+def captured(*captures: tuple[str, str, tuple[tuple[str, float, int], ...]]) -> dict:
+    """Returns an extract record with (name, us, registers) of the launches of each (case, tool)."""
+    rows = [row for case, tool, launches in captures for row in made(case, tool, launches)]
+    kernels = [{"kernel": row["kernel"]} for row in rows if "-to-" not in row["kernel"]]
+    return {"rows": rows, "kernels": kernels}
+
+
+def made(case: str, tool: str, launches: tuple[tuple[str, float, int], ...]) -> list[dict]:
     found = []
     for number, (name, us, registers) in enumerate(launches):
         key = {"case": case, "kernel": name, "launch": number, "tool": tool, "status": "ok"}
@@ -37,7 +44,7 @@ def family(tmp_path: Path):
 
 
 def test_without_a_capture_it_is_the_kernel_with_most_instructions(family) -> None:
-    assert launched_columns(family, BUILT, []) == {
+    assert launched_columns(family, BUILT, captured()) == {
         "kernel": "(anonymous namespace)::reduce(float*)",
         "registers_per_thread": 16,
         "static_shared_bytes": 256,
@@ -47,9 +54,9 @@ def test_without_a_capture_it_is_the_kernel_with_most_instructions(family) -> No
 
 def test_the_capture_names_the_longest_kernel_and_its_template_arguments(family) -> None:
     name = "void tile<(int)128, (bool)1>(const float *, int)"
-    captured = rows("64", "ncu", ("void reduce(float *)", 2.0, 16), (name, 9.0, 64))
-    captured += rows("1000", "ncu", ("void reduce(float *)", 99.0, 16))
-    found = launched_columns(family, BUILT, captured)
+    reduce = "void <unnamed>::reduce(float *)"
+    both = ("64", "ncu", ((reduce, 2.0, 16), (name, 9.0, 64))), ("1000", "ncu", ((reduce, 99.0, 16),))
+    found = launched_columns(family, BUILT, captured(*both))
     assert (found["kernel"], found["registers_per_thread"], found["spill_bytes"]) == (name, 64, 12)
 
 
@@ -57,20 +64,32 @@ def test_the_capture_names_the_longest_kernel_and_its_template_arguments(family)
 def test_an_instance_whose_arguments_cannot_be_read_is_told_by_its_registers(
     family, registers: int, expected: int
 ) -> None:
-    captured = rows("64", "nsys", ("tile", 1.0, registers))
-    assert launched_columns(family, BUILT, captured)["registers_per_thread"] == expected
+    found = launched_columns(family, BUILT, captured(("64", "nsys", (("tile", 1.0, registers),))))
+    assert found["registers_per_thread"] == expected
+
+
+def test_a_kernel_in_an_anonymous_namespace_is_found_and_a_copy_is_no_kernel(family) -> None:
+    launches = ("Host-to-Device", 90.0, 0), ("<unnamed>::reduce(float *)", 2.0, 16)
+    found = launched_columns(family, BUILT, captured(("1000", "nsys", launches)))
+    assert (found["kernel"], found["spill_bytes"]) == ("<unnamed>::reduce(float *)", 24)
+
+
+def test_ncu_reports_at_least_sixteen_registers(family) -> None:
+    built = [kernel("k<1>(int)", 10, 50), kernel("k<2>(int)", 20, 90)]
+    found = launched_columns(family, built, captured(("64", "ncu", (("k", 1.0, 16),))))
+    assert found["registers_per_thread"] == 10
 
 
 def test_a_kernel_of_a_library_has_a_name_and_no_resources(family) -> None:
-    found = launched_columns(family, BUILT, rows("64", "ncu", ("sm90_xmma_gemm", 1.0, 128)))
+    found = launched_columns(family, BUILT, captured(("64", "ncu", (("sm90_xmma_gemm", 1.0, 128),))))
     assert found == {
         "kernel": "sm90_xmma_gemm",
         "registers_per_thread": None,
         "static_shared_bytes": None,
         "spill_bytes": None,
     }
-    assert launched_columns(family, [], [])["kernel"] == ""
+    assert launched_columns(family, [], captured())["kernel"] == ""
 
 
 def test_spills_that_are_unknown_are_empty_instead_of_zero(family) -> None:
-    assert launched_columns(family, [kernel("k(int)", 8, 9, spills=None)], [])["spill_bytes"] is None
+    assert launched_columns(family, [kernel("k(int)", 8, 9, spills=None)], captured())["spill_bytes"] is None

@@ -35,9 +35,11 @@ def short_name(kernel: str) -> str:
 
 
 def _without_prefixes(kernel: str) -> str:
-    return kernel.removeprefix("void ").replace("(anonymous namespace)::", "")
+    """Returns the name without result and anonymous namespaces, which c++filt and Nsight print in different ways."""
+    return re.sub(r"(?:\(anonymous namespace\)|<unnamed>)::", "", kernel.removeprefix("void "))
 
 
+_LEAST_REGISTERS = 16
 # ncu and nsys print template arguments with their type, "(int)128" and "(bool)1"; c++filt "128", "128u" and "true".
 _CAST = re.compile(r"\([a-zA-Z][\w: ]*\)(?=[-\w])")
 _SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
@@ -59,8 +61,13 @@ def compiled_kernel(
     left = [one for one in kernels if not launched or bare_name(one["kernel"]) == bare_name(launched)]
     same = [one for one in left if _arguments(one["kernel"]) == _arguments(launched)]
     left = same or left
-    left = [one for one in left if one["registers_per_thread"] == registers] or left
+    left = [one for one in left if registers in _allocated(one["registers_per_thread"])] or left
     return max(left, key=lambda one: one["sass_instructions"], default=None)
+
+
+def _allocated(registers: int) -> tuple[int, int]:
+    """Returns the numbers of registers that a profiler may report: ncu rounds up to the least that is allocated."""
+    return registers, max(registers, _LEAST_REGISTERS)
 
 
 def _arguments(kernel: str) -> str:

@@ -10,7 +10,7 @@ from warplog.metrics.kernels import compiled_kernel, longest_kernel
 Row = dict[str, Any]
 
 
-def launched_columns(family: Family, kernels: Sequence[Record], captured: Sequence[Record]) -> Row:
+def launched_columns(family: Family, kernels: Sequence[Record], extract: Record) -> Row:
     """Returns the columns of the table `variants` about the kernel that was launched.
 
     Its name comes from the capture of the headline case, else of the last profiled case that has one. Before there is a
@@ -18,9 +18,9 @@ def launched_columns(family: Family, kernels: Sequence[Record], captured: Sequen
 
     Args:
         kernels: `kernels` of the build record.
-        captured: `rows` of the extract record.
+        extract: the extract record.
     """
-    name, registers = _captured(family, captured)
+    name, registers = _captured(family, extract)
     kernel = compiled_kernel(kernels, name, registers) or {}
     spills = [kernel.get(f"spill_{kind}_bytes") for kind in ("store", "load")]
     return {
@@ -31,10 +31,15 @@ def launched_columns(family: Family, kernels: Sequence[Record], captured: Sequen
     }
 
 
-def _captured(family: Family, rows: Sequence[Record]) -> tuple[str, float | None]:
-    """Returns the name of the longest kernel and its registers per thread; "" and None without a capture."""
+def _captured(family: Family, extract: Record) -> tuple[str, float | None]:
+    """Returns the name of the longest kernel and its registers per thread; "" and None without a capture.
+
+    nsys also times copies, which are no kernels.
+    """
+    traced = {one["kernel"] for one in extract.get("kernels", ())}
     for tool in ("ncu", "nsys"):
-        mine = [row for row in rows if row["tool"] == tool and row["kernel"]]
+        rows = [row for row in extract["rows"] if row["tool"] == tool and row["kernel"]]
+        mine = [row for row in rows if tool == "ncu" or row["kernel"] in traced]
         cases = [case for case in family.profile_cases if any(row["case"] == case for row in mine)]
         if cases:
             case = family.headline_case if family.headline_case in cases else cases[-1]

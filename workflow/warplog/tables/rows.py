@@ -270,7 +270,7 @@ def _variant_row(
         "compile": variant.compile.text(),
         "status": status,
         "reason": text.join_notes(reason, variant.remark),
-        **launched_columns(family, records.build.get("kernels", ()), records.extract["rows"]),
+        **launched_columns(family, records.build.get("kernels", ()), records.extract),
         "build_origin": records.build.get("origin", ""),
         "source_sha256": variant.fingerprint(),
         **source.labels(),

@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from warplog.catalog.contract import Published
@@ -96,21 +95,19 @@ class Ladder:
     def rungs(self) -> tuple[Rung, ...]:
         """Returns every variant of the tables in ladder order.
 
-        The lines of a source that an earlier variant has shown are not shown again; the text names that variant.
+        Lines that an earlier variant has shown are not shown again; the text names that variant instead.
 
         Raises:
             WarplogError: if no excerpt can be taken from a source.
         """
         found: list[Rung] = []
-        shown: dict[tuple[Path, Excerpt], str] = {}
+        shown: dict[Excerpt, Variant] = {}
         for name, row in self.rows.items():
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
-            if rung.excerpt and (place := (variant.file, rung.excerpt)) in shown:
-                same = f"same source as {shown[place]}"
+            if rung.excerpt and (first := shown.setdefault(rung.excerpt, variant)) != variant:
+                same = f"same {'source' if first.file == variant.file else 'kernel'} as {first.name}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
-            elif rung.excerpt:
-                shown[place] = name
             found.append(rung)
         return tuple(found)
 
