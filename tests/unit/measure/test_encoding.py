@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from host_family import make_family
+from sass_builds import compilers
 from warplog.catalog.contract import Argument, make_argument
-from warplog.catalog.family import SCALARS
+from warplog.catalog.family import SCALARS, load_family
+from warplog.measure import build
 from warplog.measure.launcher import launcher_source
 from warplog.measure.worker import problem
 from warplog.measure.worker.case_data import CaseData
@@ -163,3 +165,31 @@ def test_the_launcher_takes_each_type_as_cuda_names_it(tmp_path: Path) -> None:
     assert all(f"    {argument};" in text for argument in named)
     assert {"#include <cuda_fp8.h>", "#include <cuComplex.h>"} <= set(text.splitlines())
     assert set(SCALARS) == set(problem.SCALARS)
+
+
+OWN = Path(__file__).parents[2] / "data" / "own_kernels" / "every_type" / "family.yaml"
+
+
+def test_the_reference_of_every_type_accepts_its_own_answer() -> None:
+    family = load_family(OWN)
+    data = CaseData(np, family)
+    made = Problem(np, family, family.case("1027"), data=data)
+    made.fill(1)
+    for name, (values, _) in data.answers(made.case, 1).items():
+        made.arrays[name].store(values)
+    assert made.verdict().reason == ""
+    made.arrays["positive"]._body[3] = 2
+    assert (
+        "positive: 1 of 1027 elements are outside the tolerance; worst at [3]: 2 instead of"
+        in made.verdict().reason
+    )
+
+
+@pytest.mark.nvcc
+def test_kernels_of_every_type_are_compiled(tmp_path: Path) -> None:
+    family = load_family(OWN)
+    for variant in family.variants:
+        record = build.build_variant(family, variant, "sm_90", *compilers(), tmp_path / variant.name)
+        assert record["status"] == "ok", record["reason"]
+        names = {kernel["kernel"].split("(")[0] for kernel in record["kernels"]}
+        assert names == ({"add", "convert"} if variant.name == "right" else {"convert"})

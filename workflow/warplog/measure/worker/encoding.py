@@ -32,8 +32,8 @@ def encoded(xp: ModuleType, values: Any, dtype: str) -> Any:
     if dtype in _FLOAT8:
         single = xp.asarray(values).astype(xp.float32)
         codes = xp.searchsorted(xp.asarray(_limits(dtype)), xp.abs(single)).astype(xp.uint8)
-        codes = xp.where(xp.isnan(single), xp.uint8(_NAN), codes)
-        return codes | xp.where(xp.signbit(single), xp.uint8(_SIGN), xp.uint8(0))
+        codes = xp.maximum(codes, xp.isnan(single) * xp.uint8(_NAN))
+        return codes | (xp.signbit(single) * xp.uint8(_SIGN))
     if dtype == "bool":
         return (xp.asarray(values) != 0).astype(xp.uint8)
     return values
