@@ -272,3 +272,48 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "sources"),
+    [
+        ("compile: {std: 20},", []),
+        ("compile: {defines: {A: 1}},", []),
+        ("compile: {include: [../../src], sources: [../../src/also.cu]},", ["src/also.cu", "src/also.cuh"]),
+        ("requires: {where: [N > 3]},", []),
+    ],
+)
+def test_a_build_depends_on_the_options_and_further_sources_of_its_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, sources: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(device, "detect", lambda: None)
+    file = make_family(Path("kernels")).file
+    Path("src").mkdir()
+    Path("src/also.cu").write_text('#include "also.cuh"\n')
+    Path("src/also.cuh").touch()
+    wildcards = SimpleNamespace(arch="sm_90", family="scale", variant="right")
+    before = plan.make_plan(LIVE)
+    file.write_text(file.read_text().replace("{name: right,", f"{{name: right, {entry}"))
+    after = plan.make_plan(LIVE)
+    assert after.build_job(wildcards)["contract"] != before.build_job(wildcards)["contract"]
+    added = [path for path in after.sources(wildcards) if path not in before.sources(wildcards)]
+    assert added == sources
+    assert set(sources) <= set(after.family_sources(wildcards)) & set(after.page_sources(wildcards))
+
+
+def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = place / "kernels" / "mine"
+    folder.mkdir()
+    text = (place / "kernels" / "sgemm" / "family.yaml").read_text()
+    head = text[: text.index("variants:")].replace("family: sgemm", "family: mine")
+    variant = "variants:\n  - {name: own, file: ../sgemm/naive.cu, idea: mine, parameters: {BLOCK: 32}}\n"
+    (folder / "family.yaml").write_text(head.replace("baseline: cublas", "baseline: sgemm.cublas") + variant)
+    shutil.copy(place / "kernels" / "sgemm" / "reference.py", folder)
+    made = plan.make_plan({**LIVE, "families": "mine"})
+    assert made.pairs() == [("mine", "own"), ("mine", "cublas")]
+    assert "results/build/sm_90/mine/cublas/record.json" in made.files("build")
+    again = plan.Plan.made_of(made.decisions())
+    assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")

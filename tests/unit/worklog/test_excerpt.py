@@ -105,6 +105,34 @@ def test_a_missing_source_is_an_error_of_one_line(tmp_path):
         excerpt(tmp_path / "none.cu")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "line"),
+    [
+        ("small(float *)", 3),
+        ("void ns::small<(int)4>(float const*)", 3),
+        ("large(float*)", 7),
+        ("other(float*)", 7),
+    ],
+)
+def test_the_kernel_that_was_launched_is_shown_even_if_it_is_not_the_longest(tmp_path, kernel, line):
+    assert excerpt(written(tmp_path, SMALL), kernel).first == line
+
+
+def test_a_launched_kernel_is_found_in_the_file_that_defines_it(tmp_path):
+    source = written(tmp_path, '#include "a.h"\n__global__ void helper(int* x) {\n    x[0] = 1;\n}\n')
+    declared, defined = tmp_path / "a.h", tmp_path / "b.inl"
+    declared.write_text("__global__ void main_kernel(float* x);\n")
+    defined.write_text(
+        "\ntemplate <int N>\n__global__ __launch_bounds__(N)\nvoid main_kernel(float* x) {\n  x[0] = N;\n}\n"
+    )
+    found = excerpt(source, "void main_kernel<(int)4>(float *)", [declared, defined])
+    assert (found.file, found.first) == ("b.inl", 3)
+    assert found.code.splitlines()[1] == "void main_kernel(float* x) {"
+    assert excerpt(source, "of_a_library(float*)", [declared, defined]).first == 2
+    marked = written(tmp_path, "int a;\n// [excerpt]\nint b;\n// [/excerpt]\n")
+    assert excerpt(marked, "main_kernel(float*)", [defined]).code == "int b;", "marks go before"
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_source_has_an_excerpt_that_fits_a_page_and_is_whole(path):
     found = excerpt(path)

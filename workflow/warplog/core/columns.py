@@ -234,14 +234,16 @@ VARIANTS: Mapping[str, Column] = {
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
     "parameters": Column("str", "", "compile-time parameters such as tile sizes, as JSON"),
+    "compile": Column("str", "", "options of the compiler, further sources and libraries (key `compile`)"),
     **STATUS,
-    "registers_per_thread": Column(
-        "int", "", "largest number of registers per thread among its kernels (ptxas)"
+    "kernel": Column(
+        "str",
+        "",
+        "kernel that was launched, of several the longest; if not captured, the one with most instructions",
     ),
-    "static_shared_bytes": Column(
-        "int", "B", "largest static shared memory per block among its kernels (ptxas)"
-    ),
-    "spill_bytes": Column("int", "B", "spill stores and loads, summed over its kernels (ptxas)"),
+    "registers_per_thread": Column("int", "", "registers per thread of that kernel (ptxas)"),
+    "static_shared_bytes": Column("int", "B", "static shared memory per block of that kernel (ptxas)"),
+    "spill_bytes": Column("int", "B", "spill stores and loads of that kernel (ptxas); empty if unknown"),
     "build_origin": Column(
         "str", "", "live: compiled on this machine; recorded: build record of the campaign"
     ),

@@ -56,7 +56,8 @@ class FamilyPlan:
     def check_contract(self) -> str:
         """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
+        bounds = dict(family.tolerance), dict(family.tolerances)
+        return sha256_of(_values(family.check_cases), *bounds, self.settings["check"])
 
     def time_contract(self) -> str:
         """Returns the hash of what timing depends on for all variants: cases, settings, `measuring` in family.yaml."""

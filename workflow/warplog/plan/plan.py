@@ -244,11 +244,13 @@ class Plan:
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = self.families[wildcards.family].arguments
+        arguments = variant.arguments, self.families[wildcards.family].arguments
         return {
             "family_file": self._family_file(wildcards),
             "parameters": dict(variant.parameters),
-            "contract": sha256_of(arguments, dict(variant.parameters), variant.requires),
+            "contract": sha256_of(
+                arguments, dict(variant.parameters), variant.requires, variant.compile.record()
+            ),
             "recorded": "" if self.live else str(recorded),
             "attempt": staleness.attempt(made),
         }
@@ -285,8 +287,9 @@ class Plan:
         return self.of(wildcards.family).sources()
 
     def page_sources(self, wildcards: Any) -> list[str]:
-        """Returns the files that a page about the family quotes: family.yaml and the sources of its variants."""
-        files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
+        """Returns the files that a page about the family quotes: family.yaml, and the variants' sources and headers."""
+        variants = self.chosen[wildcards.family]
+        files = dict.fromkeys(str(file) for v in variants for file in (v.file, *v.headers()))
         return [self._family_file(wildcards), *files]
 
     def check_job(self, wildcards: Any) -> dict[str, Any]:

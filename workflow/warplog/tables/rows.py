@@ -14,6 +14,7 @@ from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published
 from warplog.tables.agreement import agreement
+from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
 from warplog.tables.stages import stage_rows
@@ -214,15 +215,18 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
         "spill_load_bytes",
         "registers_per_thread",
     )
-    for metric in ptxas:
+    tool = (
+        "ptxas" if "spill_store_bytes" in kernel else "cuobjdump"
+    )  # the latter for a library compiled elsewhere
+    for metric in filter(kernel.__contains__, ptxas):
         unit = "B" if metric.endswith("_bytes") else "registers"
         yield {
             **common,
             "metric": metric,
             "value": kernel[metric],
             "unit": unit,
-            "tool": "ptxas",
-            "tool_version": tools["nvcc"],
+            "tool": tool,
+            "tool_version": tools["nvcc" if tool == "ptxas" else tool],
         }
     counts = {"sass_instructions": kernel["sass_instructions"]}
     counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
@@ -244,7 +248,6 @@ def _variant_row(
     records: VariantRecords,
     source: Source,
 ) -> Row:
-    kernels = records.build.get("kernels", ())
     headline = family.cases[family.headline_case]
     status, reason = records.verdict()
     return {
@@ -264,13 +267,10 @@ def _variant_row(
         "flops": family.value(family.flops, headline),
         "bytes": family.value(family.bytes_moved, headline),
         "parameters": json.dumps(dict(variant.parameters)),
+        "compile": variant.compile.text(),
         "status": status,
         "reason": text.join_notes(reason, variant.remark),
-        "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
-        "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
-        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels)
-        if kernels
-        else None,
+        **launched_columns(family, records.build.get("kernels", ()), records.extract),
         "build_origin": records.build.get("origin", ""),
         "source_sha256": variant.fingerprint(),
         **source.labels(),

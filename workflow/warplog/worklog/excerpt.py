@@ -1,16 +1,18 @@
 """Selects the lines of a variant's source that show its idea.
 
-These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the
-longest kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`. If `launch`
-makes streams wait for each other, it is the idea and is shown.
+These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the kernel that
+was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise the function `launch`. If
+`launch` makes streams wait for each other, it is the idea and is shown. Of a kernel that does not fit on a page, only
+the longest loop is shown.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
+from warplog.metrics.kernels import bare_name
 
 _BEGIN, _END = "// [excerpt]", "// [/excerpt]"
 _MOST_BYTES = 1 << 20
@@ -32,20 +34,38 @@ class Excerpt:
     code: str
 
 
-def excerpt(path: Path) -> Excerpt:
-    """Returns the excerpt of a source file.
+def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerpt:
+    """Returns the excerpt of a variant's source.
+
+    Args:
+        path: the source.
+        kernel: name of the kernel that was launched, as a profiler or compiler prints it; "" if it is unknown.
+        others: further files that may define the kernel; those that are too large for a source are left out.
 
     Raises:
         WarplogError: if the file cannot be read, its marks are not one pair, or there is no code to show.
     """
+    text = _read(path)
+    lines = text.splitlines()
+    chosen = _marked(path, lines) or _of_streams(text, _bare(text))
+    if not chosen and kernel:
+        small = (file for file in others if file.is_file() and file.stat().st_size <= _MOST_BYTES)
+        for file in (path, *small):
+            if defined := _defined(_bare(_read(file)), bare_name(kernel)):
+                return _shown(file, _read(file).splitlines(), *defined)
+    return _shown(path, lines, *(chosen or _main(text) or (1, len(lines))))
+
+
+def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        text = path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
-    lines = text.splitlines()
-    first, last = _marked(path, lines) or _main(text) or (1, len(lines))
+
+
+def _shown(path: Path, lines: list[str], first: int, last: int) -> Excerpt:
     shown = lines[first - 1 : last]
     while shown and not shown[0].strip():
         shown, first = shown[1:], first + 1
@@ -74,15 +94,29 @@ def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
 
 def _main(text: str) -> tuple[int, int] | None:
     """Returns the longest kernel, its longest loop if the kernel does not fit on a page, or the launcher."""
-    bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
-    if streams := _of_streams(text, bare):
-        return streams
+    bare = _bare(text)
     spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
     # The launcher's linkage "C" is a string, which is blank in `bare`.
     spans = spans or [s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))]
-    if not spans:
-        return None
-    whole = max(spans, key=lambda span: _height(bare, span))
+    return _on_a_page(bare, max(spans, key=lambda span: _height(bare, span))) if spans else None
+
+
+def _bare(text: str) -> str:
+    """Returns the text with blanks instead of comments and literals."""
+    return _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def _defined(bare: str, name: str) -> tuple[int, int] | None:
+    """Returns the lines of the kernel with this name; None if it is not defined here."""
+    for start in _KERNEL.finditer(bare):
+        span = _braces(bare, start.start())
+        head = bare[start.start() : bare.index("{", start.start())] if span else ""
+        if span and re.search(rf"\b{re.escape(name)}\s*\(", head):
+            return _on_a_page(bare, span)
+    return None
+
+
+def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
     if _height(bare, whole) > PAGE_LINES:
         loops = list(_loops(bare, whole))
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)

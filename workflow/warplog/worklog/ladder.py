@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from warplog.catalog.contract import Published
@@ -19,7 +18,7 @@ from warplog.worklog import explain
 from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import Step
-from warplog.worklog.excerpt import excerpt
+from warplog.worklog.excerpt import Excerpt, excerpt
 from warplog.worklog.page import Rung
 from warplog.worklog.sentences import (
     LAUNCH,
@@ -96,20 +95,19 @@ class Ladder:
     def rungs(self) -> tuple[Rung, ...]:
         """Returns every variant of the tables in ladder order.
 
-        A source that an earlier variant has shown is not shown again; the text names that variant instead.
+        Lines that an earlier variant has shown are not shown again; the text names that variant instead.
 
         Raises:
             WarplogError: if no excerpt can be taken from a source.
         """
         found: list[Rung] = []
-        shown: dict[Path, str] = {}
+        shown: dict[Excerpt, Variant] = {}
         for name, row in self.rows.items():
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
-            if variant.file in shown:
-                same = f"same source as {shown[variant.file]}"
+            if rung.excerpt and (first := shown.setdefault(rung.excerpt, variant)) != variant:
+                same = f"same {'source' if first.file == variant.file else 'kernel'} as {first.name}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
-            shown.setdefault(variant.file, name)
             found.append(rung)
         return tuple(found)
 
@@ -132,7 +130,9 @@ class Ladder:
             figures=self._figures(row),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
-            excerpt=excerpt(variant.file),
+            excerpt=None
+            if variant.prebuilt
+            else excerpt(variant.file, _text(row, "kernel"), variant.headers()),
             printed=self._printed(variant),
             story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
@@ -245,8 +245,15 @@ def _origins(row: Row) -> tuple[str, ...]:
     parameters = json.loads(row.get("parameters") or "{}")
     origins = [f"based on {row['parent']}"] if row["parent"] else []
     origins += [str(row["credit"])] if row.get("credit") else []
+    origins += [f"compiled with {options}"] if (options := _text(row, "compile")) else []
     origins += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
     return tuple(origins)
+
+
+def _text(row: Row, column: str) -> str:
+    """Returns the text in a column; "" if the tables are of an earlier version and lack it."""
+    found = row.get(column)
+    return found if isinstance(found, str) else ""
 
 
 def _noise(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs."""
+"""Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs and workspaces."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) 
             continue
         address = backend.allocate(array.nbytes)
         addresses.append(address)
-        if argument.kind != "output":
+        if argument.kind not in ("output", "workspace"):
             backend.upload(address, array.pointer(), array.nbytes)
         setattr(problem.arguments, argument.name, address)
     try:
