@@ -30,7 +30,8 @@ def rest(process: int, samples_us: list[float], **changed: Any) -> dict[str, Any
     own = {key: changed.pop(key) for key in list(changed) if key in cold}
     return {
         "case": f"{process}/right:64", "status": "ok", "reason": "", "process": process, "seed": 7,
-        "addresses": [1 << 40, process << 20], "warmup_launches": 3, "first_launch_us": 50.0, "seconds": 0.25,
+        "addresses": [1 << 40, process << 20], "warmup_launches": 3, "first_launch_us": 50.0, "launch_host_us": 2.0,
+        "seconds": 0.25,
         **STATE, "cold": {**cold, **own}, **changed,
     }  # fmt: skip
 

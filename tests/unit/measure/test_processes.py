@@ -196,7 +196,7 @@ class Supervisor:
             ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
         )
         more = {"power_kind": "", "throttle_reasons": [], "state_samples": 0, "seed": 1, "addresses": []}
-        warm = {"warmup_launches": 3, "first_launch_us": 1.0}
+        warm = {"warmup_launches": 3, "first_launch_us": 1.0, "launch_host_us": 1.0}
         limited = ":".join(parts_of(name)) in self._limited
         return {**own, **state, **more, **warm, "cold": cold, "limited": limited}
 

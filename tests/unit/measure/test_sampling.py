@@ -89,7 +89,7 @@ class Board:
                 taken.append(sum(s.event_us for s in samples) / launches)
             return taken, self.probe()
 
-        yield SimpleNamespace(run=run)
+        yield SimpleNamespace(uncaptured="", run=run)
 
 
 def at_rest(board: Board, rule: StopRule = RULE) -> sampling.ColdRun:

@@ -63,6 +63,7 @@ class FakeTimer:
     """
 
     full_mhz = FULL
+    uncaptured = ""
 
     def __init__(self, blocking: bool, free_s: float, clock: Clock, energy: Energy) -> None:
         self.blocking, self.empty_us = blocking, EMPTY_US

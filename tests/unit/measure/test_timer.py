@@ -14,7 +14,7 @@ from warplog.measure.worker.timer import Timer
 CORE = """
 #include <stdio.h>
 #include <string.h>
-typedef struct { float event_us, sm_mhz, set_mhz; int blocked; } Sample;
+typedef struct { float event_us, sm_mhz, set_mhz; int blocked; float host_us; } Sample;
 static char calls[4096];
 static int probes;
 static void add(const char* what, int a, int b) { sprintf(calls + strlen(calls), "%s %d %d;", what, a, b); }
@@ -23,7 +23,7 @@ int warplog_timer_create(void** out) { *out = calls; return 0; }
 int warplog_timer_probe(void* t, float* mhz) { *mhz = ++probes < 4 ? 1200 : 1905; return 0; }
 int warplog_timer_cold(void* t, void* f, void* a, int n, Sample* out, int block, float pause) {
     if (f) add("cold", block, (int)pause);
-    for (int i = 0; i < n; ++i) { Sample s = {block ? 2 : 5, 1800, 1980, block}; out[i] = s; }
+    for (int i = 0; i < n; ++i) { Sample s = {block ? 2 : 5, 1800, 1980, block, 3}; out[i] = s; }
     return 0;
 }
 int warplog_timer_prepare(void* t, void* f, void* a, int launches, int capture) {
@@ -55,7 +55,8 @@ def calls(core: Path) -> str:
     return str(recorded().decode())
 
 
-LAUNCHER, ARGUMENTS = SimpleNamespace(function=ctypes.CDLL(None).abs), ctypes.c_int(0)
+COMPILED = {"failure": lambda: None, "needs_no_graph": False}
+LAUNCHER, ARGUMENTS = SimpleNamespace(function=ctypes.CDLL(None).abs, **COMPILED), ctypes.c_int(0)
 
 
 @pytest.mark.parametrize(("blocking", "empty_us"), [(True, 2.0), (False, 5.0)])

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import symtable
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,16 @@ from warplog.catalog.contract import (
     matching,
     probed,
 )
+from warplog.catalog.imported import imported
 from warplog.catalog.includes import included, plain
+from warplog.catalog.languages import (
+    CUDA,
+    check_module,
+    check_options,
+    default_file,
+    defined_names,
+    language_of,
+)
 from warplog.catalog.space import Space, space_of
 from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
@@ -41,11 +49,11 @@ class Variant:
     """One variant of a family: a source file with its compile-time parameters.
 
     Attributes:
-        file: the .cu source.
+        file: the source, .cu or .py.
         parent: variant that this one is based on.
         idea: the idea in one sentence.
         credit: publication of the idea.
-        parameters: compile-time parameters, passed to nvcc as -D.
+        parameters: compile-time parameters, passed to nvcc as -D; of a Python variant, constants of its module.
         expects: expected properties of the compiled code, see family.schema.yaml.
         draft: whether campaigns exclude the variant unless it is named.
         library: whether the variant calls a library, or is one.
@@ -57,6 +65,7 @@ class Variant:
         folder: the folder of the family.yaml that defines the variant.
         prebuilt: whether `file` is a shared library with the launcher instead of a source.
         arguments: what the launcher takes; () for the arguments of the family.
+        language: one of warplog.catalog.languages.MODULES.
     """
 
     name: str
@@ -78,6 +87,16 @@ class Variant:
     folder: Path = Path()
     prebuilt: bool = False
     arguments: tuple[Argument, ...] = ()
+    language: str = CUDA
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the launcher is a function of a Python module."""
+        return self.language != CUDA
+
+    def source_hashes(self) -> dict[Path, str]:
+        """Returns the SHA-256 of the source and of its headers or modules, by path."""
+        return {path: sha256_file(path) for path in (self.file, *self.headers())}
 
     def include_folders(self) -> tuple[Path, ...]:
         """Returns the folders in which the compiler looks for headers, in order.
@@ -93,12 +112,14 @@ class Variant:
         return [_place(self.folder, name) for name in self.compile.sources]
 
     def headers(self) -> list[Path]:
-        """Returns the other files that are compiled: further sources, and what all of them include, directly or not.
+        """Returns the other files of the variant: further sources, and what all of them include or import.
 
-        See warplog.catalog.includes.
+        See warplog.catalog.includes and warplog.catalog.imported.
         """
         if self.prebuilt:
             return []
+        if self.is_python:
+            return imported(self.file, self.include_folders())
         sources = self.further_sources()
         found = {file for s in (self.file, *sources) for file in included(s, self.include_folders())}
         return sorted({*sources, *found} - {self.file})
@@ -110,9 +131,13 @@ class Variant:
         return sha256_file(self.file), headers, *([options] if options else [])
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of source, headers, options and parameters, which identifies builds and measurements."""
+        """Returns the SHA-256 of source, headers, options, parameters and language.
+
+        It identifies builds and measurements.
+        """
         source, headers, *options = self.content()
-        return sha256_of(source, headers, dict(self.parameters), *options)
+        language = (self.language,) if self.is_python else ()  # recorded hashes of CUDA sources have none
+        return sha256_of(source, headers, dict(self.parameters), *options, *language)
 
 
 @dataclass(frozen=True)
@@ -353,13 +378,16 @@ def _variant(data: Mapping[str, Any], family: Mapping[str, Any], folder: Path) -
     requires, library = data.get("requires", {}), data.get("library", False)
     prebuilt = library if isinstance(library, str) else ""
     where = f"{folder / 'family.yaml'}: variant {data['name']!r}"
-    shared = {} if prebuilt else family.get("compile", {})
     if prebuilt and (unused := {"file", "compile", "parameters", "tune"} & data.keys()):
         raise WarplogError(f"{where}: library {prebuilt!r} is compiled already; remove {min(unused)!r}")
+    source = data.get("file", default_file(data["name"], data.get("language")))
+    language = CUDA if prebuilt else language_of(data.get("language"), source, where)
+    shared = family.get("compile", {}) if language == CUDA and not prebuilt else {}
     return Variant(
         name=data["name"],
         family=family["family"],
-        file=_place(folder, prebuilt or data.get("file", f"{data['name']}.cu")),
+        file=_place(folder, prebuilt or source),
+        language=language,
         parent=data.get("parent"),
         idea=data["idea"],
         credit=data.get("credit", ""),
@@ -415,6 +443,14 @@ def _check_variant(family: Family, variant: Variant) -> None:
         check_place(variant.folder, name, f"{where}: compile.sources")
     for name in variant.compile.include:
         check_place(variant.folder, name, f"{where}: compile.include", is_folder=True)
+    if variant.is_python:
+        check_module(variant.file)
+    options = {
+        "memory": bool(variant.memory),
+        "tune": variant.tune is not None,
+        "compile": bool(variant.compile.record()),
+    }
+    check_options(where, variant.language, options)
     if twice := variant.parameters.keys() & variant.compile.defines.keys():
         raise WarplogError(f"{where}: {min(twice)!r} is in `parameters` and in `compile.defines`; remove one")
     for case in (*family.cases.values(), *family.check_cases.values()):
@@ -427,11 +463,7 @@ def _check_reference(path: Path) -> None:
     needed = f"it must define {' and '.join(_REFERENCE.values())}"
     if not path.is_file():
         raise WarplogError(f"{path}: the file is missing; {needed}")
-    try:
-        table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
-    except (SyntaxError, ValueError) as error:
-        raise WarplogError(f"{path}: cannot be read as Python: {error}") from None
-    defined = {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+    defined = defined_names(path)
     for name in _REFERENCE:
         if name not in defined:
             raise WarplogError(f"{path}: the function {name} is missing; {needed}")

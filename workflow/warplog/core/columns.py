@@ -73,7 +73,17 @@ MEASUREMENTS: Mapping[str, Column] = {
         " limit acts; empty for cases that time.hot_cases excludes",
     ),
     "hot_rel_spread": Column("float", "", "robust relative spread of the hot time"),
-    "first_launch_us": Column("float", "us", "host time from the case's first launch until it has completed"),
+    "first_launch_us": Column(
+        "float",
+        "us",
+        "host time from the case's first launch until it has completed; of a Python variant, with compiling and tuning",
+    ),
+    "launch_host_us": Column(
+        "float",
+        "us",
+        "median host time of a launch until its work is queued; not part of the times at rest; of a Python variant, the"
+        " time of its function `launch`",
+    ),
     "empty_us": Column("float", "us", "duration of an empty interval, subtracted from every cold sample"),
     "sm_mhz": Column(
         "float",
@@ -220,6 +230,7 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
 VARIANTS: Mapping[str, Column] = {
     "family": KEY["family"],
     "variant": KEY["variant"],
+    "language": Column("str", "", "language of the source: cuda, triton, cupy or torch"),
     "order": Column("int", "", "position in the ladder, from 0"),
     "rungs": Column("int", "", "number of variants in the ladder; drafts count only if one of them is shown"),
     "parent": Column("str", "", "variant that this one is based on"),

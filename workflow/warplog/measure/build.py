@@ -255,24 +255,23 @@ def kernel_facts(log: str, dump: str) -> list[Record]:
 
 
 def _facts(resources: Iterable[KernelResources], opcodes: Mapping[str, Mapping[str, int]]) -> list[Record]:
-    facts = []
-    for kernel in resources:
-        counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
-        facts.append(
-            {
-                "kernel": kernel.kernel,
-                "mangled": kernel.mangled,
-                "registers_per_thread": kernel.registers_per_thread,
-                "static_shared_bytes": kernel.static_shared_bytes,
-                "constant_bytes": kernel.constant_bytes,
-                "stack_bytes": kernel.stack_bytes,
-                **_known_spills(kernel),
-                "barriers": kernel.barriers,
-                "sass_instructions": sum(counts.values()),
-                "opcodes": dict(sorted(counts.items())),
-            }
-        )
-    return facts
+    return [kernel_record(kernel, opcodes.get(kernel.mangled, {})) for kernel in resources]
+
+
+def kernel_record(kernel: KernelResources, counts: Mapping[str, int]) -> Record:
+    """Returns the entry of a kernel in a build record, from its resources and the counts of its opcodes."""
+    return {
+        "kernel": kernel.kernel,
+        "mangled": kernel.mangled,
+        "registers_per_thread": kernel.registers_per_thread,
+        "static_shared_bytes": kernel.static_shared_bytes,
+        "constant_bytes": kernel.constant_bytes,
+        "stack_bytes": kernel.stack_bytes,
+        **_known_spills(kernel),
+        "barriers": kernel.barriers,
+        "sass_instructions": sum(counts.values()),
+        "opcodes": dict(sorted(counts.items())),
+    }
 
 
 def _known_spills(kernel: KernelResources) -> Record:

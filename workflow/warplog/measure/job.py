@@ -93,13 +93,26 @@ class Job:
         record: Record = read_json(self.build_folder / "record.json", "record")
         return record
 
+    @property
+    def library(self) -> Path:
+        """What the worker loads: the compiled library, or the module of a Python variant.
+
+        Raises:
+            WarplogError: The module differs from the one that was built.
+        """
+        if not self.variant.is_python:
+            return self.build_folder / "kernel.so"
+        if self.build["source_sha256"] != self.variant.fingerprint():
+            raise WarplogError(f"{self.variant.file}: it or a module that it imports changed; run again")
+        return self.variant.file
+
     def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
         """Returns the task for a worker; `more` adds or replaces fields of Task."""
         fields: dict[str, Any] = {
             "mode": mode,
             "backend": self.backend,
             "family_file": self.family.file,
-            "library": self.build_folder / "kernel.so",
+            "library": self.library,
             "library_sha256": self.build["library_sha256"],
             "cases": cases,
             "folder": self.scratch,
@@ -213,8 +226,8 @@ def task_of(
         more: further fields of Task.
     """
     first = jobs[0]
-    folders = {job.variant.name: job.build_folder for job in jobs}
-    libraries = {name: folders[parts_of(name)[0]] / "kernel.so" for name in names}
+    of_variants = {job.variant.name: job.library for job in jobs}
+    libraries = {name: of_variants[parts_of(name)[0]] for name in names}
     hashes = {job.variant.name: job.build["library_sha256"] for job in jobs}
     more |= {"memory": {job.variant.name: job.variant.memory for job in jobs}, "libraries": libraries}
     scratch = first.scratch.with_name(f".{first.family.name}.{mode}.work")

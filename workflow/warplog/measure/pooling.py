@@ -71,6 +71,7 @@ def pooled(
         "reason": _remark(rest, cold, settings),
         "warmup_launches": rest[0]["warmup_launches"],
         "first_launch_us": rest[0]["first_launch_us"],
+        "launch_host_us": median(one["launch_host_us"] for one in rest),
         "cold": cold,
         **({"hot": _hot(rest)} if "hot" in rest[0] else {}),
         **({"sustained": _sustained(sustained)} if sustained else {}),
@@ -101,7 +102,8 @@ def _hot(rest: Sequence[Record]) -> Record:
     samples = [us for part in parts for us in part["samples_us"]]
     middle = median(part["median_us"] for part in parts)
     launches = sum(part["launches"] for part in parts)
-    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches}
+    kept = {key: parts[0][key] for key in ("uncaptured",) if key in parts[0]}
+    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches, **kept}
 
 
 def _at_limit(results: Sequence[Record], power_limit_w: float | None) -> list[Record]:
@@ -184,6 +186,8 @@ def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
     if waiting := cold["not_blocked"]:
         everything = waiting == cold["samples"]
         found.append(remarks.HOST_TIME if everything else remarks.of_samples(remarks.NOT_BLOCKED, waiting))
+    if any("uncaptured" in one.get("hot", ()) for one in rest):
+        found.append(remarks.NO_GRAPH)
     return text.join_notes(*found)
 
 

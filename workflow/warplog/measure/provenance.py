@@ -15,7 +15,7 @@ from warplog.machine.device import Gpu
 
 _MEASURED_BY = (
     *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
-    *("kernels/**/family.yaml", "kernels/**/reference.py", "config/config.yaml"),
+    *("kernels/**/family.yaml", "kernels/**/*.py", "config/config.yaml"),
 )
 
 

@@ -13,13 +13,14 @@ from typing import Any
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.catalog.family import Family, Variant
+from warplog.catalog.languages import MODULES
 from warplog.core import paths, schema
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, read_json, sha256_file, sha256_of, write_json
 from warplog.judge.sources import live_gpu, recorded_campaign
-from warplog.machine import device, interpreter
+from warplog.machine import device, interpreter, packages
 from warplog.plan import staleness
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
@@ -237,7 +238,8 @@ class Plan:
         """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters.
 
         `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign. `attempt` differs from
-        that of a failed build, so that it runs again.
+        that of a failed build, so that it runs again. `contract` changes with the versions of Triton and PyTorch; CuPy
+        is installed by the first job that requires it.
         """
         variant = self._variant(wildcards)
         keys = wildcards.arch, wildcards.family, wildcards.variant
@@ -245,11 +247,17 @@ class Plan:
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
         arguments = variant.arguments, self.families[wildcards.family].arguments
+        modules = MODULES[variant.language] if variant.is_python else ()
+        python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
         return {
             "family_file": self._family_file(wildcards),
             "parameters": dict(variant.parameters),
             "contract": sha256_of(
-                arguments, dict(variant.parameters), variant.requires, variant.compile.record()
+                arguments,
+                dict(variant.parameters),
+                variant.requires,
+                variant.compile.record(),
+                *(python if variant.is_python else ()),
             ),
             "recorded": "" if self.live else str(recorded),
             "attempt": staleness.attempt(made),

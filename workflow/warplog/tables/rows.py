@@ -149,6 +149,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "set_mhz": cold.get("set_mhz"),
         "discarded": cold.get("discarded"),
         "first_launch_us": found.get("first_launch_us"),
+        "launch_host_us": found.get("launch_host_us"),
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
         **sustained_columns(found, family.value(family.flops, problem)),
@@ -208,25 +209,26 @@ def _metric_rows(family: Family, variant: Variant, records: VariantRecords, sour
 
 def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
     common = {"case": "", "kernel": kernel["kernel"], "launch": 0, "status": "ok", "reason": ""}
-    ptxas = (
+    # Otherwise the kernel was compiled elsewhere, or by a Python package.
+    from_log = "nvcc" in tools and "spill_store_bytes" in kernel
+    by_ptxas = {"tool": "ptxas", "tool_version": tools.get("nvcc", "")}
+    reader = {"tool": "cuobjdump", "tool_version": tools["cuobjdump"]}
+    resources = (
         "static_shared_bytes",
+        "dynamic_shared_bytes",
         "stack_bytes",
         "spill_store_bytes",
         "spill_load_bytes",
         "registers_per_thread",
     )
-    tool = (
-        "ptxas" if "spill_store_bytes" in kernel else "cuobjdump"
-    )  # the latter for a library compiled elsewhere
-    for metric in filter(kernel.__contains__, ptxas):
+    for metric in (name for name in resources if name in kernel):
         unit = "B" if metric.endswith("_bytes") else "registers"
         yield {
             **common,
             "metric": metric,
             "value": kernel[metric],
             "unit": unit,
-            "tool": tool,
-            "tool_version": tools["nvcc" if tool == "ptxas" else tool],
+            **(by_ptxas if from_log else reader),
         }
     counts = {"sass_instructions": kernel["sass_instructions"]}
     counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
@@ -236,8 +238,7 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
             "metric": metric,
             "value": count,
             "unit": "instructions",
-            "tool": "cuobjdump",
-            "tool_version": tools["cuobjdump"],
+            **reader,
         }
 
 
@@ -253,6 +254,7 @@ def _variant_row(
     return {
         "family": family.name,
         "variant": variant.name,
+        "language": variant.language,
         "order": ladder.index(variant),
         "rungs": len(ladder),
         "parent": variant.parent,

@@ -9,6 +9,15 @@ from warplog.measure.worker.encoding import rounded
 
 # Modes in which variants share it, since their kernels passed the check.
 SHARED_DATA = ("time", "sustain", "capture")
+# The seed of the inputs in each mode; of the first round, in mode check.
+SEEDS = {
+    "check": 1,
+    "time": 20_000,
+    "sustain": 20_000,
+    "capture": 30_000,
+    "sanitize": 40_000,
+    "compile": 40_000,
+}
 
 
 class CaseData:

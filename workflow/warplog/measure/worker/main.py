@@ -41,8 +41,9 @@ from warplog.measure.worker.backend import (
     import_arrays,
     make_backend,
 )
-from warplog.measure.worker.case_data import SHARED_DATA, CaseData
+from warplog.measure.worker.case_data import SEEDS, SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.python_launcher import PythonLauncher, import_languages
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
 _SPACERS, _LARGEST_SPACER_MIB = 3, 128
@@ -58,12 +59,19 @@ def main(task_file: Path) -> int:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
+    import_languages(_languages(family, task["cases"]))
     with _alone(task["gpu_lock"], Path(task["journal"])):
         for number, cases in groupby(task["cases"], key=process_of):
             status = _in_child(task, family, list(cases)) if number else _work(task, family, task["cases"])
             if status:
                 return status
     return 0
+
+
+def _languages(family: Family, cases: list[str]) -> set[str]:
+    """Returns the languages of the variants whose cases are run."""
+    names = {parts_of(case)[0] for case in cases}
+    return {variant.language for variant in family.variants if variant.name in names}
 
 
 @contextlib.contextmanager
@@ -148,7 +156,7 @@ class _Runner:
 
             settings, memory = task["settings"], task["memory"][""]
             self._tuner = Tuner(backend, self._timer, family, settings, memory, self._watching())
-        self._launchers: dict[str, Launcher] = {}
+        self._launchers: dict[tuple[str, Path], Launcher] = {}  # by variant and library
         self._shapes: list[tuple[int, ...]] = []
         self._kept: tuple[Any, Problem] | None = None  # the problem of the last sustained case
         self._sustained_until = 0.0
@@ -178,6 +186,8 @@ class _Runner:
             status, reason = classify(error)
             return {"status": status, "reason": reason}
         finally:
+            for launcher in self._launchers.values():
+                launcher.release()
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
 
@@ -187,11 +197,16 @@ class _Runner:
         return self._sampler
 
     def _launcher(self, name: str) -> Launcher:
-        """Returns the launcher of a case's library, which is loaded only once."""
-        library = self._task["libraries"].get(name, self._task["library"])
-        if library not in self._launchers:
-            self._launchers[library] = Launcher(Path(library), self._backend)
-        return self._launchers[library]
+        """Returns the launcher of a case's library or module, which is loaded only once."""
+        library = Path(self._task["libraries"].get(name, self._task["library"]))
+        key = parts_of(name)[0], library
+        if key not in self._launchers:
+            self._launchers[key] = (
+                PythonLauncher(self._family.variant(key[0]), self._backend)
+                if library.suffix == ".py"
+                else Launcher(library, self._backend)
+            )
+        return self._launchers[key]
 
     def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
         """Returns the problem of a case; the pool of pinned memory is kept while the shapes stay the same."""
@@ -211,15 +226,21 @@ class _Runner:
         if mode == "time":
             return self._time(launcher, case, memory, name)
         problem = self._problem(self._family.case(case), memory)
+        launcher.prepare(problem, SEEDS[mode])
         if mode == "check":
             from warplog.measure.worker.check_case import check_case
 
             return check_case(backend, launcher, problem, settings["rounds"])
-        if self._task["mode"] == "sanitize":
+        if mode == "sanitize":
             from warplog.measure.worker.sanitize_case import sanitize_case
 
             assert isinstance(backend, DriverBackend)
             return sanitize_case(backend, launcher, problem)
+        if mode == "compile":
+            from warplog.measure.worker.compile_case import compile_case
+
+            assert isinstance(backend, DriverBackend)
+            return compile_case(backend, launcher, problem)
         from warplog.measure.worker.capture_case import capture_case
 
         assert isinstance(backend, CupyBackend)
@@ -233,6 +254,7 @@ class _Runner:
             settings = settings | {"hot_cases": "none"}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
+            launcher.prepare(problem, SEEDS["time"])
             found = time_case(
                 self._backend, launcher, self._timer, problem, settings, self._watching(), process
             )
@@ -252,6 +274,7 @@ class _Runner:
         if self._kept is None or self._kept[0] != key:
             self._kept = None
             self._kept = key, self._problem(self._family.case(case), memory)
+        launcher.prepare(self._kept[1], SEEDS["sustain"])
         time_case.fill(self._backend, self._kept[1])
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S

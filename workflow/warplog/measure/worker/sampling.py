@@ -161,11 +161,13 @@ class HotRun:
     """Back-to-back launches at rest: microseconds per launch of each batch, and the launches of all batches.
 
     `limited` is True if a longer run lowered the clock, so that the kernel has another time when sustained.
+    `uncaptured` says why the batches are no CUDA graphs, see timer.Batch.
     """
 
     samples_us: list[float]
     launches: int
     limited: bool
+    uncaptured: str = ""
 
 
 def batch_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
@@ -182,12 +184,12 @@ def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float
     with timer.batch(launcher, arguments, launches) as batch:
         samples, mhz = batch.run(batches)
     if timer.is_full(mhz):
-        return HotRun(samples, launches * batches, False)
+        return HotRun(samples, launches * batches, False, batch.uncaptured)
     timer.was_limited = True
     timer.recover()
     with timer.batch(launcher, arguments, burst) as batch:
         samples, _ = batch.run(_BURSTS, pause_after(burst * estimate_us))
-    return HotRun(samples, burst * _BURSTS, True)
+    return HotRun(samples, burst * _BURSTS, True, batch.uncaptured)
 
 
 @dataclass(frozen=True)

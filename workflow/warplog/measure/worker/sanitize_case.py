@@ -3,9 +3,10 @@
 from typing import Any
 
 from warplog.measure.worker.backend import DriverBackend, Launcher
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 
-_SEED = 40_000
+_SEED = SEEDS["sanitize"]
 
 
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:

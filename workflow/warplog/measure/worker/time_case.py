@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
 from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.sampling import ColdRun, StopRule
+from warplog.measure.worker.sampling import ColdRun, HotRun, StopRule
 from warplog.measure.worker.timer import Timer
 
-_SEED = 20_000
+_SEED = SEEDS["time"]
 _FIRST = 1
 
 
@@ -55,16 +57,15 @@ def time_case(
     state = sampler.result(begin_s)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
-    hot_record = (
-        {"hot": {**_summary(hot.samples_us), "launches": hot.launches}, "limited": hot.limited} if hot else {}
-    )
+    host_us = launcher.host_us([sample.host_us for sample in run.kept])
     return {
         "status": "ok",
         "reason": "",
         "warmup_launches": warm.launches,
-        "first_launch_us": warm.first_us,
+        "first_launch_us": warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
+        "launch_host_us": median(host_us),
         "cold": _cold(run, timer),
-        **hot_record,
+        **(_hot(hot) if hot else {}),
         **state,
     }
 
@@ -143,6 +144,12 @@ def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
     backend.synchronise()
     launcher(problem.arguments)
     return problem.verdict().reason
+
+
+def _hot(run: HotRun) -> dict[str, Any]:
+    why_no_graph = {"uncaptured": run.uncaptured} if run.uncaptured else {}
+    hot = {**_summary(run.samples_us), "launches": run.launches, **why_no_graph}
+    return {"hot": hot, "limited": run.limited}
 
 
 def _summary(samples_us: Sequence[float]) -> dict[str, Any]:
