@@ -202,3 +202,15 @@ def test_no_runs_are_added_where_they_tell_nothing() -> None:
     assert missing_runs(of(356.0), 0.004) == 0
     assert missing_runs(of(2.0, 2.15), 0.004) == 0, "0.2 us are below the resolution of CUDA events"
     assert missing_runs([*of(356.0, 375.0), failed(3, "crashed", "")], 0.004) == 0, "the case has no time"
+
+
+def test_the_host_time_of_a_launch_is_the_median_over_the_processes() -> None:
+    results = [rest(process, [5.0], launch_host_us=us) for process, us in ((1, 30.0), (2, 9.0), (3, 11.0))]
+    assert pooled(results, [], SETTINGS)["launch_host_us"] == 11.0
+
+
+def test_hot_times_without_a_graph_say_so_and_why() -> None:
+    why = "RuntimeError: not while capturing"
+    found = pooled([rest(1, [5.0] * 20, hot={**hot(4.0)["hot"], "uncaptured": why})], [], SETTINGS)
+    assert found["hot"]["uncaptured"] == why
+    assert found["reason"] == "hot times without a CUDA graph"

@@ -11,7 +11,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
-from warplog.machine import device, interpreter
+from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
 from warplog.plan.selection import choose_figures
 
@@ -317,3 +317,24 @@ def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
     assert "results/build/sm_90/mine/cublas/record.json" in made.files("build")
     again = plan.Plan.made_of(made.decisions())
     assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")
+
+
+def test_a_python_variant_is_built_again_with_another_version_of_its_compiler(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place / "kernels" / "vector_add" / "family.yaml"
+    entry = "  - {name: in_triton, language: triton, idea: blocks of elements}\n"
+    path.write_text(path.read_text().replace("variants:\n", f"variants:\n{entry}"))
+    module = place / "kernels" / "vector_add" / "in_triton.py"
+    module.write_text("def launch(arrays, scalars, stream):\n    pass\n")
+    versions = {"triton": "3.6.0"}
+    monkeypatch.setattr(packages, "version", lambda name: versions.get(name, ""))
+    wildcards = SimpleNamespace(arch="sm_90", family="vector_add", variant="in_triton")
+    made = plan.make_plan(LIVE)
+    assert made.sources(wildcards) == ["kernels/vector_add/in_triton.py"]
+    before, cuda = made.build_job(wildcards)["contract"], contract(made, "naive")
+    assert plan.make_plan(LIVE).build_job(wildcards)["contract"] == before
+    versions["triton"] = "3.8.0"
+    after = plan.make_plan(LIVE)
+    assert after.build_job(wildcards)["contract"] != before
+    assert contract(after, "naive") == cuda

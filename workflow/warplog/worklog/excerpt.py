@@ -1,7 +1,7 @@
 """Selects the lines of a variant's source that show its idea.
 
-These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the kernel that
-was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise the function `launch`. If
+These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair (in Python with `#`);
+otherwise the kernel that was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise the function `launch`. If
 `launch` makes streams wait for each other, it is the idea and is shown. Of a kernel that does not fit on a page, only
 the longest loop is shown.
 """
@@ -13,8 +13,10 @@ from pathlib import Path
 
 from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name
+from warplog.worklog.python_excerpt import main_lines
 
-_BEGIN, _END = "// [excerpt]", "// [/excerpt]"
+_BEGIN, _END = "{} [excerpt]", "{} [/excerpt]"
+_PYTHON = ".py"
 _MOST_BYTES = 1 << 20
 PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
@@ -33,6 +35,11 @@ class Excerpt:
     first: int
     code: str
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the lines are Python, not CUDA C++."""
+        return self.file.endswith(_PYTHON)
+
 
 def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerpt:
     """Returns the excerpt of a variant's source.
@@ -47,6 +54,8 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
     """
     text = _read(path)
     lines = text.splitlines()
+    if path.suffix == _PYTHON:
+        return _shown(path, lines, *(_marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
     chosen = _marked(path, lines) or _of_streams(text, _bare(text))
     if not chosen and kernel:
         small = (file for file in others if file.is_file() and file.stat().st_size <= _MOST_BYTES)
@@ -70,25 +79,31 @@ def _shown(path: Path, lines: list[str], first: int, last: int) -> Excerpt:
     while shown and not shown[0].strip():
         shown, first = shown[1:], first + 1
     if not any(line.strip() for line in shown):
-        raise WarplogError(f"{path}:{first}: the excerpt is empty; put {_BEGIN} before the code to show")
+        begin, _ = _marks(path)
+        raise WarplogError(f"{path}:{first}: the excerpt is empty; put {begin} before the code to show")
     return Excerpt(path.name, first, _dedent(shown))
+
+
+def _marks(path: Path) -> tuple[str, str]:
+    """Returns the comments that mark the first and the last line in a file of this language."""
+    comment = "#" if path.suffix == _PYTHON else "//"
+    return _BEGIN.format(comment), _END.format(comment)
 
 
 def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
     """Returns the first and last line between the marks; None if there are no marks."""
-    marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (_BEGIN, _END)]
+    begin, end = _marks(path)
+    marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (begin, end)]
     if not marks:
         return None
     for place, (number, mark) in enumerate(marks):
-        expected = _BEGIN if place == 0 else _END
+        expected = begin if place == 0 else end
         if place > 1:
             raise WarplogError(f"{path}:{number}: second {mark}; a source has one excerpt")
         if mark != expected:
             raise WarplogError(f"{path}:{number}: found {mark}, expected {expected}")
     if len(marks) == 1:
-        raise WarplogError(
-            f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; add {_END} after the code to show"
-        )
+        raise WarplogError(f"{path}:{marks[0][0]}: {begin} without {end}; add {end} after the code to show")
     return marks[0][0] + 1, marks[1][0] - 1
 
 

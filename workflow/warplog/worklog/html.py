@@ -70,9 +70,10 @@ def _code(excerpt: Excerpt) -> "Markup":
     from markupsafe import Markup
     from pygments import highlight  # type: ignore[import-untyped]
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-    from pygments.lexers import CudaLexer  # type: ignore[import-untyped]
+    from pygments.lexers import CudaLexer, PythonLexer  # type: ignore[import-untyped]
 
-    return Markup(highlight(visible(excerpt.code), CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
+    lexer = PythonLexer() if excerpt.is_python else CudaLexer()
+    return Markup(highlight(visible(excerpt.code), lexer, HtmlFormatter(nowrap=True)))  # noqa: S704
 
 
 def _image(picture: Picture) -> str:

@@ -123,6 +123,7 @@ class Ladder:
         apart = [step] if step and not step.gap else []
         return Rung(
             name=variant.name,
+            language=variant.language if len(self.languages) > 1 else "",
             badge=_badge(row, variant.draft or self.family.draft),
             gap=str(row["gap"]),
             idea=str(row["idea"]),
@@ -142,6 +143,11 @@ class Ladder:
             claims=claims_table(self.claimed.get(variant.name, ())),
             remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
         )
+
+    @property
+    def languages(self) -> set[str]:
+        """The languages of the family's variants."""
+        return {variant.language for variant in self.family.variants}
 
     @property
     def counted(self) -> bool:

@@ -36,7 +36,8 @@ def markdown(page: Page, folder: Path) -> str:
 
 
 def _rung(place: int, rung: Rung) -> Iterator[str]:
-    yield f"## {place}. {escape_markdown(rung.name)}{f' ({escape_markdown(rung.badge)})' if rung.badge else ''}"
+    beside = ", ".join(escape_markdown(word) for word in (rung.language, rung.badge) if word)
+    yield f"## {place}. {escape_markdown(rung.name)}{f' ({beside})' if beside else ''}"
     yield from ("", f"*{escape_markdown(rung.idea)}*")
     figures = (f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures)
     paragraphs = (
@@ -50,7 +51,8 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
         yield from ("", text)
     if rung.excerpt:
         fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
-        yield from ("", f"{fence}cuda", visible(rung.excerpt.code), fence)
+        language = "python" if rung.excerpt.is_python else "cuda"
+        yield from ("", f"{fence}{language}", visible(rung.excerpt.code), fence)
         yield f"{escape_markdown(rung.excerpt.file)}, from line {rung.excerpt.first}"
     for texts in (rung.story, rung.limits):
         if texts:

@@ -22,6 +22,7 @@ class Rung:
     """One variant on the page; a text or table that does not apply is empty or None.
 
     Attributes:
+        language: Language of the source if the family has several, else "".
         badge: A status other than ok, "baseline", "draft", or "".
         gap: Why there are no numbers.
         idea: The variant's idea in one sentence.
@@ -39,6 +40,7 @@ class Rung:
     """
 
     name: str
+    language: str
     badge: str
     gap: str
     idea: str

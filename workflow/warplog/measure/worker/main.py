@@ -37,6 +37,7 @@ from warplog.measure.worker.backend import (
     DriverBackend,
     Launcher,
     LaunchFailed,
+    NumpyBackend,
     classify,
     import_arrays,
     make_backend,
@@ -59,7 +60,8 @@ def main(task_file: Path) -> int:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
-    import_languages(_languages(family, task["cases"]))
+    if task["backend"] != NumpyBackend.name:
+        import_languages(_languages(family, task["cases"]))
     with _alone(task["gpu_lock"], Path(task["journal"])):
         for number, cases in groupby(task["cases"], key=process_of):
             status = _in_child(task, family, list(cases)) if number else _work(task, family, task["cases"])

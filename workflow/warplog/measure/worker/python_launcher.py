@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import importlib
-import importlib.machinery
 import importlib.util
 import re
 import sys
@@ -150,9 +149,8 @@ def load_module(variant: Variant) -> ModuleType:
     """
     folders = [str(folder) for folder in variant.include_folders() if folder.is_dir()]
     sys.path += [folder for folder in folders if folder not in sys.path]
-    package = importlib.util.module_from_spec(importlib.machinery.ModuleSpec(_PACKAGE, None, is_package=True))
+    package = sys.modules.setdefault(_PACKAGE, ModuleType(_PACKAGE))
     package.__path__ = folders
-    sys.modules.setdefault(_PACKAGE, package)
     name = f"{_PACKAGE}.{variant.family}_{variant.name}"
     spec = importlib.util.spec_from_file_location(name, variant.file.resolve())
     assert spec is not None
