@@ -9,8 +9,9 @@ from dataclasses import replace
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core.records import sha256_file, write_json
 from warplog.machine import device, toolchain
-from warplog.measure import build
+from warplog.measure import build, python_build
 from warplog.measure import job as jobs
+from warplog.measure.worker import python_arrays, python_launcher
 
 GPU = device.Gpu(
     "host", "pretended GPU", "none-at-all", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, ""
@@ -53,3 +54,7 @@ device.detect = lambda: GPU
 toolchain.ensure = lambda *_: None
 build.build_variant = build_variant
 build.build_timer = build_timer
+python_build.why_not_here = lambda *_: ""
+python_build._compile = lambda *_: {"status": "ok", "reason": "", "kernels": []}
+python_launcher.import_languages = lambda _: None
+python_launcher.make_caller = lambda *_: python_arrays.HostCaller()

@@ -2,7 +2,7 @@
 
 import importlib.metadata
 
-# The packages on PyPI that provide a module, where the name differs; the first one that is installed counts.
+# The packages on PyPI that provide a module, where the name differs: the first one that is installed counts.
 _DISTRIBUTIONS = {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy")}
 
 
@@ -14,3 +14,8 @@ def version(module: str) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     return ""
+
+
+def distribution(module: str) -> str:
+    """Returns the name of the package on PyPI to install for a module."""
+    return _DISTRIBUTIONS.get(module, (module,))[0]

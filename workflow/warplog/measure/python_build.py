@@ -31,7 +31,8 @@ _COMPILE_S = 600.0
 _DUMP_S = 120.0
 # The headline case decides what Triton tunes for, unless its arrays take too long to fill on the host.
 _MOST_ELEMENTS = 1 << 26
-_ELF = b"\x7fELF"
+# CuPy puts a hash in front of the code.
+_ELF, _MOST_HEADER = b"\x7fELF", 256
 _CACHES = {
     "TRITON_CACHE_DIR": "triton",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -129,9 +130,9 @@ def why_not_here(variant: Variant, arch: str, gpu: Gpu | None, versions: Mapping
     elif gpu.arch != arch:
         reasons.append(f"language {language} compiles for this GPU's {gpu.arch} only, not for {arch}")
     if absent := languages.missing(language, versions):
-        many = "s" if len(absent) > 1 else ""
+        many, install = "s" if len(absent) > 1 else "", " ".join(map(packages.distribution, absent))
         reasons.append(
-            f"language {language} requires the package{many} {' and '.join(absent)}: uv pip install {' '.join(absent)}"
+            f"language {language} requires the package{many} {' and '.join(absent)}: uv pip install {install}"
         )
     return "; ".join(reasons)
 
@@ -189,11 +190,9 @@ def _case(family: Family, variant: Variant) -> Case:
 
 def _cubins(work: Path, launched: Sequence[Sequence[str]]) -> Iterator[_Cubin]:
     """Yields what Triton launched, or all that it compiled if that is unknown, and all that CuPy compiled."""
-    compiled = (
-        sorted(map(str, path.parent.glob(f"{path.stem}.*")))
-        for path in work.rglob("*.cubin")
-        if "cupy" not in path.parts
-    )
+    caches = (work / _CACHES[name] for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"))
+    found = (path for cache in caches for path in cache.rglob("*.cubin"))
+    compiled = (sorted(map(str, path.parent.glob(f"{path.stem}.*"))) for path in found)
     for files in launched or sorted(compiled):
         by_suffix = {Path(file).suffix: Path(file) for file in files}
         if ".cubin" in by_suffix:
@@ -203,9 +202,9 @@ def _cubins(work: Path, launched: Sequence[Sequence[str]]) -> Iterator[_Cubin]:
                 ptx.read_text(errors="replace") if ptx else "",
                 json.loads(facts.read_text()) if facts else None,
             )
-    for path in sorted((work / _CACHES["CUPY_CACHE_DIR"]).rglob("*.cubin")):
-        code = path.read_bytes()
-        if (start := code.find(_ELF)) >= 0:  # a hash of CuPy comes first
+    for path in sorted((work / _CACHES["CUPY_CACHE_DIR"]).rglob("*")):
+        code = path.read_bytes() if path.is_file() else b""
+        if (start := code.find(_ELF, 0, _MOST_HEADER)) >= 0:
             yield _Cubin(code[start:])
 
 

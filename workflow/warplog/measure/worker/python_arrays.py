@@ -67,6 +67,7 @@ class TorchCaller:
 
     def __init__(self) -> None:
         self._torch = importlib.import_module("torch")
+        self._torch.cuda.init()
 
     def array(self, address: int, shape: tuple[int, ...], dtype: str) -> Any:
         """Returns a tensor over the memory at `address`."""
