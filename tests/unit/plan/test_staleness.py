@@ -33,6 +33,8 @@ def code(stage: str) -> set[str]:
         ("measure/loading.py", {"build", "tune"}),
         ("measure/capture.py", {"profile"}),
         ("extract/hot_lines.py", {"extract"}),
+        ("measure/worker/python_launcher.py", {"check", "sanitize", "time", "profile"}),
+        ("measure/python_build.py", {"build"}),
         ("extract/timeline.py", {"extract"}),
         ("parsers/sanitizer.py", {"sanitize"}),
         ("parsers/ncu/report.py", {"extract"}),

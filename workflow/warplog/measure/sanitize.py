@@ -13,7 +13,6 @@ from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
 from warplog.measure.supervise import Task, discard, run_cases
-from warplog.measure.worker.main import parts_of
 from warplog.parsers import sanitizer
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -168,7 +167,7 @@ def _judge(text: str, results: list[Record], failure: str) -> tuple[str, str]:
         return FINDING, f"{count} error{'s' if count > 1 else ''}, the first: {first.message}{place}"
     bad = next((r for r in results if r["status"] != "ok"), None)
     if bad is not None:
-        return bad["status"], f"case {parts_of(bad['case'])[1]}: {bad['reason']}"
+        return bad["status"], f"case {bad['case'].rpartition(':')[2]}: {bad['reason']}"
     if report.errors:
         return FINDING, f"{report.errors} error{'s' if report.errors > 1 else ''}, without details"
     if failure or report.errors is None:
