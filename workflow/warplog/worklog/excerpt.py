@@ -1,9 +1,9 @@
 """Selects the lines of a variant's source that show its idea.
 
 These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair (in Python with `#`);
-otherwise the kernel that was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise the function `launch`. If
-`launch` makes streams wait for each other, it is the idea and is shown. Of a kernel that does not fit on a page, only
-the longest loop is shown.
+otherwise the kernel that was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise
+the function `launch`. If `launch` makes streams wait for each other, it is the idea and is shown. Of a kernel that does
+not fit on a page, only the longest loop is shown.
 """
 
 import re
