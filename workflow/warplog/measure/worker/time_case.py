@@ -49,6 +49,7 @@ def time_case(
     rule = _stop_rule(problem, settings)
     begin_s = time.monotonic()
     run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
+    host_us = launcher.host_us([sample.host_us for sample in run.kept])  # before launches are captured
     hot = None
     if wants_hot(problem, settings):
         estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
@@ -57,7 +58,6 @@ def time_case(
     state = sampler.result(begin_s)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
-    host_us = launcher.host_us([sample.host_us for sample in run.kept])
     return {
         "status": "ok",
         "reason": "",
