@@ -19,7 +19,7 @@ from warplog.measure import python_build
 from warplog.measure.supervise import Task
 from warplog.measure.worker import compile_case as compiling
 from warplog.measure.worker.backend import LaunchFailed
-from warplog.parsers import res_usage, sass
+from warplog.parsers import sass, usage
 from warplog.plan import staleness
 
 CUBIN = Path(__file__).parents[2] / "data" / "parsers" / "triton_scale.cubin"  # by Triton 3.6, for sm_90
@@ -178,10 +178,10 @@ def test_the_headline_case_is_compiled_unless_it_is_too_large(
 def test_spills_are_the_bytes_of_instructions_on_local_memory() -> None:
     text = "\n Function k:\n  REG:255 STACK:64 SHARED:1424 LOCAL:0 CONSTANT[0]:568 TEXTURE:0 SURFACE:0 SAMPLER:0\n"
     opcodes = {"k": {"STL": 2, "STL.64": 1, "STL.128": 1, "LDL.LU.64": 3, "LDG.E.128": 9, "LDL.U8": 1}}
-    (kernel,) = res_usage.parse(text, "sm_90", opcodes)
+    (kernel,) = (usage.with_spills(one, opcodes["k"]) for one in usage.parse(text, "sm_90"))
     assert (kernel.registers_per_thread, kernel.stack_bytes, kernel.static_shared_bytes) == (255, 64, 400)
     assert (kernel.spill_store_bytes, kernel.spill_load_bytes) == (32, 25)
-    (older,) = res_usage.parse(text, "sm_80", opcodes)
+    (older,) = usage.parse(text, "sm_80")
     assert older.static_shared_bytes == 1424, "cuobjdump counts the driver's share from sm_90 on"
     assert sass.targets("\tcode for sm_90a\n") == ("sm_90a",)
 

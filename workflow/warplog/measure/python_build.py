@@ -25,7 +25,7 @@ from warplog.machine.toolchain import Tool
 from warplog.measure.build import capability_of, kernel_record
 from warplog.measure.quoting import Places
 from warplog.measure.supervise import Task, discard, run_cases
-from warplog.parsers import res_usage, sass
+from warplog.parsers import sass, usage
 
 _COMPILE_S = 600.0
 _DUMP_S = 120.0
@@ -217,10 +217,11 @@ def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path)
         dump = _dumped(cuobjdump, "-sass", file)
         opcodes = sass.parse(dump)
         dumps.append(dump)
-        for kernel in res_usage.parse(_dumped(cuobjdump, "-res-usage", file), arch, opcodes):
+        for kernel in usage.parse(_dumped(cuobjdump, "-res-usage", file), arch):
+            counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
             shared = (cubin.facts or {}).get("shared")
             more = {"dynamic_shared_bytes": shared} if isinstance(shared, int) else {}
-            found.append({**kernel_record(kernel, opcodes.get(kernel.mangled, {})), **more})
+            found.append({**kernel_record(usage.with_spills(kernel, counts), counts), **more})
     write_text(folder / "kernel.sass", "".join(dumps))
     write_text(folder / "kernel.ptx", "".join(cubin.ptx for cubin in cubins))
     return found

@@ -3,16 +3,18 @@
 import contextlib
 import ctypes
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from warplog.measure.worker.backend import Backend, NumpyBackend
+from warplog.measure.worker.encoding import stored_dtype
 from warplog.measure.worker.problem import Problem
 
 Arrays = dict[str, Any]
 Scalars = dict[str, int | float]
+_TORCH_NAMES = {"float8_e4m3": "float8_e4m3fn"}
 
 
 class Caller(Protocol):
@@ -26,11 +28,11 @@ class Caller(Protocol):
 
 
 class HostCaller:
-    """NumPy arrays over host memory, for tests without a GPU; bfloat16 as its bits (uint16)."""
+    """NumPy arrays over host memory, for tests without a GPU; bfloat16 and float8 as their bits (uint16, uint8)."""
 
     def array(self, address: int, shape: tuple[int, ...], dtype: str) -> Any:
         """Returns an array over the memory at `address`."""
-        kind, count = _stored(dtype), int(np.prod(shape, dtype=np.int64))
+        kind, count = stored_dtype(dtype), int(np.prod(shape, dtype=np.int64))
         if not count:
             return np.empty(shape, dtype=kind)
         memory = (ctypes.c_uint8 * (count * kind.itemsize)).from_address(address)
@@ -42,7 +44,7 @@ class HostCaller:
 
 
 class CupyCaller:
-    """CuPy arrays over device memory; bfloat16 as its bits (uint16)."""
+    """CuPy arrays over device memory; bfloat16 and float8 as their bits (uint16, uint8)."""
 
     def __init__(self) -> None:
         import cupy
@@ -51,7 +53,7 @@ class CupyCaller:
 
     def array(self, address: int, shape: tuple[int, ...], dtype: str) -> Any:
         """Returns an array over the memory at `address`."""
-        cuda, kind = self._cupy.cuda, _stored(dtype)
+        cuda, kind = self._cupy.cuda, stored_dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         memory = cuda.UnownedMemory(address, size, None, device_id=cuda.Device().id)
         return self._cupy.ndarray(shape, kind, cuda.MemoryPointer(memory, 0))
@@ -71,10 +73,10 @@ class TorchCaller:
 
     def array(self, address: int, shape: tuple[int, ...], dtype: str) -> Any:
         """Returns a tensor over the memory at `address`."""
-        kind = getattr(self._torch, dtype)
+        kind = getattr(self._torch, _TORCH_NAMES.get(dtype, dtype))
         if 0 in shape:
             return self._torch.empty(shape, dtype=kind, device="cuda")
-        bits = np.dtype(f"i{_stored(dtype).itemsize}")  # every version of PyTorch has the signed types
+        bits = np.dtype(f"i{stored_dtype(dtype).itemsize}")  # every version of PyTorch has the signed types
         tensor = self._torch.as_tensor(_Memory(address, shape, bits.str), device="cuda")
         return tensor.view(kind)
 
@@ -117,9 +119,3 @@ def arguments_of(problem: Problem, caller: Caller) -> tuple[Arrays, Scalars]:
             shape = problem.family.shape(argument, problem.case)
             arrays[argument.name] = caller.array(value or 0, shape, argument.dtype)
     return arrays, scalars
-
-
-def _stored(dtype: str) -> np.dtype[Any]:
-    """Returns the type of the stored elements: the bits of bfloat16, which NumPy does not have."""
-    kinds: Mapping[str, str] = {"bfloat16": "uint16"}
-    return np.dtype(kinds.get(dtype, dtype))
