@@ -14,13 +14,16 @@ class Argument:
 
     Attributes:
         kind: "input", "output", "inout", "workspace" or "scalar".
+        dtype: element type; "void" if it depends on the case.
         shape: one formula per dimension; empty for scalars. A workspace is an array of bytes (uint8).
+        dtypes: if it depends on the case, the condition for each type; the first that holds decides.
     """
 
     name: str
     kind: str
     dtype: str
     shape: tuple[str | int, ...] = ()
+    dtypes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,10 @@ def make_argument(data: Mapping[str, Any]) -> Argument:
     """Makes an argument of family.yaml; the formula `bytes` of a workspace becomes its shape."""
     if data["kind"] == "workspace":
         return Argument(data["name"], "workspace", "uint8", (data["bytes"],))
-    return Argument(data["name"], data["kind"], data["dtype"], tuple(data.get("shape", ())))
+    dtype = data["dtype"]
+    by_case = {} if isinstance(dtype, str) else dtype
+    shape = tuple(data.get("shape", ()))
+    return Argument(data["name"], data["kind"], "void" if by_case else dtype, shape, by_case)
 
 
 def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:

@@ -226,6 +226,23 @@ class Family:
         """Returns the shape of an array for one case."""
         return tuple(int(self.value(d, case)) for d in argument.shape)
 
+    def dtype(self, argument: Argument, case: Case) -> str:
+        """Returns the element type of an argument for one case.
+
+        Raises:
+            WarplogError: The type depends on the case, and no condition holds for this one.
+        """
+        if not argument.dtypes:
+            return argument.dtype
+        where = f"{self.file} ({case.name})"
+        for dtype, condition in argument.dtypes.items():
+            if formula.holds(condition, case.values, where):
+                return dtype
+        conditions = ", ".join(argument.dtypes.values())
+        raise WarplogError(
+            f"{where}: {argument.name} has no dtype: none of its conditions holds: {conditions}"
+        )
+
     def shapes(self, case: Case) -> list[tuple[int, ...]]:
         """Returns the shapes of all arrays for one case, in argument order, without workspaces."""
         return [self.shape(a, case) for a in self.arguments if a.kind not in ("scalar", "workspace")]
@@ -427,6 +444,11 @@ def check_family(family: Family) -> None:
             family.value(text, case)
         for argument in family.arguments:
             family.shape(argument, case)
+            family.dtype(argument, case)
+            if argument.kind == "scalar" and argument.dtypes:
+                raise WarplogError(
+                    f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+                )
             if argument.kind == "scalar" and argument.dtype not in SCALARS:
                 by_value = f"a scalar is one of {', '.join(SCALARS)}"
                 raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")

@@ -24,6 +24,7 @@ _C_TYPES = {
     "uint32": "unsigned int",
     "int64": "long long",
     "bool": "bool",
+    "void": "void",  # depends on the case
 }
 _HEADERS = {
     "float16": "cuda_fp16.h",

@@ -30,7 +30,7 @@ class CaseData:
     def __init__(self, xp: ModuleType, family: Family) -> None:
         self._xp = xp
         self._reference = family.reference()
-        self._dtypes = {a.name: a.dtype for a in family.arguments}
+        self._family = family
         self._key: tuple[str, int] | None = None
         self._inputs: dict[str, Any] = {}
         self._answers: dict[str, tuple[Any, Any]] | None = None
@@ -41,7 +41,8 @@ class CaseData:
             self._key, self._inputs, self._answers = None, {}, None  # frees memory for the next ones
             rng = self._xp.random.default_rng(seed)
             made = self._reference.make_inputs(self._xp, rng, case.values)
-            self._inputs = {n: rounded(self._xp, v, self._dtypes.get(n, "")) for n, v in made.items()}
+            dtypes = {a.name: self._family.dtype(a, case) for a in self._family.arguments}
+            self._inputs = {name: rounded(self._xp, v, dtypes.get(name, "")) for name, v in made.items()}
             self._key = case.name, seed
         return self._inputs
 

@@ -117,5 +117,6 @@ def arguments_of(problem: Problem, caller: Caller) -> tuple[Arrays, Scalars]:
             scalars[argument.name] = value
         else:
             shape = problem.family.shape(argument, problem.case)
-            arrays[argument.name] = caller.array(value or 0, shape, argument.dtype)
+            dtype = problem.family.dtype(argument, problem.case)
+            arrays[argument.name] = caller.array(value or 0, shape, dtype)
     return arrays, scalars
