@@ -15,9 +15,11 @@ rule tune_variant:
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.log",
     # All cores: they compile between measurements, and nothing else computes while kernels are timed.
-    threads: workflow.cores
+    threads: workflow.cores or 1
     resources:
+        **plan.boards.slots(),
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.tune_job,
     script:

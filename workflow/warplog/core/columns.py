@@ -29,6 +29,9 @@ ORIGIN: Mapping[str, Column] = {
     "origin": Column("str", "", "live: measured on this machine; recorded: read from a recorded campaign"),
     "campaign": Column("str", "", "name of the campaign"),
 }
+BOARD: Mapping[str, Column] = {
+    "board": Column("str", "", "UUID of the GPU that the row was measured on; empty if it was not measured"),
+}
 STATUS: Mapping[str, Column] = {
     "status": Column("str", "", "ok, or the kind of failure (compile_error, wrong, crashed, timeout, …)"),
     "reason": Column("str", "", "why the status is not ok; notes on the row if it is ok"),
@@ -140,6 +143,7 @@ MEASUREMENTS: Mapping[str, Column] = {
         " or times that include host work",
     ),
     **ORIGIN,
+    **BOARD,
     "measured_at": Column("str", "", "end of the timing job, ISO 8601 UTC"),
     "commit": Column("str", "", "Git commit of the code that measured; empty if unknown"),
     "clocks": Column("str", "", "unlocked, or the frequency that the clocks were locked to"),
@@ -156,6 +160,7 @@ METRICS: Mapping[str, Column] = {
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
     **ORIGIN,
+    **BOARD,
 }
 TIMELINE: Mapping[str, Column] = {
     **KEY,
@@ -166,6 +171,7 @@ TIMELINE: Mapping[str, Column] = {
     "duration_us": Column("float", "us", "duration"),
     "launch": Column("int", "", "index of the launch within the case, from 0; empty if unknown"),
     **ORIGIN,
+    **BOARD,
 }
 POWER_TRACE: Mapping[str, Column] = {
     **KEY,
@@ -177,6 +183,7 @@ POWER_TRACE: Mapping[str, Column] = {
     "throttle_reasons": Column("str", "", "throttle reasons at that time"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the time per launch at that time"),
     **ORIGIN,
+    **BOARD,
 }
 LINES: Mapping[str, Column] = {
     **KEY,
@@ -193,6 +200,7 @@ LINES: Mapping[str, Column] = {
     "stall": Column("str", "", "most frequent stall reason at this line"),
     "stall_samples": Column("float", "", "warp samples with that stall reason"),
     **ORIGIN,
+    **BOARD,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
@@ -216,6 +224,7 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration with flushed caches"),
     "share_pct": Column("float", "%", "share of the launch's time (nsys)"),
     **ORIGIN,
+    **BOARD,
 }
 VARIANTS: Mapping[str, Column] = {
     "family": KEY["family"],
