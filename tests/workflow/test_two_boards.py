@@ -48,7 +48,7 @@ def snakemake(place: Path, *arguments: str, **variables: str) -> str:
     }
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment |= {"PRETENDED_BOARDS": "2", **variables}
-    options = ("--cores", "3", "--nocolor", "tables")
+    options = ("--cores", "3", "--nocolor", *(() if "boards" in arguments else ("tables",)))
     done = snakemake_runs.run(
         place, *options, *arguments, "--config", "gpu=all", *CONFIG, environment=environment
     )
@@ -88,3 +88,9 @@ def test_a_lost_boards_family_is_timed_again_on_the_one_that_is_left(place: Path
     (place / "host/twice/same.cu").write_text(RIGHT)
     snakemake(place, LOST_BOARDS="GPU-1")
     assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-0"}}
+
+
+def test_the_oracle_is_timed_on_every_board_to_compare_them(place: Path) -> None:
+    output = snakemake(place, "boards", "--dry-run", "--quiet", "host")
+    for board in ("GPU-0", "GPU-1"):
+        assert f"results/boards/{board}/time/host/oracle.json" in output

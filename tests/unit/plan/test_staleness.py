@@ -104,6 +104,8 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         **dict.fromkeys(("sanitize_family", "list_findings"), "sanitize"),
         "tune_variant": "tune",
         "plot_tuning": "plot_tuning",
+        "time_board": "time",
+        "compare_boards": "boards",
     }
     assert set(found.values()) - {""} == set(staleness.ROOTS)
 

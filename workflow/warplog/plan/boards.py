@@ -57,15 +57,21 @@ class Boards:
         return {"measuring": _SLOTS * len(self.uuids), "host_link": 1, **each}
 
     def slots(self) -> dict[str, Callable[[Any], int]]:
-        """Returns what a measuring job takes of the resources in `limits` besides `measuring`, as input functions."""
-
-        def share(uuid: str) -> Callable[[Any], int]:
-            return lambda wildcards: int(self.of_family.get(wildcards.family, self.uuids[0]) == uuid)
-
+        """Returns what a job that measures a family takes of the resources in `limits`, as input functions."""
         if not self.several:
             return {}
-        each = {f"board{index}": share(uuid) for index, uuid in enumerate(self.uuids)}
-        return {"host_link": lambda wildcards: int(wildcards.family in self.on_host), **each}
+        on_host: Callable[[Any], int] = lambda wildcards: int(wildcards.family in self.on_host)  # noqa: E731
+        return {"host_link": on_host, **self._one_of(lambda w: self.of_family.get(w.family, self.uuids[0]))}
+
+    def slots_by_board(self) -> dict[str, Callable[[Any], int]]:
+        """Returns what a job with the wildcard `board` takes of the resources in `limits`, as input functions."""
+        return self._one_of(lambda wildcards: wildcards.board) if self.several else {}
+
+    def _one_of(self, chosen: Callable[[Any], str]) -> dict[str, Callable[[Any], int]]:
+        def share(uuid: str) -> Callable[[Any], int]:
+            return lambda wildcards: int(chosen(wildcards) == uuid)
+
+        return {f"board{index}": share(uuid) for index, uuid in enumerate(self.uuids)}
 
     def board(self, wildcards: Any) -> str | None:
         """Returns the UUID of the board that measures a family; None if the job takes the one that it finds."""
