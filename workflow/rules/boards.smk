@@ -13,9 +13,11 @@ rule time_board:
         update("results/boards/{board}/time/{gpu}/{family}.json"),
     log:
         "results/logs/boards/{board}/{gpu}/{family}.log",
-    threads: plan.timing_threads(workflow.cores)
+    threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots_by_board(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
         board=lambda wildcards: wildcards.board,
     params:

@@ -16,6 +16,8 @@ rule check_family:
     retries: plan.retries
     resources:
         **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -37,9 +39,11 @@ rule time_family:
     log:
         "results/logs/time/{gpu}/{family}.log",
     retries: plan.retries
-    threads: plan.timing_threads(workflow.cores)
+    threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -62,6 +66,8 @@ rule profile_ncu:
     retries: plan.retries
     resources:
         **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -84,6 +90,8 @@ rule profile_nsys:
     retries: plan.retries
     resources:
         **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:

@@ -139,6 +139,14 @@ class Plan:
         """How often a measuring job is tried again: once if another board can take the family of a lost one."""
         return int(self.boards.several)
 
+    def gres(self, wildcards: Any) -> str | None:
+        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any.
+
+        It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
+        """
+        entry = device.known_gpus(self.project).get(self.gpu, {})
+        return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
+
     def timing_threads(self, cores: int | None) -> int:
         """Returns the threads of a timing job: its board's share of the cores, except one.
 
