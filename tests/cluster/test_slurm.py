@@ -54,7 +54,15 @@ def campaign(place: Path, gpu: str) -> "subprocess.Popen[str]":
         *("--workflow-profile", place / "profiles/slurm", "--slurm-status-command", "squeue"),
         *("--default-resources", "slurm_account=root", "slurm_partition=cpu", "mem_mb=1000", "runtime=20"),
         *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
-        *("--set-threads", "time_family=1", "--latency-wait", "20", "tables"),
+        *(
+            "--group-components",
+            "builds=2",
+            "--set-threads",
+            "time_family=1",
+            "--latency-wait",
+            "20",
+            "tables",
+        ),
         *("--config", "mode=live", f"gpu={gpu}", f"families={FAMILIES}", FEW),
     ]
     (place / gpu).mkdir(exist_ok=True)
