@@ -17,7 +17,7 @@ rule time_board:
     resources:
         **plan.boards.slots_by_board(),
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=lambda wildcards: plan.gres,
         measuring=1,
         board=lambda wildcards: wildcards.board,
     params:

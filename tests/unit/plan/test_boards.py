@@ -140,3 +140,13 @@ def test_all_boards_of_a_machine_without_any_are_the_recorded_campaign(
     assert not make_plan({"gpu": "all"}, project).live
     with pytest.raises(WarplogError, match="this machine has no GPU; name a model"):
         make_plan({"gpu": "all", "mode": "live"}, project)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"), [("h200", "h200"), ("h100-80gb-hbm3", "h100"), ("rtx-4090", None)]
+)
+def test_a_job_requests_the_schedulers_type_of_gpu(
+    place: Path, project: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, expected: str | None
+) -> None:
+    monkeypatch.setattr(device, "boards", list)
+    assert make_plan({"gpu": gpu, "mode": "live"}, project).gres == expected

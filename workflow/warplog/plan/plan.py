@@ -7,6 +7,7 @@ plan. Making a plan starts no process and writes no file.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +140,9 @@ class Plan:
         """How often a measuring job is tried again: once if another board can take the family of a lost one."""
         return int(self.boards.several)
 
-    def gres(self, wildcards: Any) -> str | None:
-        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any.
+    @cached_property
+    def gres(self) -> str | None:
+        """The type of GPU that a job requests from a cluster's scheduler; None for any.
 
         It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
         """
