@@ -17,9 +17,9 @@ rule time_board:
     resources:
         **plan.boards.slots_by_board(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
-        board=lambda wildcards: wildcards.board,
+        board=plan.boards.named_board,
     params:
         job=plan.time_job,
     script:

@@ -8,7 +8,7 @@ rule start_campaign:
         "results/logs/campaign/{gpu}.log",
     resources:
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
     params:
         name=plan.settings["campaign"],

@@ -17,7 +17,7 @@ rule check_family:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -43,7 +43,7 @@ rule time_family:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -67,7 +67,7 @@ rule profile_ncu:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:
@@ -91,7 +91,7 @@ rule profile_nsys:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:

@@ -15,7 +15,7 @@ rule sanitize_family:
     # All of the resource: two sanitizers in parallel, one of them waiting for the GPU, have been observed to hang.
     resources:
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=plan.boards.limits().get("measuring", 2),
         board=plan.boards.board,
     params:

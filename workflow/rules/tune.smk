@@ -19,7 +19,7 @@ rule tune_variant:
     resources:
         **plan.boards.slots(),
         gpu=1,
-        gpu_model=lambda wildcards: plan.gres,
+        gpu_model=plan.gres,
         measuring=1,
         board=plan.boards.board,
     params:

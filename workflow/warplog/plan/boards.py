@@ -73,6 +73,10 @@ class Boards:
 
         return {f"board{index}": share(uuid) for index, uuid in enumerate(self.uuids)}
 
+    def named_board(self, wildcards: Any) -> str:
+        """Returns the board that the wildcard `board` names."""
+        return str(wildcards.board)
+
     def board(self, wildcards: Any) -> str | None:
         """Returns the UUID of the board that measures a family; None if the job takes the one that it finds."""
         return self.of_family.get(wildcards.family) if self.several else None

@@ -140,12 +140,13 @@ class Plan:
         """How often a measuring job is tried again: once if another board can take the family of a lost one."""
         return int(self.boards.several)
 
-    @cached_property
-    def gres(self) -> str | None:
-        """The type of GPU that a job requests from a cluster's scheduler; None for any.
+    def gres(self, wildcards: Any = None) -> str | None:
+        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
+        return self._gres
 
-        It is `gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word.
-        """
+    @cached_property
+    def _gres(self) -> str | None:
+        """`gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word."""
         entry = device.known_gpus(self.project).get(self.gpu, {})
         return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
 
