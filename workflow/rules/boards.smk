@@ -23,7 +23,7 @@ rule time_board:
     params:
         job=plan.time_job,
     script:
-        "../scripts/measure/time_family.py"
+        "../scripts/boards/time_board.py"
 
 
 rule compare_boards:
@@ -40,7 +40,7 @@ rule compare_boards:
         plan=plan.decisions(),
         records=plan.board_records(),
     script:
-        "../scripts/judge/compare_boards.py"
+        "../scripts/boards/compare_boards.py"
 
 
 rule boards:

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError, say
-from warplog.measure import provenance
 
 _ABOUT = """\
 Runs `snakemake` with the given options on a machine with a GPU, and makes tables, figures and pages here.
@@ -134,6 +133,8 @@ def run(options: argparse.Namespace, project: Path) -> int:
     Raises:
         WarplogError: another run with other options is under way there, the setup failed, or the link stays broken.
     """
+    from warplog.measure import provenance
+
     link = Link(options.host, options.path, options.ssh)
     name = options.name or _name_of(options.host)
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
