@@ -27,7 +27,7 @@ def code(stage: str) -> set[str]:
         (f"{WORKER}/sampling.py", {"time", "tune"}),
         ("measure/pooling.py", {"time"}),
         ("machine/clocks.py", {"time", "tune", "profile"}),
-        ("core/statistics.py", {"time", "tune", "tables", "floors", "oracle", "judge"}),
+        ("core/statistics.py", {"time", "tune", "tables", "floors", "claims", "oracle", "judge"}),
         ("measure/build.py", {"build", "tune"}),
         ("measure/dependencies.py", {"build", "tune"}),
         ("measure/loading.py", {"build", "tune"}),
@@ -38,8 +38,8 @@ def code(stage: str) -> set[str]:
         ("extract/timeline.py", {"extract"}),
         ("parsers/sanitizer.py", {"sanitize"}),
         ("parsers/ncu/report.py", {"extract"}),
-        ("judge/verdicts.py", {"judge", "floors"}),
-        ("judge/floors.py", {"judge", "floors"}),
+        ("judge/verdicts.py", {"judge", "floors", "claims"}),
+        ("judge/floors.py", {"judge", "floors", "claims"}),
         ("judge/claims.py", {"claims"}),
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),
@@ -106,6 +106,8 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         **dict.fromkeys(("sanitize_family", "list_findings"), "sanitize"),
         "tune_variant": "tune",
         "plot_tuning": "plot_tuning",
+        "time_board": "time",
+        "compare_boards": "boards",
     }
     assert set(found.values()) - {""} == set(staleness.ROOTS)
 

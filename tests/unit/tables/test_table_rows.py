@@ -132,6 +132,17 @@ def test_ratios_span_the_processes_and_exist_in_both_regimes() -> None:
     assert "sustained_ratio_to_baseline" not in only_rest
 
 
+def test_no_ratio_crosses_boards() -> None:
+    spread = {"process_min_us": 99.0, "process_max_us": 101.0, "q1_us": 99.0, "q3_us": 101.0}
+    base = {"variant": "base", "case": "64", "processes": 3, "median_us": 100.0, "reason": "", **spread}
+    base |= {"sustained_us": 120.0, "board": "GPU-a"}
+    same, other = base | {"variant": "same"}, base | {"variant": "other", "board": "GPU-b"}
+    table_rows.add_ratios([base, same, other], "base")
+    assert same["ratio_to_baseline"] == 1.0
+    assert not {"ratio_to_baseline", "sustained_ratio_to_baseline"} & set(other)
+    assert other["reason"] == "no ratio: the baseline was measured on another board"
+
+
 def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
     base = {
         "variant": "base",

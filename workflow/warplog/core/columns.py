@@ -29,6 +29,9 @@ ORIGIN: Mapping[str, Column] = {
     "origin": Column("str", "", "live: measured on this machine; recorded: read from a recorded campaign"),
     "campaign": Column("str", "", "name of the campaign"),
 }
+BOARD: Mapping[str, Column] = {
+    "board": Column("str", "", "UUID of the GPU that the row was measured on; empty if it was not measured"),
+}
 STATUS: Mapping[str, Column] = {
     "status": Column("str", "", "ok, or the kind of failure (compile_error, wrong, crashed, timeout, …)"),
     "reason": Column("str", "", "why the status is not ok; notes on the row if it is ok"),
@@ -150,6 +153,7 @@ MEASUREMENTS: Mapping[str, Column] = {
         " or times that include host work",
     ),
     **ORIGIN,
+    **BOARD,
     "measured_at": Column("str", "", "end of the timing job, ISO 8601 UTC"),
     "commit": Column("str", "", "Git commit of the code that measured; empty if unknown"),
     "clocks": Column("str", "", "unlocked, or the frequency that the clocks were locked to"),
@@ -166,6 +170,7 @@ METRICS: Mapping[str, Column] = {
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
     **ORIGIN,
+    **BOARD,
 }
 TIMELINE: Mapping[str, Column] = {
     **KEY,
@@ -176,6 +181,7 @@ TIMELINE: Mapping[str, Column] = {
     "duration_us": Column("float", "us", "duration"),
     "launch": Column("int", "", "index of the launch within the case, from 0; empty if unknown"),
     **ORIGIN,
+    **BOARD,
 }
 POWER_TRACE: Mapping[str, Column] = {
     **KEY,
@@ -187,6 +193,7 @@ POWER_TRACE: Mapping[str, Column] = {
     "throttle_reasons": Column("str", "", "throttle reasons at that time"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the time per launch at that time"),
     **ORIGIN,
+    **BOARD,
 }
 LINES: Mapping[str, Column] = {
     **KEY,
@@ -203,6 +210,7 @@ LINES: Mapping[str, Column] = {
     "stall": Column("str", "", "most frequent stall reason at this line"),
     "stall_samples": Column("float", "", "warp samples with that stall reason"),
     **ORIGIN,
+    **BOARD,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
@@ -226,6 +234,7 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration with flushed caches"),
     "share_pct": Column("float", "%", "share of the launch's time (nsys)"),
     **ORIGIN,
+    **BOARD,
 }
 VARIANTS: Mapping[str, Column] = {
     "family": KEY["family"],
@@ -427,5 +436,19 @@ ORACLE: Mapping[str, Column] = {
     "unit": Column("str", "", "unit of the values"),
     "verdict": Column("str", "", "right, wrong or not_measured"),
     "reason": Column("str", "", "why there is no value; else a note on the value"),
+    **ORIGIN,
+}
+BOARDS: Mapping[str, Column] = {
+    **KEY,
+    **BOARD,
+    **STATUS,
+    "median_us": MEASUREMENTS["median_us"],
+    "ratio_to_median": Column(
+        "float", "", "median_us divided by its median over the boards: above 1 is slower than most boards"
+    ),
+    "process_spread": MEASUREMENTS["process_spread"],
+    "sm_mhz": MEASUREMENTS["sm_mhz"],
+    "set_mhz": MEASUREMENTS["set_mhz"],
+    "power_w": MEASUREMENTS["power_w"],
     **ORIGIN,
 }

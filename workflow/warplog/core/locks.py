@@ -65,6 +65,24 @@ def acquire(path: Path, busy: str, timeout_s: float) -> "FileLock":
     return lock
 
 
+def is_held(uuid: str, folder: Path | None = None) -> bool:
+    """Returns whether a process holds the lock of this GPU; False if there is no lock file or it cannot be opened."""
+    import filelock
+
+    path = lock_path(uuid, folder)
+    if not path.is_file():
+        return False
+    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
+
+
 def lock_path(uuid: str, folder: Path | None = None) -> Path:
     """Returns the lock file of a GPU, named by a hash: a UUID from the environment is not a safe file name.
 

@@ -11,6 +11,7 @@ FEW_SAMPLES = "only {samples}"
 DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
 HELD_CLOCK = "clock held at {mhz:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
+OTHER_BOARD = "no ratio: the baseline was measured on another board"
 HOST_TIME = "with the host's part of each launch"
 NO_GRAPH = "hot times without a CUDA graph"
 

@@ -46,7 +46,11 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
     Raises:
         WarplogError: A build record is missing or invalid, or the records cannot be written.
     """
-    stale = [part for part in (_Part(job, tool) for job in jobs) if not part.job.is_fresh(part.inputs_sha256)]
+    stale = [
+        part
+        for part in (_Part(job, tool) for job in jobs)
+        if not part.job.is_fresh(part.inputs_sha256, any_board=True)
+    ]
     runnable = [part for part in stale if part.refusal is None]
     for name in jobs[0].settings["tools"]:
         begin = time.monotonic()

@@ -32,6 +32,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("judge.oracle", "tables.rows", "tables.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
+    "boards": ("judge.boards",),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
     "track": ("track.log",),

@@ -56,15 +56,16 @@ def make_rows(
             rows["stages"] += stage_rows(records, stored.captures(variant.name), source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
+            library = library_kernels(records.extract) if variant.library else ()
             found = {
-                "library_kernels": library_kernels(records.extract) if variant.library else (),
-                "power_trace": _traces(family, cases[name], records),
-                "timeline": records.extract["timeline"],
-                "lines": records.extract.get("lines", ()),
+                "library_kernels": (library, records.board("nsys") or records.board("ncu")),
+                "power_trace": (_traces(family, cases[name], records), records.board("time")),
+                "timeline": (records.extract["timeline"], records.board("nsys")),
+                "lines": (records.extract.get("lines", ()), records.board("ncu")),
             }
             key = {"family": name, "variant": variant.name, **source.labels()}
-            for table, own in found.items():
-                rows[table] += ({**key, **row} for row in own)
+            for table, (own, board) in found.items():
+                rows[table] += ({**key, **row, "board": board} for row in own)
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
@@ -77,12 +78,16 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
     """Adds the speed-up over the baseline at the same case, in both regimes, to rows with a time for both.
 
     The ends of the ratio at rest, `ratio_q1` and `ratio_q3`, are those of the spread between the processes; a row
-    from a single process has the quartiles of its samples instead.
+    from a single process has the quartiles of its samples instead. A row whose baseline was measured on another board
+    gets a remark instead of a ratio.
     """
     baselines = {r["case"]: r for r in rows if r["variant"] == baseline}
     for row in rows:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
+        if base.get("median_us") and row.get("median_us") and base.get("board") != row.get("board"):
+            row["reason"] = text.join_notes(row["reason"], remarks.OTHER_BOARD)
+            continue
         if base.get("median_us") and row.get("median_us"):
             several = row.get("processes", 1) > 1
             slow, fast = ("process_max_us", "process_min_us") if several else ("q3_us", "q1_us")
@@ -104,6 +109,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
         "measured_at": records.time.get("provenance", {}).get("finished", ""),
         "commit": records.time.get("provenance", {}).get("commit", ""),
         "clocks": records.time.get("provenance", {}).get("clocks", ""),
+        "board": records.board("time"),
         **source.labels(),
     }
     status, reason = records.verdict()
@@ -180,7 +186,8 @@ def _agreement(
     hot = [one["hot_us"] for one in runs if "hot_us" in one]
     hot = hot or [found[key]["median_us"] for key in ("hot",) if key in found]
     captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
-    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"))
+    elsewhere = [tool for tool in ("ncu", "nsys") if records.board(tool) not in ("", records.board("time"))]
+    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"), elsewhere)
 
 
 def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
@@ -204,7 +211,8 @@ def _metric_rows(family: Family, variant: Variant, records: VariantRecords, sour
     for kernel in build.get("kernels", ()):
         yield from ({**key, **origin, **row} for row in _build_facts(kernel, build["tools"]))
     for row in records.extract["rows"]:
-        yield {**key, **labels, **row}
+        board = records.board(row["tool"]) if row["tool"] in ("ncu", "nsys") else ""
+        yield {**key, **labels, "board": board, **row}
 
 
 def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
