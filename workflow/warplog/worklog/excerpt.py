@@ -18,6 +18,7 @@ PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
 _WAIT = re.compile(r"\bcudaStreamWaitEvent\b")
+_NAME = re.compile(r"\b(\w+)\s*\(")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
 # Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -38,14 +39,9 @@ def excerpt(path: Path) -> Excerpt:
     Raises:
         WarplogError: if the file cannot be read, its marks are not one pair, or there is no code to show.
     """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+    text = read_source(path)
     lines = text.splitlines()
-    first, last = _marked(path, lines) or _main(text) or (1, len(lines))
+    first, last = marked(path, lines) or _main(text) or (1, len(lines))
     shown = lines[first - 1 : last]
     while shown and not shown[0].strip():
         shown, first = shown[1:], first + 1
@@ -54,8 +50,63 @@ def excerpt(path: Path) -> Excerpt:
     return Excerpt(path.name, first, _dedent(shown))
 
 
-def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
-    """Returns the first and last line between the marks; None if there are no marks."""
+def read_source(path: Path) -> str:
+    """Returns the text of a source file.
+
+    Raises:
+        WarplogError: if the file cannot be read, or is larger than 1 MiB.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, int]]:
+    """Returns the first and last line of each function with a qualifier by its name, the longest function first.
+
+    Template lines before a function belong to it.
+    """
+    bare = _bare(text)
+    found: dict[str, tuple[int, int]] = {}
+    for start in re.finditer(rf"\b{qualifier}\b", bare):
+        span = _braces(bare, start.start())
+        name = _NAME.search(_without_bounds(bare[start.end() : span[1]])) if span else None
+        if span and name:
+            first, last = _line(bare, span[0]), _line(bare, span[1])
+            lines = text.splitlines()
+            while first > 1 and lines[first - 2].startswith("template"):
+                first -= 1
+            found[name[1]] = first, last
+    return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
+
+
+def _without_bounds(declaration: str) -> str:
+    """Returns a kernel's declaration without the attribute __launch_bounds__(...), which looks like a function."""
+    start = declaration.find("__launch_bounds__")
+    if start < 0:
+        return declaration
+    depth = 0
+    for place in range(declaration.index("(", start), len(declaration)):
+        depth += (declaration[place] == "(") - (declaration[place] == ")")
+        if not depth:
+            return declaration[place + 1 :]
+    return declaration
+
+
+def _bare(text: str) -> str:
+    """Returns the text with comments and literals blank, so that every character keeps its place."""
+    return _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
+    """Returns the first and last line between the marks; None if there are no marks.
+
+    Raises:
+        WarplogError: if the marks are not one pair.
+    """
     marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (_BEGIN, _END)]
     if not marks:
         return None
@@ -74,7 +125,7 @@ def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
 
 def _main(text: str) -> tuple[int, int] | None:
     """Returns the longest kernel, its longest loop if the kernel does not fit on a page, or the launcher."""
-    bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    bare = _bare(text)
     if streams := _of_streams(text, bare):
         return streams
     spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
@@ -87,6 +138,11 @@ def _main(text: str) -> tuple[int, int] | None:
         loops = list(_loops(bare, whole))
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
+
+
+def of_streams(text: str) -> tuple[int, int] | None:
+    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    return _of_streams(text, _bare(text))
 
 
 def _of_streams(text: str, bare: str) -> tuple[int, int] | None:

@@ -50,6 +50,7 @@ def gather(
     campaign: Mapping[str, Any],
     pictures: Sequence[Path],
     captions: Path,
+    machine_code: Mapping[str, Path] | None = None,
 ) -> Page:
     """Returns the worklog page of a family.
 
@@ -59,13 +60,14 @@ def gather(
         campaign: The campaign's record.
         pictures: The PNGs of the family's figures.
         captions: The folder with `<figure>.rst`.
+        machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
     Raises:
         WarplogError: if no excerpt can be taken from a source.
     """
     device = campaign.get("device", {})
     major, minor = device.get("compute_capability") or (0, 0)
-    ladder = Ladder(family, tables, (int(major), int(minor)))
+    ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
     order = [
         *(n for n in _ORDER if n in drawn),
@@ -87,6 +89,7 @@ def gather(
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),
         pictures=tuple(drawn[name] for name in order),
+        waterfall=ladder.waterfall(),
     )
 
 

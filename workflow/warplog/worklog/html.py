@@ -2,15 +2,18 @@
 
 import base64
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
-from warplog.worklog.excerpt import Excerpt
-from warplog.worklog.page import Page, Picture
+from warplog.worklog.listing import Change, Code, Line
+from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.sources import SourceView
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -21,7 +24,15 @@ _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 # Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
 _STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
-LIGHT, DARK = "default", "github-dark"
+_MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
+# The kinds of tokens that are coloured, with their CSS class.
+_COLOURS = {
+    "Comment.Preproc": "cp",
+    "Comment": "c",
+    "Keyword": "k",
+    "Literal.Number": "m",
+    "Literal.String": "s",
+}
 _UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
 
 
@@ -47,8 +58,9 @@ def _environment() -> "Environment":
         finalize=_finalize,
     )
     environment.filters.update(
-        states=_mark_states, code=_code, image=_image, anchor=_anchor, width=_width, sentence=_sentence
-    )
+        states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
+        changes=_changes, source=_source, linked=_linked, place=_place,
+    )  # fmt: skip
     return environment
 
 
@@ -65,14 +77,74 @@ def _mark_states(text: str) -> "Markup":
     return Markup(_UNITS.sub("\u00a0", marked))  # noqa: S704
 
 
-def _code(excerpt: Excerpt) -> "Markup":
-    """Returns the lines of an excerpt, escaped and with syntax colours."""
-    from markupsafe import Markup
-    from pygments import highlight  # type: ignore[import-untyped]
-    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+def _highlighted(lines: Sequence[Line]) -> "list[Markup]":
+    """Returns the lines, escaped and with syntax colours; only comments, words, literals and directives have one."""
+    from markupsafe import Markup, escape
+
+    shown: list[Markup] = []
+    for file, group in groupby(lines, key=lambda line: line.file):
+        texts = tuple(line.text for line in group)
+        shown += [
+            Markup("").join(
+                Markup('<span class="{}">{}</span>').format(kind, text) if kind else escape(text)
+                for kind, text in pieces
+            )
+            for pieces in _pieces(file, texts)
+        ]
+    return shown
+
+
+@cache
+def _pieces(_file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Returns the pieces of each line with their CSS class, "" for those without a colour."""
+    from pygments import lex  # type: ignore[import-untyped]
     from pygments.lexers import CudaLexer  # type: ignore[import-untyped]
 
-    return Markup(highlight(visible(excerpt.code), CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
+    rows: list[list[tuple[str, str]]] = [[]]
+    for token, text in lex(
+        "\n".join(visible(line) for line in lines), CudaLexer(stripnl=False, ensurenl=False)
+    ):
+        kind = next((css for name, css in _COLOURS.items() if str(token).startswith(f"Token.{name}")), "")
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                rows.append([])
+            if part and rows[-1] and rows[-1][-1][0] == kind:
+                rows[-1][-1] = kind, rows[-1][-1][1] + part
+            elif part:
+                rows[-1].append((kind, part))
+    return tuple(tuple(row) for row in rows)
+
+
+def _changes(code: Code) -> "list[tuple[Change, Markup]]":
+    """Returns each line of a diff with its text in colours."""
+    return list(zip(code.changes, _highlighted([change.line for change in code.changes]), strict=True))
+
+
+def _source(view: SourceView) -> "list[tuple[Line, Markup]]":
+    """Returns each line of a source with its text in colours."""
+    return list(zip(view.lines, _highlighted(view.lines), strict=True))
+
+
+def _place(rung: Rung, file: str, number: int) -> str:
+    """Returns the address of a line on the page."""
+    return re.sub(r"[^A-Za-z0-9_.]", "-", f"{rung.name}.{file}.{number}")
+
+
+def _linked(text: str, rung: Rung) -> "Markup":
+    """Escapes the text, and links every mention of a line, such as "naive.cu:27", to that line of the sources."""
+    from markupsafe import Markup, escape
+
+    known = {(line.file, line.number) for view in rung.sources for line in view.lines}
+
+    def link(found: re.Match[str]) -> str:
+        place = found[1], int(found[2])
+        file, number = rung.heat.moved.get(place, place)
+        return (
+            f'<a href="#{_place(rung, file, number)}">{found[0]}</a>' if (file, number) in known else found[0]
+        )
+
+    safe = text if isinstance(text, Markup) else escape(visible(text))
+    return Markup(_MENTION.sub(link, str(safe)))  # noqa: S704
 
 
 def _image(picture: Picture) -> str:
@@ -105,12 +177,8 @@ def _sentence(text: str) -> str:
 
 
 def _style() -> "Markup":
-    """Returns the CSS of the page and of the syntax colours; neither contains user input."""
+    """Returns the CSS of the page, which contains no user input."""
     from markupsafe import Markup
-    from pygments.formatters import HtmlFormatter
 
     rules = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    light, dark = (
-        HtmlFormatter(style=style, nobackground=True).get_style_defs("pre") for style in (LIGHT, DARK)
-    )
-    return Markup(f"{rules}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n")  # noqa: S704
+    return Markup(rules)  # noqa: S704
