@@ -32,12 +32,24 @@ rule figures:
         plan.figures(),
 
 
+rule chart_library:
+    output:
+        "results/worklog/assets/charts.js",
+    log:
+        "results/logs/chart_library.log",
+    params:
+        version=plan.library_version(),
+    script:
+        "../scripts/publish/bundle_charts.py"
+
+
 rule write_worklog:
     input:
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         figures="results/figures/{family}",
+        library=rules.chart_library.output[0],
         sources=plan.page_sources,
         campaign=plan.campaign(),
         code=plan.code("worklog"),
@@ -61,6 +73,27 @@ rule write_worklog:
 rule worklog:
     input:
         expand("results/worklog/{family}.html", family=plan.chosen),
+
+
+rule site:
+    input:
+        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        floors=rules.judge_floors.output.parquet,
+        claims=rules.judge_claims.output.parquet,
+        figures=plan.figures(),
+        library=rules.chart_library.output[0],
+        sources=plan.all_page_sources(),
+        campaign=plan.campaign(),
+        code=plan.code("worklog"),
+    output:
+        directory("results/site"),
+    log:
+        "results/logs/site.log",
+    params:
+        plan=plan.decisions(),
+        figures=plan.drawn,
+    script:
+        "../scripts/publish/write_site.py"
 
 
 rule log_mlflow:

@@ -7,6 +7,7 @@ plan. Making a plan starts no process and writes no file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -285,9 +286,21 @@ class Plan:
         return self.of(wildcards.family).sources()
 
     def page_sources(self, wildcards: Any) -> list[str]:
-        """Returns the files that a page about the family quotes: family.yaml and the sources of its variants."""
-        files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
-        return [self._family_file(wildcards), *files]
+        """Returns the files that a page about the family quotes: family.yaml sources and headers of its variants."""
+        return self._quoted(wildcards.family)
+
+    def all_page_sources(self) -> list[str]:
+        """Returns the files that the pages of all families quote."""
+        return list(dict.fromkeys(file for family in self.chosen for file in self._quoted(family)))
+
+    def _quoted(self, family: str) -> list[str]:
+        chosen = self.chosen[family]
+        files = dict.fromkeys(str(path) for v in chosen for path in (v.file, *v.headers()))
+        return [str(self.families[family].file), *files]
+
+    def library_version(self) -> str:
+        """Returns the version of the package that bundles the JavaScript of the charts."""
+        return version("vl-convert-python")
 
     def check_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of checking a family."""

@@ -10,6 +10,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
+from warplog.worklog import charts
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
@@ -90,7 +91,16 @@ def gather(
         summaries=_summaries(ladder),
         pictures=tuple(drawn[name] for name in order),
         waterfall=ladder.waterfall(),
+        chart=_chart(ladder),
     )
+
+
+def _chart(ladder: Ladder) -> str:
+    """Returns the specification of the interactive charts."""
+    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    values = charts.points(rows, list(ladder.rows), ladder.path, ladder.unit)
+    label = str(ladder.tables.variants["size_label"].iloc[0])
+    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label)
 
 
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 import base64
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
@@ -36,13 +37,45 @@ _COLOURS = {
 _UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
 
 
-def html(page: Page) -> str:
+def html(page: Page, library: str = "") -> str:
     """Returns the page; every text in it is escaped.
+
+    `library` is the JavaScript of `charts.library`; without it the page has no scripts and shows its figures only.
 
     Raises:
         WarplogError: if a figure is missing, too large or not a PNG.
     """
-    return _environment().get_template("page.html.j2").render(page=page, style=_style()) + "\n"
+    own = Look(_style(), _script(page, library))
+    return render("page.html.j2", own, page=page)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page gets what it shows besides text.
+
+    Attributes:
+        style, script: Elements for the head and the end of the body.
+        root: The path to the folder of the site; "" for a page that is a single file, with figures embedded.
+    """
+
+    style: "Markup"
+    script: "Markup"
+    root: str = ""
+
+
+def render(template: str, look: Look, **content: Any) -> str:
+    """Returns a page made of a template of this folder; every text in it is escaped."""
+    shown = _environment().get_template(template)
+    return shown.render(style=look.style, script=look.script, root=look.root, **content) + "\n"
+
+
+def linked_script(page: Page, library: str) -> "Markup":
+    """Returns the elements that draw the charts with the library at the address `library`."""
+    from markupsafe import Markup, escape
+
+    if not page.chart:
+        return Markup("")
+    return Markup(f'<script src="{escape(library)}"></script>\n<script>{_own_script(page)}</script>')  # noqa: S704
 
 
 @cache
@@ -147,9 +180,12 @@ def _linked(text: str, rung: Rung) -> "Markup":
     return Markup(_MENTION.sub(link, str(safe)))  # noqa: S704
 
 
-def _image(picture: Picture) -> str:
-    """Returns the PNG as a data URI."""
+def _image(picture: Picture, root: str = "") -> str:
+    """Returns the PNG as a data URI; in a site, with a path `root` to its folder, the address of its copy."""
     from PIL import Image
+
+    if root:
+        return f"figures/{picture.path.name}"
 
     try:
         if picture.path.stat().st_size > _MOST_PNG_BYTES:
@@ -176,9 +212,31 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
-def _style() -> "Markup":
-    """Returns the CSS of the page, which contains no user input."""
+def _script(page: Page, library: str) -> "Markup":
+    """Returns the scripts that draw the charts; "" without the library or without charts.
+
+    The specification holds names from the tables: it is JSON in which `<` is escaped, so that it ends no element.
+    """
     from markupsafe import Markup
 
-    rules = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    return Markup(rules)  # noqa: S704
+    if not library or not page.chart:
+        return Markup("")
+    return Markup(f"<script>{library}</script>\n<script>{_own_script(page)}</script>")  # noqa: S704
+
+
+def _own_script(page: Page) -> str:
+    own = (Path(__file__).parent / "charts.js").read_text(encoding="utf-8")
+    spec = visible(page.chart).replace("<", "\\u003c").replace("\u2028", "").replace("\u2029", "")
+    return f"const SPEC = {spec};\n{own}"
+
+
+def _style() -> "Markup":
+    """Returns the style sheet of a page that is a single file; it contains no user input."""
+    from markupsafe import Markup
+
+    return Markup(f"<style>\n{css()}</style>")  # noqa: S704
+
+
+def css() -> str:
+    """Returns the rules of the style sheet."""
+    return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")

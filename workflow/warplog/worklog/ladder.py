@@ -248,9 +248,18 @@ class Ladder:
 
     def _lines(self, variant: str) -> list[Row]:
         """Returns the hot lines of the variant's longest kernel."""
-        key, kernel = (variant, self.tables.profiled_case), self.kernels[variant]
-        mine = [row for row in records(self.tables.lines) if (row["variant"], row["case"]) == key]
+        mine, kernel = self._profiled_lines.get(variant, []), self.kernels[variant]
         return [row for row in mine if row["kernel"] == kernel or not kernel]
+
+    @cached_property
+    def _profiled_lines(self) -> dict[str, list[Row]]:
+        """The rows of the table `lines` at the profiled case, by variant."""
+        found: dict[str, list[Row]] = {}
+        case = self.tables.profiled_case
+        for row in records(self.tables.lines):
+            if row["case"] == case:
+                found.setdefault(str(row["variant"]), []).append(row)
+        return found
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""

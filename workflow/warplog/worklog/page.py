@@ -100,6 +100,7 @@ class Page:
         waiting: Drafts that this campaign did not measure.
         summaries: Tables about all rungs.
         waterfall: The main path, factor by factor; None if it is too short for one.
+        chart: The Vega-Lite specification of the interactive charts; "" for none.
     """
 
     family: str
@@ -116,6 +117,7 @@ class Page:
     summaries: tuple[Summary, ...]
     pictures: tuple[Picture, ...]
     waterfall: Waterfall | None = None
+    chart: str = ""
 
     @property
     def about(self) -> str:
