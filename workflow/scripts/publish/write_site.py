@@ -23,6 +23,8 @@ def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library
         kept = {v.name: build_record(plan.root, plan.arch, v).with_name("kernel.sass") for v in variants}
         page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)
         site.add(page, data)
+    for folder in sorted((paths.RESULTS / "recorded").glob("*/tables")):
+        site.beside(folder)
     site.finish(campaign)
 
 

@@ -13,6 +13,7 @@ import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from markupsafe import Markup
 from warplog.core.files import write_text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
-from warplog.tables import published, regimes
+from warplog.tables import published, regimes, view
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number, records
+from warplog.worklog.beside import beside
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
@@ -41,6 +43,7 @@ class Site:
     def __init__(self, folder: Path, library: str) -> None:
         self.folder = folder
         self._families: list[tuple[Page, FigureTables]] = []
+        self._more: list[tuple[str, str]] = []
         write_text(folder / "assets" / "style.css", css())
         write_text(folder / "assets" / "charts.js", library)
 
@@ -54,12 +57,55 @@ class Site:
         (folder / "figures").mkdir(exist_ok=True)
         for picture in pictures:
             shutil.copyfile(picture.path, folder / "figures" / picture.path.name)
-        self._steps(page, Look(style, Markup(""), _UP))
-        self._cases(page, tables, Look(style, Markup(""), _UP))
+        self._steps(page, self._look(_UP))
+        self._cases(page, tables, self._look(_UP))
         self._families.append((page, tables))
 
-    def finish(self, campaign: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> None:
-        """Writes the index of the campaign; `more` are further pages as (title, address)."""
+    def beside(self, folder: Path) -> None:
+        """Writes a page that sets the families added so far beside those of the campaign with the tables in `folder`.
+
+        Nothing is written if that campaign is of the same GPU or shares no family.
+
+        Raises:
+            WarplogError: if a table is missing, not readable or lacks a column.
+        """
+        read = view.read_all(folder)
+        known = set(read["variants"]["family"])
+        pairs = [(page, ours) for page, ours in self._families if page.family in known]
+        if not pairs:
+            return
+        theirs = {page.family: view.of_family(read, folder, page.family) for page, _ in pairs}
+        gpus = [
+            str(tables.measurements["gpu"].iloc[0]) for tables in (pairs[0][1], theirs[pairs[0][0].family])
+        ]
+        if gpus[0] == gpus[1]:
+            return
+        found: list[tuple[str, Sequence[str], Table]] = []
+        for page, ours in pairs:
+            one = beside(ours, theirs[page.family], (gpus[0], gpus[1]))
+            links = [f"{page.family}/{row[0]}.html" for row in one.speeds.rows]
+            speeds = replace(one.speeds, notes=one.facts)
+            found.append((f"{page.family} at {ours.case}", links, speeds))
+            found += [("", (), table) for table in (one.steps, one.claims) if table]
+        title = f"{gpus[0]} beside {gpus[1]}"
+        lead = (
+            f"Ratios are speeds on {gpus[1]} over speeds on {gpus[0]}: as measured, divided by the ratio of SMs times"
+            " clock, and divided by the ratio of DRAM bandwidths. Near 1, the kernel scales with that resource."
+        )
+        content = {"title": title, "lead": lead, "trail": (("Campaign", "index.html"),), "tables": found}
+        address = f"beside-{re.sub(r'[^A-Za-z0-9_.-]', '-', folder.parent.name)}.html"
+        write_text(
+            self.folder / address, render("site.html.j2", self._look("./"), rung=None, most=0, **content)
+        )
+        self._more.append((title, address))
+
+    @staticmethod
+    def _look(root: str) -> Look:
+        """Returns the look of a page without charts whose path to the site's folder is `root`."""
+        return Look(Markup(_STYLE.format(root)), Markup(""), root)  # noqa: S704
+
+    def finish(self, campaign: Mapping[str, Any]) -> None:
+        """Writes the index of the campaign."""
         rows, links = [], []
         for page, tables in self._families:
             fastest, speed, share = _fastest(tables)
@@ -67,12 +113,11 @@ class Site:
             links.append(f"{page.family}/index.html")
         titles = ("family", "task", "fastest variant", "speed", "% of baseline", "variants")
         found = [("", links, Table(titles, tuple(rows), frozenset({3, 4, 5})))]
-        if more:
-            found.append(("Beside other campaigns", [address for _, address in more],
-                          Table(("campaigns",), tuple((title,) for title, _ in more))))  # fmt: skip
+        if self._more:
+            found.append(("Beside other campaigns", [address for _, address in self._more],
+                          Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
         name = str(campaign.get("campaign", "unknown"))
         gpu = str(campaign.get("gpu_name", "unknown GPU"))
-        look = Look(Markup(_STYLE.format("")), Markup(""), "./")  # noqa: S704
         lead = f"{name}, {gpu}. Speeds are those of the headline case, with a cold L2."
         content = {
             "title": f"Campaign {name}",
@@ -82,7 +127,7 @@ class Site:
             "most": 0,
             "tables": found,
         }
-        write_text(self.folder / "index.html", render("site.html.j2", look, **content))
+        write_text(self.folder / "index.html", render("site.html.j2", self._look("./"), **content))
 
     def _steps(self, page: Page, look: Look) -> None:
         most = max([100.0, *(rung.percent for rung in page.rungs if rung.percent is not None)])
