@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from warplog.core.text import visible
 from warplog.tables import regimes
 
 Row = Mapping[str, Any]
@@ -38,7 +39,12 @@ def points(
         if row["status"] != "ok" or name not in order or not us > 0:
             continue
         kind = "baseline" if name == row.get("baseline") else "main path" if name in path else "detour"
-        about = {"variant": name, "place": order.index(name), "kind": kind, "case": str(row["case"])}
+        about = {
+            "variant": visible(name),
+            "place": order.index(name),
+            "kind": kind,
+            "case": visible(str(row["case"])),
+        }
         about["size"] = regimes.value(row, "size")
         base = by_case.get(str(row["case"]), {})
         for regime, timed in ((rest, "median_us"), (long, long_column)):
@@ -70,7 +76,9 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
     named = list(dict.fromkeys(str(one["regime"]) for one in values))
     units = [unit, *([f"% of {baseline}"] if any(one["percent"] is not None for one in values) else [])]
     names = list(dict.fromkeys(str(one["variant"]) for one in sorted(values, key=lambda one: one["place"])))
-    case = alt.param(name="in_case", value=headline, bind=alt.binding_select(options=cases, name="case "))
+    case = alt.param(
+        name="in_case", value=visible(headline), bind=alt.binding_select(options=cases, name="case ")
+    )
     scale = alt.param(name="in_unit", value=units[0], bind=alt.binding_radio(options=units, name="unit "))
     regime = alt.param(
         name="in_regime", value=named[0], bind=alt.binding_radio(options=named, name="regime ")
@@ -80,7 +88,7 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
     )
     chosen = alt.selection_point(
         name="chosen", fields=["variant"], bind="legend", toggle="true",
-        value=[{"variant": name} for name in _highlighted(values, headline)],
+        value=[{"variant": name} for name in _highlighted(values, visible(headline))],
     )  # fmt: skip
     data = alt.InlineData(values=list(values))
     base = (

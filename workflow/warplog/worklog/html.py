@@ -226,7 +226,7 @@ def _script(page: Page, library: str) -> "Markup":
 
 def _own_script(page: Page) -> str:
     own = (Path(__file__).parent / "charts.js").read_text(encoding="utf-8")
-    spec = visible(page.chart).replace("<", "\\u003c").replace("\u2028", "").replace("\u2029", "")
+    spec = page.chart.replace("<", "\\u003c")
     return f"const SPEC = {spec};\n{own}"
 
 

@@ -118,7 +118,7 @@ class Site:
                           Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
         name = str(campaign.get("campaign", "unknown"))
         gpu = str(campaign.get("gpu_name", "unknown GPU"))
-        lead = f"{name}, {gpu}. Speeds are those of the headline case, with a cold L2."
+        lead = f"{gpu}. Speeds are those of each family's headline case."
         content = {
             "title": f"Campaign {name}",
             "lead": lead,
