@@ -32,11 +32,11 @@ rule figures:
         plan.figures(),
 
 
-rule chart_library:
+rule bundle_charts:
     output:
         "results/worklog/assets/charts.js",
     log:
-        "results/logs/chart_library.log",
+        "results/logs/bundle_charts.log",
     params:
         version=plan.library_version(),
     script:
@@ -49,7 +49,7 @@ rule write_worklog:
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         figures="results/figures/{family}",
-        library=rules.chart_library.output[0],
+        library=rules.bundle_charts.output[0],
         sources=plan.page_sources,
         campaign=plan.campaign(),
         code=plan.code("worklog"),
@@ -72,13 +72,13 @@ rule worklog:
         expand("results/worklog/{family}.html", family=plan.chosen),
 
 
-rule site:
+rule write_site:
     input:
         tables=expand("results/tables/{table}.parquet", table=plan.tables()),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
         figures=plan.figures(),
-        library=rules.chart_library.output[0],
+        library=rules.bundle_charts.output[0],
         sources=plan.all_page_sources(),
         campaign=plan.campaign(),
         code=plan.code("worklog"),
@@ -91,6 +91,11 @@ rule site:
         figures=plan.drawn,
     script:
         "../scripts/publish/write_site.py"
+
+
+rule site:
+    input:
+        rules.write_site.output,
 
 
 rule log_mlflow:

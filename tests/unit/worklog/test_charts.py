@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from worklog_pages import HOSTILE, Page, told
 
-from warplog.worklog import charts
 from warplog.worklog.html import html
+from warplog.worklog.pictures import charts
 
 
 def values(page):

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from worklog_pages import FAMILY, hot_line, told
 
-from warplog.worklog import charts
 from warplog.worklog.html import html
+from warplog.worklog.pictures import charts
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LINE = "        __syncthreads();"

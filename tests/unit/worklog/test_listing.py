@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from worklog_pages import FAMILY, hot_line, rung, told
 
-from warplog.worklog.heat import HeatMap, heat_map
+from warplog.worklog.code.heat import HeatMap, heat_map
+from warplog.worklog.code.listing import code, listing
 from warplog.worklog.html import html
-from warplog.worklog.listing import code, listing
 
 KERNEL = """\
 #pragma once

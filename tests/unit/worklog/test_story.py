@@ -8,7 +8,7 @@ from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
 from warplog.worklog.html import html
-from warplog.worklog.story import main_path, waterfall
+from warplog.worklog.pictures.story import main_path, waterfall
 
 
 def row(parent, us, **more):
@@ -32,6 +32,16 @@ SPEEDS = dict.fromkeys(LADDER, "")
 def test_the_main_path_leads_from_the_first_step_to_the_fastest_variant_that_is_no_baseline():
     assert main_path(LADDER) == ("first", "second", "third")
     assert main_path({"wrong": LADDER["wrong"]}) == ()
+
+
+def test_a_path_may_begin_at_the_baseline():
+    rows = {
+        "plain": row(None, 9.0, is_baseline=True),
+        "better": row("plain", 3.0),
+        "best": row("better", 1.0),
+    }
+    assert main_path(rows) == ("plain", "better", "best")
+    assert [step.name for step in waterfall(rows, dict.fromkeys(rows, ""), "plain").steps] == list(rows)
 
 
 def test_detours_stand_at_the_step_of_the_path_that_they_descend_from():

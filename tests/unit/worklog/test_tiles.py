@@ -1,6 +1,6 @@
 """Drawings of tiles from the parameters of a kernel."""
 
-from warplog.worklog.tiles import panels, tiling
+from warplog.worklog.pictures.tiles import panels, tiling
 
 SGEMM = {"BM": 64, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 4}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from warplog.core.files import write_text
 from warplog.plan.script import job
-from warplog.worklog import charts
+from warplog.worklog.pictures import charts
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):

@@ -10,10 +10,10 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
-from warplog.worklog import charts
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
+from warplog.worklog.pictures import charts
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 

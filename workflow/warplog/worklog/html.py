@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
-from warplog.worklog.listing import Change, Code, Line
+from warplog.worklog.code.listing import Change, Code, Line
+from warplog.worklog.code.sources import SourceView
 from warplog.worklog.page import Page, Picture, Rung
-from warplog.worklog.sources import SourceView
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -148,9 +148,21 @@ def _pieces(_file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], 
     return tuple(tuple(row) for row in rows)
 
 
-def _changes(code: Code) -> "list[tuple[Change, Markup]]":
-    """Returns each line of a diff with its text in colours."""
-    return list(zip(code.changes, _highlighted([change.line for change in code.changes]), strict=True))
+def _changes(code: Code) -> "list[tuple[Change, Markup, str]]":
+    """Returns each line of a diff with its text in colours, and the file if it is the first line of another one.
+
+    Lines of the parent, which are gone, belong to the file that follows.
+    """
+    texts = _highlighted([change.line for change in code.changes])
+    kept = [change.line.file for change in code.changes if change.kind != "gone"]
+    found: list[tuple[Change, Markup, str]] = []
+    current = ""
+    for change, text in zip(code.changes, texts, strict=True):
+        file = current if change.kind == "gone" and current else change.line.file
+        file = kept[0] if change.kind == "gone" and not current and kept else file
+        found.append((change, text, file if file != current else ""))
+        current = file
+    return found
 
 
 def _source(view: SourceView) -> "list[tuple[Line, Markup]]":

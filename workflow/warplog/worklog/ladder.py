@@ -23,11 +23,14 @@ from warplog.worklog import explain
 from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
 from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
+from warplog.worklog.code.heat import HeatMap, heat_map
+from warplog.worklog.code.listing import Code, Line, code, listing
+from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import excerpt, read_source
-from warplog.worklog.heat import HeatMap, heat_map
-from warplog.worklog.listing import Code, Line, code, listing
 from warplog.worklog.page import Rung
+from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
+from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
     LAUNCH,
     OVERLAP,
@@ -41,10 +44,7 @@ from warplog.worklog.sentences import (
     times_text,
     traffic_sentences,
 )
-from warplog.worklog.sources import views
 from warplog.worklog.step_tables import factor_table, state_table
-from warplog.worklog.story import Waterfall, counters, main_path, waterfall
-from warplog.worklog.tiles import panels, tiling
 
 
 @dataclass(frozen=True)

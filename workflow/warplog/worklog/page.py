@@ -5,12 +5,12 @@ from pathlib import Path
 
 from warplog.catalog.header import Header
 from warplog.core.text import Table
+from warplog.worklog.code.heat import HeatMap
+from warplog.worklog.code.listing import Code
+from warplog.worklog.code.sources import SourceView
 from warplog.worklog.excerpt import Excerpt
-from warplog.worklog.heat import HeatMap
-from warplog.worklog.listing import Code
-from warplog.worklog.sources import SourceView
-from warplog.worklog.story import Waterfall
-from warplog.worklog.tiles import Panel
+from warplog.worklog.pictures.story import Waterfall
+from warplog.worklog.pictures.tiles import Panel
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Waterfall:
 
 
 def main_path(rows: Mapping[str, Row]) -> tuple[str, ...]:
-    """Returns the steps from a variant without a parent to the fastest one besides the baseline.
+    """Returns the steps from a variant without a parent, which may be the baseline, to the fastest one besides it.
 
     `rows` are the rows of the ladder at the headline case, by variant. Empty if no variant has a time.
     """
@@ -71,6 +71,9 @@ def main_path(rows: Mapping[str, Row]) -> tuple[str, ...]:
     way = [min(own, key=lambda name: _us(own[name]))]
     while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
         way.append(parent)
+    root = str(own[way[-1]]["parent"] or "")
+    if root in rows and rows[root]["is_baseline"] and _us(rows[root]) > 0:
+        way.append(root)
     return tuple(reversed(way))
 
 

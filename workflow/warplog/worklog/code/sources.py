@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplog.worklog.code.heat import HeatMap
+from warplog.worklog.code.listing import Line, whole
 from warplog.worklog.excerpt import functions
-from warplog.worklog.heat import HeatMap
-from warplog.worklog.listing import Line, whole
 
 _AROUND = 2
 

@@ -25,10 +25,10 @@ from warplog.core.text import Table
 from warplog.tables import published, regimes, view
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number, records
-from warplog.worklog.beside import beside
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
+from warplog.worklog.site.beside import beside
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -37,7 +37,7 @@ _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
 class Site:
     """The folder of a site; `add` writes a family, `finish` the index.
 
-    `library` is the JavaScript that draws charts: see `warplog.worklog.charts.library`.
+    `library` is the JavaScript that draws charts: see `warplog.worklog.pictures.charts.library`.
     """
 
     def __init__(self, folder: Path, library: str) -> None:

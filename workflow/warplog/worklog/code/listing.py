@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.excerpt import functions, marked, of_streams
-from warplog.worklog.heat import HeatMap
 
 _CONTEXT = 2
 _LEAST_IN_COMMON = 0.35
