@@ -7,8 +7,10 @@ import pytest
 from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
+from warplog.worklog import explain
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 from warplog.worklog.html import html
-from warplog.worklog.pictures.story import main_path, waterfall
+from warplog.worklog.pictures.story import counters, main_path, waterfall
 
 
 def row(parent, us, **more):
@@ -90,10 +92,24 @@ def test_a_step_shows_what_was_expected_of_it_beside_what_it_got(recorded, tmp_p
 def test_at_most_three_counters_explain_a_step_and_none_a_tie(page, recorded):
     shown = {one.name: one.counters for one in page.rungs}
     assert ("LDG instructions", "4.29 G", "134 M") in shown["smem_tiled"]
-    assert all(len(counters) <= 3 for counters in shown.values())
+    assert all(len(found) <= 3 for found in shown.values())
     rows = recorded.measurements.copy()
     parent = rows[(rows["variant"] == "gmem_coalesced") & (rows["case"] == "4096")]
     hit = (rows["variant"] == "smem_tiled") & (rows["case"] == "4096")
     for column in ("median_us", "q1_us", "q3_us"):
         rows.loc[hit, column] = parent[column].iloc[0]
     assert rung(told(replace(recorded, measurements=rows), FAMILY), "smem_tiled").counters == ()
+
+
+def test_no_counter_moves_against_the_step_that_it_explains(recorded):
+    for step in explain.steps(recorded):
+        for name, before, after in counters(step):
+            if name.endswith("cycles per instruction"):
+                assert (float(after) < float(before)) == (step.ratio > 1)
+
+
+def test_a_wait_that_grew_only_because_fewer_warps_ran_is_no_evidence():
+    wait = StateChange(Change("barrier", 8.6, 3.9), -1e6, -0.2, ())
+    fewer = Factor(Change("achieved_occupancy_pct", 16.0, 8.0), 0.5)
+    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (wait,), 1.0, True)
+    assert counters(step) == (("active warps", "16 %", "8 %"),)

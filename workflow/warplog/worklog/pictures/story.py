@@ -140,7 +140,14 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     for factor in step.factors:
         if sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
-    states = [state for state in step.states if sign * state.share > 0 and state.change.name not in _NO_WAIT]
+    # A state may save cycles in total although an instruction waits longer in it: such a counter would mislead.
+    states = [
+        state
+        for state in step.states
+        if sign * state.share > 0
+        and sign * (state.change.before - state.change.after) > 0
+        and state.change.name not in _NO_WAIT
+    ]
     for state in states[:1]:
         found += state.evidence[:1]
         found.append(
