@@ -34,7 +34,7 @@ rule figures:
 
 rule bundle_charts:
     output:
-        "results/worklog/assets/charts.js",
+        "results/assets/charts.js",
     log:
         "results/logs/bundle_charts.log",
     params:
