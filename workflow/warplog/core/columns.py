@@ -245,6 +245,7 @@ VARIANTS: Mapping[str, Column] = {
     "parent": Column("str", "", "variant that this one is based on"),
     "idea": Column("str", "", "idea of the variant in one sentence"),
     "credit": Column("str", "", "publication of the idea"),
+    "expected": Column("str", "", "what the header of its source expected before it was measured"),
     "is_baseline": Column("bool", "", "whether ratios refer to this variant"),
     "headline_case": Column("str", "", "case that single-number summaries quote"),
     "profile_cases": Column("str", "", "profiled cases, comma-separated"),

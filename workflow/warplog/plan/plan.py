@@ -8,6 +8,7 @@ plan. Making a plan starts no process and writes no file.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -329,10 +330,21 @@ class Plan:
         return self.of(wildcards.family).sources()
 
     def page_sources(self, wildcards: Any) -> list[str]:
-        """Returns the files that a page about the family quotes: family.yaml, and the variants' sources and headers."""
-        variants = self.chosen[wildcards.family]
-        files = dict.fromkeys(str(file) for v in variants for file in (v.file, *v.headers()))
-        return [self._family_file(wildcards), *files]
+        """Returns the files that a page about the family quotes: family.yaml sources and headers of its variants."""
+        return self._quoted(wildcards.family)
+
+    def all_page_sources(self) -> list[str]:
+        """Returns the files that the pages of all families quote."""
+        return list(dict.fromkeys(file for family in self.chosen for file in self._quoted(family)))
+
+    def _quoted(self, family: str) -> list[str]:
+        chosen = self.chosen[family]
+        files = dict.fromkeys(str(path) for v in chosen for path in (v.file, *v.headers()))
+        return [str(self.families[family].file), *files]
+
+    def library_version(self) -> str:
+        """Returns the version of the package that bundles the JavaScript of the charts."""
+        return version("vl-convert-python")
 
     def check_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of checking a family."""

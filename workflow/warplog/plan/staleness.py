@@ -65,7 +65,7 @@ _HASHED_OTHERWISE = frozenset(
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
 _RETRIED = ("compile_error", "error", "timeout")
 # Templates and style sheets beside the modules.
-_DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/page.*", "worklog/*.css")}
+_DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/*.j2", "worklog/*.css", "worklog/*.js")}
 
 
 def code(stage: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warplog.catalog.family import Family, Variant
+from warplog.catalog.header import read_header
 from warplog.core import remarks, text
 from warplog.core.columns import TABLES
 from warplog.core.records import Record
@@ -268,6 +269,7 @@ def _variant_row(
         "parent": variant.parent,
         "idea": variant.idea,
         "credit": variant.credit,
+        "expected": read_header(variant.file).expected,
         "is_baseline": variant.name == family.baseline,
         "headline_case": family.headline_case,
         "profile_cases": ",".join(family.profile_cases),

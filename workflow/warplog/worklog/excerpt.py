@@ -22,6 +22,7 @@ PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
 _WAIT = re.compile(r"\bcudaStreamWaitEvent\b")
+_NAME = re.compile(r"\b(\w+)\s*\(")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
 # Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -52,26 +53,63 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
     Raises:
         WarplogError: if the file cannot be read, its marks are not one pair, or there is no code to show.
     """
-    text = _read(path)
+    text = read_source(path)
     lines = text.splitlines()
     if path.suffix == _PYTHON:
-        return _shown(path, lines, *(_marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
-    chosen = _marked(path, lines) or _of_streams(text, _bare(text))
+        return _shown(path, lines, *(marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
+    chosen = marked(path, lines) or _of_streams(text, _bare(text))
     if not chosen and kernel:
         small = (file for file in others if file.is_file() and file.stat().st_size <= _MOST_BYTES)
         for file in (path, *small):
-            if defined := _defined(_bare(_read(file)), bare_name(kernel)):
-                return _shown(file, _read(file).splitlines(), *defined)
+            if defined := _defined(_bare(read_source(file)), bare_name(kernel)):
+                return _shown(file, read_source(file).splitlines(), *defined)
     return _shown(path, lines, *(chosen or _main(text) or (1, len(lines))))
 
 
-def _read(path: Path) -> str:
+def read_source(path: Path) -> str:
+    """Returns the text of a source file.
+
+    Raises:
+        WarplogError: if the file cannot be read, or is larger than 1 MiB.
+    """
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, int]]:
+    """Returns the first and last line of each function with a qualifier by its name, the longest function first.
+
+    Template lines before a function belong to it.
+    """
+    bare = _bare(text)
+    found: dict[str, tuple[int, int]] = {}
+    for start in re.finditer(rf"\b{qualifier}\b", bare):
+        span = _braces(bare, start.start())
+        name = _NAME.search(_without_bounds(bare[start.end() : span[1]])) if span else None
+        if span and name:
+            first, last = _line(bare, span[0]), _line(bare, span[1])
+            lines = text.splitlines()
+            while first > 1 and lines[first - 2].startswith("template"):
+                first -= 1
+            found[name[1]] = first, last
+    return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
+
+
+def _without_bounds(declaration: str) -> str:
+    """Returns a kernel's declaration without the attribute __launch_bounds__(...), which looks like a function."""
+    start = declaration.find("__launch_bounds__")
+    if start < 0:
+        return declaration
+    depth = 0
+    for place in range(declaration.index("(", start), len(declaration)):
+        depth += (declaration[place] == "(") - (declaration[place] == ")")
+        if not depth:
+            return declaration[place + 1 :]
+    return declaration
 
 
 def _shown(path: Path, lines: list[str], first: int, last: int) -> Excerpt:
@@ -90,8 +128,12 @@ def _marks(path: Path) -> tuple[str, str]:
     return _BEGIN.format(comment), _END.format(comment)
 
 
-def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
-    """Returns the first and last line between the marks; None if there are no marks."""
+def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
+    """Returns the first and last line between the marks; None if there are no marks.
+
+    Raises:
+        WarplogError: if the marks are not one pair.
+    """
     begin, end = _marks(path)
     marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (begin, end)]
     if not marks:
@@ -136,6 +178,11 @@ def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
         loops = list(_loops(bare, whole))
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
+
+
+def of_streams(text: str) -> tuple[int, int] | None:
+    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    return _of_streams(text, _bare(text))
 
 
 def _of_streams(text: str, bare: str) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from warplog.core import text as tabular
 from warplog.core.text import Table, escape_markdown, visible
 from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.pictures.story import path_table
 
 
 def markdown(page: Page, folder: Path) -> str:
@@ -21,6 +22,8 @@ def markdown(page: Page, folder: Path) -> str:
     ]
     for picture in (*page.key, *([page.ladder] if page.ladder else [])):
         lines += [*_picture(picture, folder), ""]
+    if page.waterfall:
+        lines += ["## The main path", "", *tabular.markdown_table(path_table(page.waterfall)), ""]
     for place, rung in enumerate(page.rungs, 1):
         lines += [*_rung(place, rung), ""]
     if page.notes:
@@ -43,6 +46,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
     paragraphs = (
         escape_markdown("; ".join(rung.origins)),
         f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
+        f"Expected: {escape_markdown(rung.header.expected)}" if rung.header.expected else "",
         ", ".join(figures),
         escape_markdown(rung.noise),
         *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
