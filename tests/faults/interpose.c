@@ -60,8 +60,8 @@ static int full(void) {
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-#define OPEN(name)                                                  \
-    int name(const char* path, int flags, ...) {                    \
+#define OPEN(name, parameters, arguments)                           \
+    int name parameters {                                           \
         va_list rest;                                               \
         va_start(rest, flags);                                      \
         mode_t mode = va_arg(rest, mode_t);                         \
@@ -70,25 +70,12 @@ static int full(void) {
             change();                                               \
             if (full()) return -1;                                  \
         }                                                           \
-        return REAL(name)(path, flags, mode);                       \
+        return REAL(name) arguments;                                \
     }
-OPEN(open)
-OPEN(open64)
-
-#define OPENAT(name)                                                \
-    int name(int at, const char* path, int flags, ...) {            \
-        va_list rest;                                               \
-        va_start(rest, flags);                                      \
-        mode_t mode = va_arg(rest, mode_t);                         \
-        va_end(rest);                                               \
-        if ((flags & O_CREAT) && is_path(path)) {                   \
-            change();                                               \
-            if (full()) return -1;                                  \
-        }                                                           \
-        return REAL(name)(at, path, flags, mode);                   \
-    }
-OPENAT(openat)
-OPENAT(openat64)
+OPEN(open, (const char* path, int flags, ...), (path, flags, mode))
+OPEN(open64, (const char* path, int flags, ...), (path, flags, mode))
+OPEN(openat, (int at, const char* path, int flags, ...), (at, path, flags, mode))
+OPEN(openat64, (int at, const char* path, int flags, ...), (at, path, flags, mode))
 
 #define CHANGE(result, name, parameters, path, arguments)           \
     result name parameters {                                        \

@@ -5,6 +5,7 @@ campaign in the same store, and superseded ones that tracking keeps, are as they
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,26 +78,50 @@ def completed(faults: Faults, begun: Start, project: Path) -> list[str]:
     return lost + doubled + (differ if not lost and not doubled else [])
 
 
-def killed_everywhere(faults: Faults, begun: Start, place: Path, numbers: list[int]) -> dict[int, list[str]]:
-    wrong = {}
-    for number in numbers:
-        project = copy_of(begun.project, place)
+def everywhere(
+    begun: Start, place: Path, numbers: list[int], attempt: Callable[[Path, int], list[str]]
+) -> dict[int, list[str]]:
+    """Makes an attempt on a fresh copy of the project for each number; returns what is wrong, by number."""
+    tried = {number: attempt(copy_of(begun.project, place), number) for number in numbers}
+    return {number: wrong for number, wrong in tried.items() if wrong}
+
+
+@pytest.fixture
+def killed(faults, begun):
+    """Returns the attempt of tracking that is killed before its n-th change."""
+
+    def attempt(project: Path, number: int) -> list[str]:
         assert faults.do("track", project, kill=number).killed, f"change {number} of {begun.changes}"
-        if found := completed(faults, begun, project):
-            wrong[number] = found
-    return wrong
+        return completed(faults, begun, project)
+
+    return attempt
 
 
-def test_killed_at_any_change_of_a_file_it_goes_on(faults, begun, tmp_path):
+@pytest.fixture
+def full(faults, begun):
+    """Returns the attempt of tracking that finds the disk full from its n-th write on."""
+
+    def attempt(project: Path, number: int) -> list[str]:
+        error = faults.do("track", project, full=number).error
+        as_line = error[:1] == ("WarplogError",) and "\n" not in error[1]
+        return [
+            *([] if as_line else [f"no error, or not on one line: {error}"]),
+            *completed(faults, begun, project),
+        ]
+
+    return attempt
+
+
+def test_killed_at_any_change_of_a_file_it_goes_on(begun, killed, tmp_path):
     numbers = begun.sample(begun.changes, FEW, "kill")
-    assert killed_everywhere(faults, begun, tmp_path / "project", numbers) == {}
+    assert everywhere(begun, tmp_path / "project", numbers, killed) == {}
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(1800)
-def test_killed_at_a_hundred_changes_of_files_it_goes_on(faults, begun, tmp_path):
+def test_killed_at_a_hundred_changes_of_files_it_goes_on(begun, killed, tmp_path):
     numbers = begun.sample(begun.changes, MANY, "many kills")
-    assert killed_everywhere(faults, begun, tmp_path / "project", numbers) == {}
+    assert everywhere(begun, tmp_path / "project", numbers, killed) == {}
 
 
 @pytest.mark.faults
@@ -114,29 +139,16 @@ def test_killed_several_times_in_a_row_it_goes_on(faults, begun, tmp_path):
     assert wrong == {}
 
 
-def full_everywhere(faults: Faults, begun: Start, place: Path, numbers: list[int]) -> dict[int, list[str]]:
-    wrong = {}
-    for number in numbers:
-        project = copy_of(begun.project, place)
-        outcome = faults.do("track", project, full=number)
-        as_line = outcome.error[:1] == ("WarplogError",) and "\n" not in outcome.error[1]
-        found = [] if as_line else [f"no error, or not on one line: {outcome.error}"]
-        found += completed(faults, begun, project)
-        if found:
-            wrong[number] = found
-    return wrong
-
-
-def test_on_a_disk_that_is_full_from_any_write_on_it_says_so_and_goes_on_later(faults, begun, tmp_path):
+def test_on_a_disk_that_is_full_from_any_write_on_it_says_so_and_goes_on_later(begun, full, tmp_path):
     numbers = begun.sample(begun.writes, FEW, "full")
-    assert full_everywhere(faults, begun, tmp_path / "project", numbers) == {}
+    assert everywhere(begun, tmp_path / "project", numbers, full) == {}
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(1800)
-def test_on_a_disk_that_is_full_from_one_of_a_hundred_writes_on_it_goes_on_later(faults, begun, tmp_path):
+def test_on_a_disk_that_is_full_from_one_of_a_hundred_writes_on_it_goes_on_later(begun, full, tmp_path):
     numbers = begun.sample(begun.writes, MANY, "many full disks")
-    assert full_everywhere(faults, begun, tmp_path / "project", numbers) == {}
+    assert everywhere(begun, tmp_path / "project", numbers, full) == {}
 
 
 @pytest.mark.parametrize("begun", [LATER], indirect=True)

@@ -7,7 +7,7 @@ from typing import Any
 from warplog.catalog.family import Family
 from warplog.machine import device, toolchain
 from warplog.machine.device import Gpu
-from warplog.measure import build
+from warplog.measure import build, python_build
 from warplog.measure.job import Job
 
 
@@ -25,9 +25,14 @@ def build_timer(folder: Path) -> None:
 
 
 def build_variant(family: Family, variant: str, folder: Path) -> None:
+    found, gpu = family.variant(variant), this_gpu()
+    if found.is_python:
+        toolchain.ensure("gpu")
+        python_build.build_variant(family, found, gpu.arch, toolchain.find("cuobjdump"), folder, gpu=gpu)
+        return
     toolchain.ensure("cuda")
     tools = toolchain.find("nvcc"), toolchain.find("cuobjdump")
-    build.build_variant(family, family.variant(variant), this_gpu().arch, *tools, folder)
+    build.build_variant(family, found, gpu.arch, *tools, folder)
 
 
 def gpu_job(

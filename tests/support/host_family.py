@@ -108,7 +108,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
 TIMER = """
 #include <time.h>
 typedef int (*Launcher)(const void*, void*);
-struct Sample { float event_us; float sm_mhz; float set_mhz; int blocked; };
+struct Sample { float event_us; float sm_mhz; float set_mhz; int blocked; float host_us; };
 static float once(Launcher launch, const void* arguments) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
@@ -128,7 +128,10 @@ int warplog_timer_warm_up(void* h, Launcher launch, const void* arguments, int l
 int warplog_timer_probe(void* h, float* mhz) { *mhz = 1000.0f; return 0; }
 int warplog_timer_cold(void* h, Launcher launch, const void* arguments, int count, struct Sample* out, int block,
                        float pause_us) {
-    for (int i = 0; i < count; ++i) out[i] = (struct Sample){once(launch, arguments), 1000.0f, 1000.0f, 1};
+    for (int i = 0; i < count; ++i) {
+        const float us = once(launch, arguments);
+        out[i] = (struct Sample){us, 1000.0f, 1000.0f, 1, us};
+    }
     return 0;
 }
 static Launcher prepared;

@@ -3,18 +3,27 @@
 Kernels are C functions with the argument `struct A* a`, compiled with cc; the timing core uses the host's clock.
 """
 
+import os
 import subprocess
 from dataclasses import replace
 
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core.records import sha256_file, write_json
 from warplog.machine import device, toolchain
-from warplog.measure import build
+from warplog.measure import build, python_build
 from warplog.measure import job as jobs
+from warplog.measure.worker import python_arrays, python_launcher
 
-GPU = device.Gpu(
-    "host", "pretended GPU", "none-at-all", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, ""
-)
+GPU = device.Gpu("host", "pretended GPU", "GPU-0", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, "")
+
+
+def visible():
+    """Replaces device.boards: as many boards as PRETENDED_BOARDS says, of which those in LOST_BOARDS do not respond."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    lost = os.environ.get("LOST_BOARDS", "").split(",")
+    uuids = [f"GPU-{number}" for number in range(int(os.environ.get("PRETENDED_BOARDS", "1")))]
+    boards = [replace(GPU, uuid=uuid) for uuid in uuids if shown is None or uuid in shown.split(",")]
+    return [board for board in boards if board.uuid not in lost]
 
 
 def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
@@ -50,6 +59,11 @@ def build_timer(nvcc, arch, output):
 _make_jobs = jobs.make_jobs
 jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
 device.detect = lambda: GPU
+device.boards = visible
 toolchain.ensure = lambda *_: None
 build.build_variant = build_variant
 build.build_timer = build_timer
+python_build.why_not_here = lambda *_: ""
+python_build._compile = lambda *_: {"status": "ok", "reason": "", "kernels": []}
+python_launcher.import_languages = lambda _: None
+python_launcher.make_caller = lambda *_: python_arrays.HostCaller()

@@ -16,7 +16,8 @@ def steps(project):
 
 
 def test_the_lock_file_is_checked_and_what_it_locks_is_audited(project, steps):
-    assert any("uv lock --check" in line for line in steps)
+    here = (project / ".ci" / "run").read_text().splitlines()
+    assert all(any("uv lock --check" in line for line in lines) for lines in (steps, here))
     export, audit = (next(line for line in steps if word in line) for word in ("uv export", "pip-audit"))
     (listing,) = re.findall(r"--output-file (\S+)", export)
     assert f"--requirement {listing} " in audit

@@ -40,30 +40,28 @@ def test_tool_finds_no_problem(project: Path, command: tuple[str, ...]) -> None:
     run(project, *command)
 
 
-@pytest.mark.parametrize(
-    ("module", "line", "why"),
-    [
-        ("core/text.py", "import warplog.machine.device", "a lower layer imports a higher one"),
-        ("metrics/metric.py", "from warplog.plan import plan", "a lower layer imports a higher one"),
-        ("judge/verdicts.py", "from warplog.worklog import page", "layers of equal rank import each other"),
-        ("track/runs.py", "from warplog.measure import build", "layers of equal rank import each other"),
-        ("machine/nvml.py", "from warplog.machine import device", "two modules import each other"),
-        ("core/records.py", "import snakemake", "the package imports snakemake"),
-    ],
-)
+PLANTED = {  # module: an import that breaks a rule, and how lint-imports reports it
+    "core/text.py": ("import warplog.machine.device", "core.text -> warplog.machine.device"),
+    "metrics/metric.py": ("from warplog.plan import plan", "metrics.metric -> warplog.plan.plan"),
+    "judge/verdicts.py": ("from warplog.worklog import page", "judge.verdicts -> warplog.worklog.page"),
+    "track/runs.py": ("from warplog.measure import build", "track.runs -> warplog.measure.build"),
+    "machine/nvml.py": ("from warplog.machine import device", ".nvml -> .device"),
+    "core/records.py": ("import snakemake", "core.records -> snakemake"),
+}
+
+
 @pytest.mark.parametrize("typed", [False, True], ids=["", "for types only"])
-def test_a_planted_import_violates_the_layers(
-    project: Path, tmp_path: Path, module: str, line: str, why: str, typed: bool
-) -> None:
+def test_each_planted_import_violates_the_layers(project: Path, tmp_path: Path, typed: bool) -> None:
     shutil.copytree(
         project / "workflow" / "warplog", tmp_path / "warplog", ignore=shutil.ignore_patterns("__pycache__")
     )
     shutil.copy(project / "pyproject.toml", tmp_path)
-    path = tmp_path / "warplog" / module
-    planted = (
-        f"\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {line}\n" if typed else f"\n{line}\n"
-    )
-    path.write_text(path.read_text() + planted)
+    for module, (line, _) in PLANTED.items():
+        path = tmp_path / "warplog" / module
+        planted = (
+            f"\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {line}\n" if typed else f"\n{line}\n"
+        )
+        path.write_text(path.read_text() + planted)
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
         cwd=tmp_path,
@@ -72,8 +70,8 @@ def test_a_planted_import_violates_the_layers(
         check=False,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
-    assert done.returncode == 1, why
-    assert "BROKEN" in done.stdout
+    assert done.returncode == 1
+    assert [report for _, report in PLANTED.values() if report not in done.stdout] == []
 
 
 def test_folders_stay_small(project: Path) -> None:

@@ -21,6 +21,12 @@ CONFIG = (
 )
 BODY = 'FILE* f = fopen("{log}", "a"); fputs("{name}\\n", f); fclose(f); {work}'
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+PYTHON = """
+def launch(arrays, scalars, stream):
+    with open("{log}", "a") as file:
+        file.write("module\\n")
+    arrays["y"][:] = arrays["x"] * scalars["factor"]
+"""
 VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "deadly": "abort();"}
 
 
@@ -72,7 +78,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     family = place / "host" / "scale"
     family.mkdir(parents=True)
     entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(VARIANTS)[1:])
+    entries += "  - {name: module, language: cupy, parent: right, idea: in Python}\n"
     (family / "family.yaml").write_text(YAML.rstrip() + "\n" + entries)
+    (family / "module.py").write_text(PYTHON.format(log=place / "launched"))
     (family / "reference.py").write_text(REFERENCE)
     for name, work in VARIANTS.items():
         write(place, name, work)
@@ -83,9 +91,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_correct_kernels_have_times_and_others_a_status(place: Path) -> None:
     table = measured(place).set_index(["variant", "case"])
     assert set(table["origin"]) == {"live"}
-    for name, status in (("right", "ok"), ("slow", "ok"), ("bad", "wrong"), ("deadly", "crashed")):
+    for name, status in (
+        ("right", "ok"),
+        ("slow", "ok"),
+        ("bad", "wrong"),
+        ("deadly", "crashed"),
+        ("module", "ok"),
+    ):
         assert set(table.loc[name, "status"]) == {status}, name
-    assert (table.loc[["right", "slow"], "median_us"] > 0).all()
+    assert (table.loc[["right", "slow", "module"], "median_us"] > 0).all()
+    assert (table.loc[["right", "slow", "module"], "launch_host_us"] > 0).all()
     assert table.loc[["bad", "deadly"], "median_us"].isna().all()
     output = (place / "output").read_text()
     assert "live on pretended GPU" in output
@@ -96,6 +111,11 @@ def test_page_figures_and_runs_are_written(place: Path) -> None:
     results = place / "results"
     for name in ("worklog/scale.html", "figures/scale/ladder.png", "tables/claims.csv", "mlflow.db"):
         assert (results / name).stat().st_size > 0
+    languages = pd.read_parquet(results / "tables" / "variants.parquet").set_index("variant")["language"]
+    assert dict(languages) == {**dict.fromkeys(VARIANTS, "cuda"), "module": "cupy"}
+    page = (results / "worklog" / "scale.md").read_text()
+    assert "module (cupy)" in page
+    assert "```python\ndef launch(arrays, scalars, stream):" in page
     record = FamilyRecord.read(results / "profile" / "host" / "scale.ncu.json").variants["right"]
     assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
 
@@ -116,6 +136,15 @@ def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:
     assert "Nothing to be done" in snakemake(place, "tables")
 
 
+def test_only_an_edited_module_is_measured_again(place: Path) -> None:
+    launched(place)
+    module = place / "host" / "scale" / "module.py"
+    module.write_text(module.read_text() + "\n# another comment\n")
+    snakemake(place, "tables")
+    assert launched(place) == {"module"}
+    assert "Nothing to be done" in snakemake(place, "tables")
+
+
 def test_only_a_lost_record_is_made_again(place: Path) -> None:
     launched(place)
     path = place / "results" / "time" / "host" / "scale.json"
@@ -124,7 +153,7 @@ def test_only_a_lost_record_is_made_again(place: Path) -> None:
     record.write()
     snakemake(place, str(path.relative_to(place)), "--forcerun", "time_family")
     assert launched(place) == {"right"}
-    assert set(FamilyRecord.read(path).variants) == set(VARIANTS)
+    assert set(FamilyRecord.read(path).variants) == {*VARIANTS, "module"}
 
 
 def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) -> None:
@@ -135,10 +164,10 @@ def test_every_variant_is_sanitized_and_a_crash_affects_no_other(place: Path) ->
     tool.write_text(SANITIZER)
     tool.chmod(0o755)
     output = snakemake(place, "sanitize")
-    assert "compute-sanitizer over 4 variants: 12 ok, 4 crashed" in output
+    assert "compute-sanitizer over 5 variants: 16 ok, 4 crashed" in output
     table = pd.read_csv(place / "results" / "tables" / "sanitize.csv").set_index("variant")
     assert set(table.loc["deadly", "status"]) == {"crashed"}
-    assert set(table.loc[["right", "slow", "bad"], "status"]) == {"ok"}
+    assert set(table.loc[["right", "slow", "bad", "module"], "status"]) == {"ok"}
 
 
 def test_the_same_code_is_compared_with_itself(place: Path) -> None:

@@ -7,6 +7,8 @@ rule start_campaign:
     log:
         "results/logs/campaign/{gpu}.log",
     resources:
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
     params:
         name=plan.settings["campaign"],

@@ -17,9 +17,13 @@ rule time_round:
         "results/logs/aa/round{round}/{gpu}/{family}.log",
     wildcard_constraints:
         round=r"[1-9]\d*",
-    threads: workflow.cores
+    threads: workflow.resource_settings.cores or 1
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.time_job,
     script:

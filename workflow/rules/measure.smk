@@ -13,8 +13,13 @@ rule check_family:
         update("results/check/{gpu}/{family}.json"),
     log:
         "results/logs/check/{gpu}/{family}.log",
+    retries: plan.retries
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.check_job,
     script:
@@ -33,10 +38,14 @@ rule time_family:
         update("results/time/{gpu}/{family}.json"),
     log:
         "results/logs/time/{gpu}/{family}.log",
-    # All cores except one, on which the next job may start up: nothing else computes while kernels are timed.
-    threads: max(1, workflow.cores - 1)
+    retries: plan.retries
+    threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.time_job,
     script:
@@ -54,8 +63,13 @@ rule profile_ncu:
         update("results/profile/{gpu}/{family}.ncu.json"),
     log:
         "results/logs/profile/{gpu}/{family}.ncu.log",
+    retries: plan.retries
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.ncu_job,
     script:
@@ -73,8 +87,13 @@ rule profile_nsys:
         update("results/profile/{gpu}/{family}.nsys.json"),
     log:
         "results/logs/profile/{gpu}/{family}.nsys.log",
+    retries: plan.retries
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.nsys_job,
     script:

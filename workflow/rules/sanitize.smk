@@ -14,7 +14,10 @@ rule sanitize_family:
         "results/logs/sanitize/{gpu}/{family}.log",
     # All of the resource: two sanitizers in parallel, one of them waiting for the GPU, have been observed to hang.
     resources:
-        measuring=2,
+        gpu=1,
+        gpu_model=plan.gres,
+        measuring=plan.boards.limits().get("measuring", 2),
+        board=plan.boards.board,
     params:
         job=plan.sanitize_job,
     script:

@@ -15,9 +15,13 @@ rule tune_variant:
     log:
         "results/logs/tune/{gpu}/{family}/{variant}.log",
     # All cores: they compile between measurements, and nothing else computes while kernels are timed.
-    threads: workflow.cores
+    threads: workflow.resource_settings.cores or 1
     resources:
+        **plan.boards.slots(),
+        gpu=1,
+        gpu_model=plan.gres,
         measuring=1,
+        board=plan.boards.board,
     params:
         job=plan.tune_job,
     script:

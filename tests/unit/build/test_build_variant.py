@@ -95,20 +95,35 @@ def test_machine_code_and_names_of_symbols_do_not_depend_on_the_folder(tmp_path:
         ),
         (
             {"above": 'extern "C" int cublasNoSuch();', "result": "cublasNoSuch()"},
-            "undefined symbol: cublasNoSuch; only the CUDA runtime is linked: define it in the source",
+            "undefined symbol: cublasNoSuch; libcublas has it: add `compile: {link: [cublas]}` to the variant",
+        ),
+        (
+            {"above": "#include <cuda.h>", "result": "cuInit(0)"},
+            "undefined symbol: cuInit; libcuda has it: add `compile: {link: [cuda]}` to the variant",
         ),
         ({"above": '#include "gone/h.cuh"'}, "gone/h.cuh: No such file or directory"),
         (
             {"arguments": "const float* x, float* y, float factor, int N, cudaStream_t stream"},
             "right.cu: must define int launch(const float* x, float* y, int N, float factor, cudaStream_t stream)",
         ),
-        ({"name": "start"}, "right.cu: must define int launch("),
+        (
+            {"name": "start"},
+            "right.cu: must define int launch(const float* x, float* y, int N, float factor, cudaStream_t stream)",
+        ),
         (
             {"above": "struct A { A() { __builtin_trap(); } } a;"},
             "the library cannot be loaded: killed by SIG",
         ),
     ],
-    ids=["missing function", "missing library", "missing header", "swapped", "no launch", "crash"],
+    ids=[
+        "missing function",
+        "missing library",
+        "missing driver",
+        "missing header",
+        "swapped",
+        "no launch",
+        "crash",
+    ],
 )
 def test_a_build_that_cannot_be_run_has_a_status_with_reason_and_remedy(
     tmp_path: Path, changes: dict[str, str], words: str
@@ -192,7 +207,8 @@ def test_a_record_names_neither_the_home_folder_nor_folders_outside_of_the_proje
     record = built(kernels, "#include <ours.h>")
     assert record["status"] == "ok", record["reason"]
     assert set(record["dependencies"]) == {".../scale/right.cu", ".../include/ours.h"}
-    assert [word for word in record["command"] if word.startswith("-I")] == ["-I.../scale", "-I.../include"]
+    folders = [word for word in record["command"] if word.startswith("-I")]
+    assert folders == ["-I.../scale", "-I.../include", "-I.../include"], "the last are the headers of warplog"
     wrong = built(kernels, "int wrong = none;")
     for text in (str(record), str(wrong), (kernels / "results/build/compile.log").read_text()):
         assert "alice" not in text

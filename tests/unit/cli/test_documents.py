@@ -17,6 +17,7 @@ from warplog.core.defaults import DEFAULTS
 from warplog.measure import build
 from warplog.plotting import style
 from warplog.tables import view
+from warplog.worklog.excerpt import excerpt
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
@@ -151,6 +152,16 @@ def test_the_example_family_of_the_documentation_is_valid_and_its_reference_is_c
     assert answer.dtype == np.float64
     assert np.array_equal(answer, 2 * inputs["x"].astype(np.float64))
     assert np.array_equal(magnitude, answer)
+
+
+def test_the_example_of_a_python_variant_fits_the_example_family(scale):
+    entry = block("workflow/docs/extending.md", "yaml", "language: triton")
+    with (scale / "family.yaml").open("a") as file:
+        file.write(entry)
+    (scale / "blocks.py").write_text(block("workflow/docs/extending.md", "python", "def launch"))
+    variant = catalog.load_family(scale / "family.yaml").variant("blocks")
+    assert (variant.language, variant.file.name) == ("triton", "blocks.py")
+    assert "def scale(" in excerpt(variant.file).code
 
 
 def test_the_example_figure_of_the_documentation_is_drawn(tmp_path):

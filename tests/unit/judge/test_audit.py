@@ -167,3 +167,11 @@ def test_the_audit_shares_no_code_with_the_pages():
     for name in ("audit", "audited", "audited_sentences", "audited_tables", "evidence"):
         source = (judge / f"{name}.py").read_text(encoding="utf-8")
         assert not re.search(r"from warplog\.(worklog|figures|tables|plotting)", source), name
+
+
+def test_options_of_the_compiler_are_quoted_from_the_tables(results, tmp_path):
+    folder, _ = changed(results, tmp_path, "based on naive", "based on naive; compiled with -DTILE=37")
+    assert [found.printed for found in audited(folder)[0].unattributed] == ["37"]
+    table = folder / "tables" / "variants.parquet"
+    pd.read_parquet(table).assign(compile="-DTILE=37").to_parquet(table)
+    assert audited(folder)[0].unattributed == []

@@ -13,7 +13,7 @@ from shipped_families import FAMILIES
 from warplog import figures
 from warplog.catalog.claims import SASS, counts, make_claim
 from warplog.cli.main import main as warplog
-from warplog.core.columns import CLAIMS, MEASUREMENTS
+from warplog.core.columns import CLAIMS, FLOORS, MEASUREMENTS
 from warplog.core.errors import WarplogError
 from warplog.judge import claims
 from warplog.metrics import METRICS
@@ -80,28 +80,78 @@ def test_a_number_at_the_threshold_and_beside_it(condition, expected):
     assert judged.evidence == "median_us(a) = 2 us; median_us(b) = 1 us"
 
 
-def noisy(measure, condition, a, b):
+def noisy(measure, condition, a, b, floor=0.0):
     """Judges a claim about variants whose medians, and the quartiles around them, are given in microseconds."""
     rows = [
-        {"family": "f", "variant": v, "case": "1", "status": "ok", "reason": ""}
+        {
+            "family": "f",
+            "variant": v,
+            "case": "1",
+            "status": "ok",
+            "reason": "",
+            "ratio_to_baseline": a[1] / b[1],
+        }
         | dict(zip(("q1_us", "median_us", "q3_us"), times, strict=True))
         for v, times in {"a": a, "b": b}.items()
     ]
     none = pd.DataFrame(columns=["family", "variant", "case", "metric", "value", "kernel", "launch", "unit"])
     data = {"id": "X1", "claim": "c", "source": "s", "confirmed_if": condition, "measure": measure}
     claim = make_claim(data, "f", "1", "family.yaml")
-    return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none), GPU)
+    floors = {("f", v, "1", "rest"): floor for v in "ab"}
+    return claims.judge(claim, {}, Quantities(pd.DataFrame(rows), none, floors), GPU)
 
 
-def test_a_threshold_inside_the_noise_is_marked_with_either_verdict():
+def test_a_claim_whose_threshold_lies_inside_the_noise_is_neither_confirmed_nor_refuted():
     ratio = "median_us(a) / median_us(b)"
-    for condition, expected in ((">= 1.005", "refuted"), (">= 0.996", "confirmed")):
+    for condition in (">= 1.005", ">= 0.996"):
         judged = noisy(ratio, condition, (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
-        assert (judged.verdict, judged.margin) == (expected, "within noise")
+        assert (judged.verdict, judged.margin) == ("within_noise", "")
+        assert judged.measured == 1.0
     clear = noisy(ratio, ">= 1.02", (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
     assert (clear.verdict, clear.margin) == ("refuted", "")
-    rate = noisy("ratio_to_baseline(a)", ">= 1", (9.95, 10.0, 10.05), (9.95, 10.0, 10.05))
-    assert rate.verdict == "not_measurable"
+
+
+@pytest.mark.parametrize("measure", ["median_us(a) / median_us(b)", "ratio_to_baseline(a)"])
+@pytest.mark.parametrize(
+    ("slower_us", "faster_us", "expected"),
+    [
+        (10.09, 10.0, "within_noise"),
+        (10.11, 10.0, "confirmed"),
+        (10.0, 10.09, "within_noise"),
+        (10.0, 10.11, "refuted"),
+    ],
+)
+def test_a_difference_below_the_floor_is_within_the_noise_however_close_the_samples(
+    measure, slower_us, faster_us, expected
+):
+    """The floor is 1 %; the quartiles alone would show any of these differences."""
+    a, b = ((0.9999 * us, us, 1.0001 * us) for us in (slower_us, faster_us))
+    assert noisy(measure, "> 1", a, b, floor=0.01).verdict == expected
+
+
+def test_the_floors_of_the_campaign_decide_its_claims(tmp_path):
+    for name in ("measurements", "metrics", "gpus"):
+        shutil.copy(TABLES / f"{name}.parquet", tmp_path)
+    times = pd.read_parquet(TABLES / "measurements.parquet")
+    rows = [
+        {
+            **{
+                key: row[key]
+                for key in ("family", "variant", "case", "gpu", "gpu_name", "origin", "campaign")
+            },
+            **rest,
+        }
+        for row in times.to_dict("records")
+        for rest in [{"regime": "rest", "processes": 3, "floor": 20.0}]
+    ]
+    before = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, tmp_path)}
+    files.write_table(rows, FLOORS, tmp_path / "floors")
+    after = {row["id"]: row["verdict"] for row in claims.judge_all(FAMILIES, tmp_path)}
+    assert (before["B1"], after["B1"]) == (
+        "confirmed",
+        "within_noise",
+    )  # 11.8 times as fast, but the floor is 2000 %
+    assert after["B4a"] == before["B4a"] == "confirmed"  # a count has no noise
 
 
 def test_the_spread_between_processes_is_the_noise_where_there_are_several():

@@ -141,8 +141,9 @@ def test_floors_of_the_table_are_those_that_compare_applies(place, tmp_path):
     assert {row["processes"] for row in rows} == {3}
     labels = {"gpu": "h200", "gpu_name": "NVIDIA H200", "origin": "live", "campaign": "made-up"}
     write_table([{**row, **labels} for row in rows], FLOORS, tmp_path / "floors")
-    table = floors.load_table(tmp_path)
+    table = floors.load_table(tmp_path, "h200")
     assert {key[3] for key in table} == {"rest", "sustained"}
+    assert floors.load_table(tmp_path, "a100") == {}
     estimated = floors.measure_floors((*campaign.rounds, campaign))
     against = comparison.compare(replace(campaign, rounds=()), load(place / "slow"), estimated)
     for row in against.rows:
@@ -154,12 +155,12 @@ def test_floors_of_the_table_are_those_that_compare_applies(place, tmp_path):
 def test_without_a_second_process_there_is_no_floor(place, tmp_path):
     rows = list(floors.table_rows(load(place / "old")))
     assert {(row["regime"], row["processes"], row["floor"]) for row in rows} == {("rest", 1, None)}
-    write_table(rows, FLOORS, tmp_path / "floors")
-    assert floors.load_table(tmp_path) == {}
+    write_table([{**row, "gpu": "h200"} for row in rows], FLOORS, tmp_path / "floors")
+    assert floors.load_table(tmp_path, "h200") == {}
     (tmp_path / "floors.parquet").unlink()
-    assert floors.load_table(tmp_path) == {}
+    assert floors.load_table(tmp_path, "h200") == {}
     assert list(read_table(tmp_path, "floors")["regime"].unique()) == ["rest"]
-    assert floors.load_table(tmp_path / "older") == {}
+    assert floors.load_table(tmp_path / "older", "h200") == {}
     assert "floors" in LATER
 
 

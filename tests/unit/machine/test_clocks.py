@@ -141,6 +141,16 @@ def test_mean_power_is_the_slope_between_steps_of_the_energy_counter(monkeypatch
     assert sampler.between(0.0, 0.77)["power_w"] == pytest.approx(600)
 
 
+def test_steps_of_the_energy_counter_have_the_period_of_all_readings(monkeypatch, install):
+    """60 J every 0.1 s, then 70 J: readings are 0.02 s apart, so that an update is seen up to that much late."""
+    energies_j = [1000 + 60 * min(i // 5, 5) + 70 * max(i // 5 - 5, 0) for i in range(45)]
+    sampler = sampled(monkeypatch, install, energies_j)
+    steps = sampler.energy_steps(0.09, 0.81)
+    assert [round(power_w) for _, _, power_w in steps] == [600, 600, 600, 600, 700, 700, 700]
+    assert all(end - begin == pytest.approx(0.1) for begin, end, _ in steps)
+    assert sampler.energy_steps(0.09, 0.25) == [], "two updates are too few"
+
+
 def test_mean_power_is_unknown_until_the_counter_has_had_three_steps(monkeypatch, install):
     sampler = sampled(monkeypatch, install, [1000 + 60 * (i // 5) for i in range(40)])
     assert sampler.mean_power(0.0, 0.28) is None
@@ -195,6 +205,26 @@ def test_a_trace_holds_the_looks_between_two_moments(install):
     middle = begin + (trace["time_s"][5] + trace["time_s"][6]) / 2
     assert len(sampler.trace(begin, middle)["time_s"]) == 6
     assert sampler.trace(begin - 2, begin - 1)["time_s"] == []
+
+
+def test_a_summary_covers_the_readings_since_its_begin_and_takes_one_if_there_are_none(install):
+    temperatures = Queue([41, 55, 60, 60])
+    install(H200 | {"GetTemperature": temperatures})
+    with Sampler(interval_s=3600.0) as sampler:
+        assert sampler.result()["temperature_c"] == 41
+        begin = time.monotonic()
+        assert sampler.result(begin)["temperature_c"] == 55
+        assert sampler.result(begin)["state_samples"] == 1
+        assert sampler.result()["state_samples"] == 2
+
+
+def test_the_energy_is_read_only_if_it_is_used(install):
+    install(H200 | {"GetTotalEnergyConsumption": 5_000})
+    for with_energy, expected in ((True, 5.0), (False, None)):
+        begin = time.monotonic()
+        with Sampler(interval_s=3600.0, with_energy=with_energy) as sampler:
+            pass
+        assert sampler.trace(begin, time.monotonic())["energy_j"] == [expected]
 
 
 def test_a_gpu_without_an_energy_counter_has_none(install):

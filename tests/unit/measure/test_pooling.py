@@ -30,7 +30,8 @@ def rest(process: int, samples_us: list[float], **changed: Any) -> dict[str, Any
     own = {key: changed.pop(key) for key in list(changed) if key in cold}
     return {
         "case": f"{process}/right:64", "status": "ok", "reason": "", "process": process, "seed": 7,
-        "addresses": [1 << 40, process << 20], "warmup_launches": 3, "first_launch_us": 50.0, "seconds": 0.25,
+        "addresses": [1 << 40, process << 20], "warmup_launches": 3, "first_launch_us": 50.0, "launch_host_us": 2.0,
+        "seconds": 0.25,
         **STATE, "cold": {**cold, **own}, **changed,
     }  # fmt: skip
 
@@ -49,7 +50,7 @@ def sustained(process: int, mean_us: float, power_w: float | None = 700.0, **mor
     }
     limits = more.pop("limits", ["sw_power_cap"])
     found = {"case": "", "status": "ok", "reason": "", "process": process, "seconds": 1.5}
-    return {**found, "sustained": {**run, "limits": limits}, **more}
+    return {**found, "sustained": {**run, "limits": limits, "steps": more.pop("steps", [])}, **more}
 
 
 def of(*medians_us: float) -> list[dict[str, Any]]:
@@ -112,6 +113,25 @@ def test_sustained_times_have_a_median_and_energy_per_launch() -> None:
     assert (silent["power_w"], silent["energy_j"]) == (None, None)
 
 
+def test_a_sustained_time_is_that_at_the_power_limit_if_it_acts() -> None:
+    """The second process saw the board above its limit of 700 W, and the clock was higher: times go with P^-0.5."""
+    low, high = (656.0, 665.0, 675.0, 690.0), (700.0, 715.0, 730.0, 740.0)
+    runs = [
+        sustained(i + 1, 120.0 - i, steps=[(watts, 119.0 * (700 / watts) ** 0.5) for watts in powers])
+        for i, powers in enumerate((low, high))
+    ]
+    found = pooled(of(100, 100), runs, SETTINGS, power_limit_w=700.0)
+    assert found["sustained"]["mean_us"] == pytest.approx(119.0)
+    assert (found["sustained"]["power_w"], found["sustained"]["at_power_w"]) == (700.0, 700.0)
+    assert found["sustained"]["energy_j"] == pytest.approx(700.0 * 119e-6)
+    each = [one["sustained"] for one in found["processes"]]
+    assert [one["mean_us"] for one in each] == pytest.approx([119.0, 119.0])
+    assert [one["measured_us"] for one in each] == [120.0, 119.0]
+    other_limit = [{**one, "sustained": {**one["sustained"], "limits": ["hw_slowdown"]}} for one in runs]
+    assert pooled(of(100, 100), other_limit, SETTINGS, 700.0)["sustained"]["mean_us"] == 119.5
+    assert pooled(of(100, 100), runs, SETTINGS)["sustained"]["mean_us"] == 119.5, "the limit is unknown"
+
+
 def test_the_boards_state_covers_all_processes() -> None:
     warm = {
         "sm_mhz": 1950.0,
@@ -167,7 +187,30 @@ def test_runs_are_added_until_the_median_is_precise_enough() -> None:
     assert missing_runs(of(356.0, 357.0, 356.5), 0.004) == 0, "three are enough"
 
 
+def test_further_runs_take_a_bounded_time() -> None:
+    """The first run of a process takes longer than the others, since it also checks the results."""
+    runs = [
+        {**one, "seconds": seconds}
+        for one, seconds in zip(of(356.0, 375.0, 357.0), (0.9, 0.1, 0.2), strict=True)
+    ]
+    assert missing_runs(runs, 0.004, most_s=0.35) == 3
+    assert missing_runs(runs, 0.004, most_s=0.05) == 0
+    assert missing_runs(runs, 0.004, most_s=60.0) == missing_runs(runs, 0.004)
+
+
 def test_no_runs_are_added_where_they_tell_nothing() -> None:
     assert missing_runs(of(356.0), 0.004) == 0
     assert missing_runs(of(2.0, 2.15), 0.004) == 0, "0.2 us are below the resolution of CUDA events"
     assert missing_runs([*of(356.0, 375.0), failed(3, "crashed", "")], 0.004) == 0, "the case has no time"
+
+
+def test_the_host_time_of_a_launch_is_the_median_over_the_processes() -> None:
+    results = [rest(process, [5.0], launch_host_us=us) for process, us in ((1, 30.0), (2, 9.0), (3, 11.0))]
+    assert pooled(results, [], SETTINGS)["launch_host_us"] == 11.0
+
+
+def test_hot_times_without_a_graph_say_so_and_why() -> None:
+    why = "RuntimeError: not while capturing"
+    found = pooled([rest(1, [5.0] * 20, hot={**hot(4.0)["hot"], "uncaptured": why})], [], SETTINGS)
+    assert found["hot"]["uncaptured"] == why
+    assert found["reason"] == "hot times without a CUDA graph"

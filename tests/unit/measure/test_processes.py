@@ -154,7 +154,8 @@ def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_p
     run = found["right:64"]["sustained"]
     assert run["mean_us"] > 0
     assert run["seconds"] >= 0.35
-    assert run == found["right:64"]["processes"][0]["sustained"] | {"energy_j": None}
+    (process,) = found["right:64"]["processes"]
+    assert run | {"steps": []} == process["sustained"] | {"energy_j": None}
     assert found["right:1000"]["status"] == "ok"
     assert "sustained" not in found["right:1000"]
 
@@ -181,6 +182,7 @@ class Supervisor:
                 "sm_mhz": None,
                 "power_w": None,
                 "limits": [],
+                "steps": [],
                 "launches": 1,
                 "seconds": 1.0,
             }
@@ -194,7 +196,7 @@ class Supervisor:
             ("sm_mhz", "sm_mhz_min", "sm_mhz_max", "power_w", "power_w_max", "temperature_c")
         )
         more = {"power_kind": "", "throttle_reasons": [], "state_samples": 0, "seed": 1, "addresses": []}
-        warm = {"warmup_launches": 3, "first_launch_us": 1.0}
+        warm = {"warmup_launches": 3, "first_launch_us": 1.0, "launch_host_us": 1.0}
         limited = ":".join(parts_of(name)) in self._limited
         return {**own, **state, **more, **warm, "cold": cold, "limited": limited}
 
@@ -207,6 +209,8 @@ def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     def run(supervisor: Supervisor, measuring: Measuring | None = None, **changed: Any) -> list[Task]:
         monkeypatch.setattr(check_time, "run_cases", supervisor)
         jobs = place.timing(measuring, **changed.pop("settings", {}))
+        if baseline := changed.pop("baseline", ""):
+            jobs = [replace(job, family=replace(job.family, baseline=baseline)) for job in jobs]
         check_time.time_family(
             [replace(job, **changed) for job in jobs], place.check, tmp_path / "timer.so", CASES
         )
@@ -275,8 +279,23 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
     _, sustained = supervised(Supervisor(equal, limited=("right:1000",)))
     assert sustained.mode == "sustain"
     assert sustained.cases == ("1/right:1000", "2/right:1000", "3/right:1000")
-    assert sustained.settings["power_limit_w"] is None
     assert len(supervised(Supervisor(equal))) == 1
+
+
+def test_a_case_without_captures_is_sustained_only_by_the_fast_variants_and_the_baseline(
+    supervised: Callable[..., list[Task]],
+) -> None:
+    """`right` takes 100 us, `other` 130 us; both are limited in both cases, and the profilers capture `64` only."""
+
+    def times(name: str) -> float:
+        return 130.0 if parts_of(name)[0] == "other" else 100.0
+
+    everywhere = [f"{variant}:{case}" for variant in ("right", "other") for case in ("64", "1000")]
+    _, sustained = supervised(Supervisor(times, limited=everywhere))
+    pairs = {parts_of(name) for name in sustained.cases}
+    assert pairs == {("right", "64"), ("other", "64"), ("right", "1000")}
+    _, sustained = supervised(Supervisor(times, limited=everywhere), baseline="other")
+    assert ("other", "1000") in {parts_of(name) for name in sustained.cases}
 
 
 def test_a_family_with_long_hot_runs_has_sustained_times_for_all_cases(

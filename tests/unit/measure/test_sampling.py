@@ -89,7 +89,7 @@ class Board:
                 taken.append(sum(s.event_us for s in samples) / launches)
             return taken, self.probe()
 
-        yield SimpleNamespace(run=run)
+        yield SimpleNamespace(uncaptured="", run=run)
 
 
 def at_rest(board: Board, rule: StopRule = RULE) -> sampling.ColdRun:
@@ -214,32 +214,56 @@ def test_a_hot_run_of_no_length_is_a_few_bursts() -> None:
 
 
 def sustained(
-    monkeypatch: pytest.MonkeyPatch, powers: Callable[[float], float | None], clock: float = LOW
-) -> float:
+    monkeypatch: pytest.MonkeyPatch, clock: float = LOW, period_s: float = 0.1, least_s: float = 0.35
+) -> tuple[sampling.SustainedRun, float]:
+    """Returns a run on a board whose energy counter is updated every `period_s` (0: never), and when it had settled.
+
+    The power is 700 W in the first 0.2 s of the measurement, and 650 W afterwards.
+    """
     board = Board(launch_us=1000.0, budget_us=1e9)
     board.probe = lambda: clock
     monkeypatch.setattr(sampling, "time", board)
-    sampler = SimpleNamespace(mean_power=lambda begin, end: powers(end - begin))
-    run = run_sustained(
-        board, None, None, sampler, estimate_us=1000.0, settle_s=0.5, least_s=0.35, power_limit_w=700.0
-    )
+    settled: list[float] = []
+
+    def energy_steps(begin: float, end: float) -> list[tuple[float, float, float]]:
+        settled.append(begin)
+        count = int((end - begin) / period_s) if period_s else 0
+        edges = [begin + i * period_s for i in range(count + 1)]
+        return [(a, b, 700.0 if a < begin + 0.19 else 650.0) for a, b in itertools.pairwise(edges)]
+
+    sampler = SimpleNamespace(energy_steps=energy_steps)
+    run = run_sustained(board, None, None, sampler, estimate_us=1000.0, settle_s=0.5, least_s=least_s)
     assert 0.5 <= run.begin_s < 0.7, "the board settles before"
-    assert run.launches * len(run.samples_us) > 0
-    return run.end_s - run.begin_s
-
-
-def test_a_sustained_run_ends_once_its_mean_power_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The power swings: at first it is above the limit, after 0.7 s the mean is within 1 %."""
-    assert 0.7 <= sustained(monkeypatch, lambda s: 740.0 if s < 0.7 else 703.0) < 0.9
-    assert 0.35 <= sustained(monkeypatch, lambda s: 700.0) < 0.55, "never shorter than asked for"
+    busy_s = run.launches * sum(run.samples_us) * 1e-6
+    assert busy_s == pytest.approx(run.end_s - run.begin_s, rel=0.01), "the samples are those of the interval"
+    return run, run.end_s - run.begin_s
 
 
 def test_a_sustained_run_that_nothing_limits_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sustained(monkeypatch, lambda s: 500.0, clock=FULL) < 0.55
+    _, seconds = sustained(monkeypatch, clock=FULL)
+    assert 0.35 <= seconds < 0.5
 
 
-@pytest.mark.parametrize("power_w", [None, 500.0])
-def test_a_sustained_run_that_something_else_limits_is_bounded(
-    monkeypatch: pytest.MonkeyPatch, power_w: float | None
+def test_a_limited_run_has_four_steps_of_power_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, seconds = sustained(monkeypatch)
+    assert 0.4 <= seconds < 0.6
+    assert [power_w for power_w, _ in run.steps] == [700.0, 700.0, 650.0, 650.0]
+    assert all(us == pytest.approx(4 / 3 * 1000) for _, us in run.steps), "the clock is low throughout"
+    _, longer = sustained(monkeypatch, least_s=1.0)
+    assert longer >= 1.0
+
+
+def test_a_step_has_the_batches_that_ran_while_it_was_counted() -> None:
+    """Batches of 50 ms; the counter is updated every 0.1 s, 20 ms late."""
+    middles_s = [0.025 + 0.05 * i for i in range(6)]
+    sampler = SimpleNamespace(energy_steps=lambda _begin, _end: [(0.02, 0.12, 700.0), (0.12, 0.22, 650.0)])
+    found = sampling.steps_of(sampler, 0.0, 0.3, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], middles_s)
+    assert found == [(700.0, 15.0), (650.0, 35.0)]
+
+
+def test_a_limited_board_without_an_energy_counter_is_measured_for_a_bounded_time(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert sustained(monkeypatch, lambda s: power_w) >= sampling.SUSTAINED_MOST_S
+    run, seconds = sustained(monkeypatch, period_s=0.0)
+    assert sampling.SUSTAINED_MOST_S <= seconds < sampling.SUSTAINED_MOST_S + 0.2
+    assert run.steps == []

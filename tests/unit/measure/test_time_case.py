@@ -16,6 +16,7 @@ from warplog.catalog.contract import Measuring
 from warplog.core.defaults import DEFAULTS
 from warplog.machine import clocks
 from warplog.measure.worker import sampling
+from warplog.measure.worker import time_case as timing
 from warplog.measure.worker.backend import Launcher, NumpyBackend
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.time_case import sustain_case, time_case
@@ -62,6 +63,7 @@ class FakeTimer:
     """
 
     full_mhz = FULL
+    uncaptured = ""
 
     def __init__(self, blocking: bool, free_s: float, clock: Clock, energy: Energy) -> None:
         self.blocking, self.empty_us = blocking, EMPTY_US
@@ -111,7 +113,7 @@ class Bench:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder, self._monkeypatch = folder, monkeypatch
         self._clock = Clock()
-        for module in (clocks, sampling):
+        for module in (clocks, sampling, timing):
             monkeypatch.setattr(module, "time", self._clock)
 
     def _prepare(self, measuring: Measuring, case: str, body: str, blocking: bool, free_s: float) -> Any:
@@ -135,17 +137,18 @@ class Bench:
     ) -> dict[str, Any]:
         backend, launcher, problem = self._prepare(measuring, case, body, blocking, free_s)
         policy = {**DEFAULTS["time"], **settings}
-        return time_case(backend, launcher, self.timer, problem, policy, process)  # type: ignore[arg-type]
+        with clocks.Sampler() as sampler:
+            return time_case(backend, launcher, self.timer, problem, policy, sampler, process)  # type: ignore[arg-type]
 
     def sustained(
         self,
         measuring: Measuring = PLAIN,
         process: int = 1,
-        limit_w: float | None = 300.0,
     ) -> dict[str, Any]:
         _, launcher, problem = self._prepare(measuring, "64", RIGHT, True, 0.0)
-        policy = {**DEFAULTS["time"], "power_limit_w": limit_w}
-        return sustain_case(launcher, self.timer, problem, policy, 0.15, process)  # type: ignore[arg-type]
+        policy = dict(DEFAULTS["time"])
+        with clocks.Sampler() as sampler:
+            return sustain_case(launcher, self.timer, problem, policy, sampler, 0.15, process)  # type: ignore[arg-type]
 
     def hot_seconds(self) -> float:
         """Returns the length of the hot run."""
@@ -229,7 +232,10 @@ def test_a_sustained_run_has_the_mean_time_clock_and_power_after_settling(bench:
     result = bench.sustained()
     run = result["sustained"]
     assert (run["mean_us"], run["sm_mhz"], run["limits"]) == (LAUNCH_US, 1755, [])
-    assert run["power_w"] == pytest.approx(300, rel=0.05)
+    long = bench.sustained(Measuring(hot_seconds=2.0))["sustained"]
+    assert long["power_w"] == pytest.approx(300, rel=0.05)
+    assert len(run["steps"]) >= 4
+    assert {us for _, us in run["steps"]} == {LAUNCH_US}
     assert run["launches"] * LAUNCH_US * 1e-6 == pytest.approx(run["seconds"])
     everything = sum(launches * batches for launches, batches, _ in bench.timer.plan)
     assert everything - run["launches"] >= 150, "launches of the first 0.15 s do not count"
@@ -250,8 +256,3 @@ def test_a_family_with_long_hot_runs_keeps_the_trace_of_the_first_process(bench:
     short = bench.sustained(family, process=2)
     assert "trace" not in short
     assert short["sustained"]["seconds"] < 2
-
-
-def test_without_a_known_limit_a_sustained_run_is_bounded(bench: Bench) -> None:
-    seconds = bench.sustained(limit_w=None)["sustained"]["seconds"]
-    assert seconds == pytest.approx(sampling.SUSTAINED_MOST_S, abs=0.13)

@@ -14,7 +14,7 @@ from warplog.measure.worker.timer import Timer
 CORE = """
 #include <stdio.h>
 #include <string.h>
-typedef struct { float event_us, sm_mhz, set_mhz; int blocked; } Sample;
+typedef struct { float event_us, sm_mhz, set_mhz; int blocked; float host_us; } Sample;
 static char calls[4096];
 static int probes;
 static void add(const char* what, int a, int b) { sprintf(calls + strlen(calls), "%s %d %d;", what, a, b); }
@@ -23,12 +23,12 @@ int warplog_timer_create(void** out) { *out = calls; return 0; }
 int warplog_timer_probe(void* t, float* mhz) { *mhz = ++probes < 4 ? 1200 : 1905; return 0; }
 int warplog_timer_cold(void* t, void* f, void* a, int n, Sample* out, int block, float pause) {
     if (f) add("cold", block, (int)pause);
-    for (int i = 0; i < n; ++i) { Sample s = {block ? 2 : 5, 1800, 1980, block}; out[i] = s; }
+    for (int i = 0; i < n; ++i) { Sample s = {block ? 2 : 5, 1800, 1980, block, 3}; out[i] = s; }
     return 0;
 }
 int warplog_timer_prepare(void* t, void* f, void* a, int launches, int capture) {
     add("prepare", launches, capture);
-    return launches == 13 ? 700 : 0;
+    return launches == 13 && capture ? 700 : 0;
 }
 int warplog_timer_run(void* t, int n, float pause, float* out, float* mhz) {
     add("run", n, (int)pause);
@@ -55,7 +55,8 @@ def calls(core: Path) -> str:
     return str(recorded().decode())
 
 
-LAUNCHER, ARGUMENTS = SimpleNamespace(function=ctypes.CDLL(None).abs), ctypes.c_int(0)
+COMPILED = {"failure": lambda: None, "needs_no_graph": False}
+LAUNCHER, ARGUMENTS = SimpleNamespace(function=ctypes.CDLL(None).abs, **COMPILED), ctypes.c_int(0)
 
 
 @pytest.mark.parametrize(("blocking", "empty_us"), [(True, 2.0), (False, 5.0)])
@@ -99,4 +100,21 @@ def test_a_clock_that_stays_lower_is_the_full_clock(core: Path, monkeypatch: pyt
 def test_a_batch_that_cannot_be_prepared_is_the_launchers_failure(core: Path) -> None:
     timer = Timer(core)
     with pytest.raises(timing.LaunchFailed, match="illegal address"), timer.batch(LAUNCHER, ARGUMENTS, 13):
+        pass
+
+
+def test_launches_from_python_that_cannot_be_captured_are_timed_without_a_graph(core: Path) -> None:
+    failed = timing.LaunchFailed("crashed", "RuntimeError: not while capturing")
+    launcher = SimpleNamespace(function=LAUNCHER.function, failure=lambda: failed, needs_no_graph=True)
+    with Timer(core).batch(launcher, ARGUMENTS, 13) as batch:
+        assert batch.uncaptured == "RuntimeError: not while capturing"
+        assert batch.run(2) == ([7.0, 7.0], 1500.0)
+    assert calls(core) == "prepare 13 1;prepare 13 0;run 2 0;release 0 0;"
+
+
+def test_a_failed_launch_has_the_launchers_own_reason(core: Path) -> None:
+    failed = timing.LaunchFailed("compile_error", "no such instruction")
+    launcher = SimpleNamespace(function=LAUNCHER.function, failure=lambda: failed, needs_no_graph=False)
+    batch = Timer(core).batch(launcher, ARGUMENTS, 13)
+    with pytest.raises(timing.LaunchFailed, match="no such instruction"), batch:
         pass

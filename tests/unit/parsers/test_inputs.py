@@ -1,13 +1,16 @@
 """Inputs that are not plain files: pipes, standard input, devices; and outputs that must not replace an input."""
 
+import io
 import os
 import subprocess
 import sys
 import threading
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
 from report_files import Launch, write_ncu
+from warplog.cli.main import main
 from warplog.core import files
 from warplog.core.errors import WarplogError
 from warplog.core.paths import PACKAGE
@@ -27,9 +30,16 @@ def durations(rows):
 
 
 def extract(*arguments, **options):
-    command = [sys.executable, "-m", "warplog", "extract", *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    return subprocess.run(command, capture_output=True, env=environment, timeout=120, **options)
+    """Runs `warplog extract`; as a process of its own where options change its standard input or folder."""
+    words = ["extract", *map(str, arguments)]
+    if options:
+        environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+        command = [sys.executable, "-m", "warplog", *words]
+        return subprocess.run(command, capture_output=True, env=environment, timeout=120, **options)
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        status = main(words)
+    return subprocess.CompletedProcess(words, status, out.buffer.getvalue(), err.buffer.getvalue())
 
 
 def fed(fifo, content):

@@ -1,6 +1,7 @@
 """The plan: which files a configuration requires; unknown names are refused with a suggestion."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +12,9 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
-from warplog.machine import device, interpreter
+from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
+from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_figures
 
 LIVE = {"mode": "live", "gpu": "h200"}
@@ -24,7 +26,7 @@ def place(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     shutil.copytree(project / "kernels", tmp_path / "kernels")
     shutil.copytree(project / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(device, "detect", lambda: None)
+    monkeypatch.setattr(device, "boards", list)
     return tmp_path
 
 
@@ -253,6 +255,19 @@ def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path)
     assert one.time_contract() == everything.time_contract()
 
 
+def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
+    def with_types(small: str, large: str) -> FamilyPlan:
+        made = plan.make_plan(LIVE).of("sgemm")
+        a, *rest = made.family.arguments
+        by_case = replace(a, dtype="void", dtypes={small: "M < 1000", large: "M >= 1000"})
+        return replace(made, family=replace(made.family, arguments=(by_case, *rest)))
+
+    one, other = with_types("float32", "bfloat16"), with_types("bfloat16", "float32")
+    assert one.check_contract() != other.check_contract()
+    assert one.time_contract() != other.time_contract()
+    assert one.time_contract() == with_types("float32", "bfloat16").time_contract()
+
+
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:
     family = plan.make_plan({**LIVE, "families": "transfer"}).of("transfer")
     memory = family.job("check")["memory"]
@@ -272,3 +287,69 @@ def test_figures_that_would_be_empty_are_left_out(project: Path, monkeypatch: py
     assert "bank_conflicts" in drawn["histogram"] & drawn["power"] & drawn["scan"]
     assert "roofline" not in drawn["transpose"]
     assert "claims" not in drawn["scan"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "sources"),
+    [
+        ("compile: {std: 20},", []),
+        ("compile: {defines: {A: 1}},", []),
+        ("compile: {include: [../../src], sources: [../../src/also.cu]},", ["src/also.cu", "src/also.cuh"]),
+        ("requires: {where: [N > 3]},", []),
+    ],
+)
+def test_a_build_depends_on_the_options_and_further_sources_of_its_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, sources: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(device, "detect", lambda: None)
+    file = make_family(Path("kernels")).file
+    Path("src").mkdir()
+    Path("src/also.cu").write_text('#include "also.cuh"\n')
+    Path("src/also.cuh").touch()
+    wildcards = SimpleNamespace(arch="sm_90", family="scale", variant="right")
+    before = plan.make_plan(LIVE)
+    file.write_text(file.read_text().replace("{name: right,", f"{{name: right, {entry}"))
+    after = plan.make_plan(LIVE)
+    assert after.build_job(wildcards)["contract"] != before.build_job(wildcards)["contract"]
+    added = [path for path in after.sources(wildcards) if path not in before.sources(wildcards)]
+    assert added == sources
+    assert set(sources) <= set(after.family_sources(wildcards)) & set(after.page_sources(wildcards))
+
+
+def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = place / "kernels" / "mine"
+    folder.mkdir()
+    text = (place / "kernels" / "sgemm" / "family.yaml").read_text()
+    head = text[: text.index("variants:")].replace("family: sgemm", "family: mine")
+    variant = "variants:\n  - {name: own, file: ../sgemm/naive.cu, idea: mine, parameters: {BLOCK: 32}}\n"
+    (folder / "family.yaml").write_text(head.replace("baseline: cublas", "baseline: sgemm.cublas") + variant)
+    shutil.copy(place / "kernels" / "sgemm" / "reference.py", folder)
+    made = plan.make_plan({**LIVE, "families": "mine"})
+    assert made.pairs() == [("mine", "own"), ("mine", "cublas")]
+    assert "results/build/sm_90/mine/cublas/record.json" in made.files("build")
+    again = plan.Plan.made_of(made.decisions())
+    assert again.families["mine"].variant("cublas").file == Path("kernels/sgemm/cublas.cu")
+
+
+def test_a_python_variant_is_built_again_with_another_version_of_its_compiler(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place / "kernels" / "vector_add" / "family.yaml"
+    entry = "  - {name: in_triton, language: triton, idea: blocks of elements}\n"
+    path.write_text(path.read_text().replace("variants:\n", f"variants:\n{entry}"))
+    module = place / "kernels" / "vector_add" / "in_triton.py"
+    module.write_text("def launch(arrays, scalars, stream):\n    pass\n")
+    versions = {"triton": "3.6.0"}
+    monkeypatch.setattr(packages, "version", lambda name: versions.get(name, ""))
+    wildcards = SimpleNamespace(arch="sm_90", family="vector_add", variant="in_triton")
+    made = plan.make_plan(LIVE)
+    assert made.sources(wildcards) == ["kernels/vector_add/in_triton.py"]
+    before, cuda = made.build_job(wildcards)["contract"], contract(made, "naive")
+    assert plan.make_plan(LIVE).build_job(wildcards)["contract"] == before
+    versions["triton"] = "3.8.0"
+    after = plan.make_plan(LIVE)
+    assert after.build_job(wildcards)["contract"] != before
+    assert contract(after, "naive") == cuda

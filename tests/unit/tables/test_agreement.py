@@ -61,3 +61,9 @@ def test_a_kernel_that_tracing_slows_down_is_not_called_wrong() -> None:
     )
     told = agreement([100.0], [90.0], 100.0, 120.0, traced_us=90.5)
     assert told == "disagree: hot 90 us, nsys 120 us", "nsys itself is the one that differs"
+
+
+def test_a_profiler_on_another_board_is_not_compared() -> None:
+    far = agreement([100.0], [100.0], 150.0, 100.0, elsewhere=["ncu"])
+    assert far == "ok (ncu not compared: captured on another board)"
+    assert agreement([100.0], [], 150.0, None, elsewhere=["ncu"]).startswith("(ncu not compared")

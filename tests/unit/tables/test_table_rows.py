@@ -132,6 +132,17 @@ def test_ratios_span_the_processes_and_exist_in_both_regimes() -> None:
     assert "sustained_ratio_to_baseline" not in only_rest
 
 
+def test_no_ratio_crosses_boards() -> None:
+    spread = {"process_min_us": 99.0, "process_max_us": 101.0, "q1_us": 99.0, "q3_us": 101.0}
+    base = {"variant": "base", "case": "64", "processes": 3, "median_us": 100.0, "reason": "", **spread}
+    base |= {"sustained_us": 120.0, "board": "GPU-a"}
+    same, other = base | {"variant": "same"}, base | {"variant": "other", "board": "GPU-b"}
+    table_rows.add_ratios([base, same, other], "base")
+    assert same["ratio_to_baseline"] == 1.0
+    assert not {"ratio_to_baseline", "sustained_ratio_to_baseline"} & set(other)
+    assert other["reason"] == "no ratio: the baseline was measured on another board"
+
+
 def test_the_ratio_of_a_single_process_spans_its_quartiles() -> None:
     base = {
         "variant": "base",
@@ -216,3 +227,30 @@ def test_a_row_says_whether_the_profilers_agree_unless_its_times_include_the_hos
 ) -> None:
     first, _ = rows_of(measured(), Measuring(timing=timing), traced_us)["measurements"]
     assert first["agreement"] == expected
+
+
+def test_a_row_has_the_host_time_of_a_launch(rows_of: Callable[..., Rows]) -> None:
+    first, second = measured()
+    rows = rows_of([{**first, "launch_host_us": 31.5}, second], Measuring())["measurements"]
+    assert [row.get("launch_host_us") for row in rows] == [31.5, None]
+
+
+def test_the_language_of_a_variant_is_in_its_row(rows_of: Callable[..., Rows]) -> None:
+    assert [row["language"] for row in rows_of(measured(), Measuring())["variants"]] == ["cuda"]
+
+
+def test_resources_of_a_python_variant_are_those_that_cuobjdump_reads() -> None:
+    counts = {
+        "registers_per_thread": 24,
+        "static_shared_bytes": 0,
+        "dynamic_shared_bytes": 16,
+        "stack_bytes": 0,
+    }
+    spills = {"spill_store_bytes": 0, "spill_load_bytes": 0, "sass_instructions": 9, "opcodes": {"EXIT": 9}}
+    kernel = {"kernel": "scale", **counts, **spills}
+    made = list(table_rows._build_facts(kernel, {"cuobjdump": "13.2.86", "triton": "3.6.0"}))
+    assert {(row["tool"], row["tool_version"]) for row in made} == {("cuobjdump", "13.2.86")}
+    values = {row["metric"]: row["value"] for row in made}
+    assert values | counts == values
+    compiled = list(table_rows._build_facts(kernel, {"cuobjdump": "13.2.86", "nvcc": "13.0.88"}))
+    assert {row["tool"] for row in compiled if row["metric"] in counts} == {"ptxas"}

@@ -123,6 +123,7 @@ def test_provenance_is_in_the_tags_and_knobs_are_plain_numbers(template):
     assert run.data.tags["occupancy_limiter"] == "registers"
     assert run.data.params | {"BM": "128", "BK": "16", "TN": "4"} == run.data.params
     assert run.data.params["registers_per_thread"] == "168"
+    assert run.data.params["language"] == "cuda"
     assert "mlflow.parentRunId" not in run.data.tags
     assert run.info.start_time == pd.Timestamp("2026-11-20T03:10:00Z").timestamp() * 1000
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from mlflow import MlflowClient
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
@@ -29,6 +30,25 @@ def test_logging_again_changes_nothing(project):
     after = {r.info.run_id: r for r in project.stored(deleted_too=True)}
     assert {k: r.data.tags for k, r in after.items()} == {k: r.data.tags for k, r in before.items()}
     assert project.experiment().tags == tags
+
+
+def test_a_new_run_takes_four_requests_besides_its_files(template, tmp_path, monkeypatch):
+    """To a server with login, every request costs a check of the password."""
+    project = moved(template, tmp_path / "elsewhere")
+    calls = []
+    for name in ("create_run", "log_batch", "set_terminated", "set_tag", "log_param", "log_metric"):
+        real = getattr(MlflowClient, name)
+        monkeypatch.setattr(
+            MlflowClient,
+            name,
+            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
+        )
+    new = CAMPAIGN | {"campaign": "another"}
+    write_tables(project.tables, campaign="another")
+    done = log.log_campaign(project.tables, new, {}, project.uri)
+    runs = [run for family in done.experiments for run in family.runs]
+    assert sorted(set(calls)) == ["create_run", "log_batch", "set_terminated"]
+    assert len(calls) == 4 * len(runs)
 
 
 def test_the_record_of_a_second_run_is_the_same(project):

@@ -93,6 +93,7 @@ def _sgemm(made: MadeUpTables, order: int, name: str) -> None:
         "credit": "S. Boehm, CUDA matmul worklog" if name == "warptile" else "",
         "is_baseline": name == "cublas",
         "profile_cases": "1024,4096",
+        "language": "cuda",
         "parameters": json.dumps(dict(rung.tiles)),
     }
     made.variant("sgemm", name, order, len(LADDER), "4096", **about, **facts)

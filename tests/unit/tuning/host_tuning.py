@@ -55,7 +55,7 @@ exec g++ -O0 -shared -fPIC $defines -x c++ "$source" -o "$library" -MMD -MF "$li
 TIMER = """
 #include <errno.h>
 typedef int (*Launcher)(const void*, void*);
-struct Sample { float event_us, sm_mhz, set_mhz; int blocked; };
+struct Sample { float event_us, sm_mhz, set_mhz; int blocked; float host_us; };
 int warplog_timer_create(void** t) { *t = 0; return 0; }
 int warplog_timer_destroy(void* t) { return 0; }
 const char* warplog_timer_error(int code) { return "an error of the host"; }
@@ -68,7 +68,7 @@ int warplog_timer_cold(void* t, Launcher f, const void* a, int count, struct Sam
         errno = 0;
         int code = f ? f(a, 0) : 0;
         if (code) return code;
-        out[i].event_us = 1 + errno; out[i].sm_mhz = out[i].set_mhz = 0; out[i].blocked = 1;
+        out[i].event_us = 1 + errno; out[i].sm_mhz = out[i].set_mhz = 0; out[i].blocked = 1; out[i].host_us = 0;
     }
     return 0;
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warplog.core.errors import WarplogError
-from warplog.worklog.excerpt import PAGE_LINES, excerpt
+from warplog.worklog.excerpt import PAGE_LINES, Excerpt, excerpt
 
 KERNELS = sorted((Path(__file__).parents[3] / "kernels").glob("*/*.cu"))
 SMALL = """\
@@ -105,6 +105,34 @@ def test_a_missing_source_is_an_error_of_one_line(tmp_path):
         excerpt(tmp_path / "none.cu")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "line"),
+    [
+        ("small(float *)", 3),
+        ("void ns::small<(int)4>(float const*)", 3),
+        ("large(float*)", 7),
+        ("other(float*)", 7),
+    ],
+)
+def test_the_kernel_that_was_launched_is_shown_even_if_it_is_not_the_longest(tmp_path, kernel, line):
+    assert excerpt(written(tmp_path, SMALL), kernel).first == line
+
+
+def test_a_launched_kernel_is_found_in_the_file_that_defines_it(tmp_path):
+    source = written(tmp_path, '#include "a.h"\n__global__ void helper(int* x) {\n    x[0] = 1;\n}\n')
+    declared, defined = tmp_path / "a.h", tmp_path / "b.inl"
+    declared.write_text("__global__ void main_kernel(float* x);\n")
+    defined.write_text(
+        "\ntemplate <int N>\n__global__ __launch_bounds__(N)\nvoid main_kernel(float* x) {\n  x[0] = N;\n}\n"
+    )
+    found = excerpt(source, "void main_kernel<(int)4>(float *)", [declared, defined])
+    assert (found.file, found.first) == ("b.inl", 3)
+    assert found.code.splitlines()[1] == "void main_kernel(float* x) {"
+    assert excerpt(source, "of_a_library(float*)", [declared, defined]).first == 2
+    marked = written(tmp_path, "int a;\n// [excerpt]\nint b;\n// [/excerpt]\n")
+    assert excerpt(marked, "main_kernel(float*)", [defined]).code == "int b;", "marks go before"
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_source_has_an_excerpt_that_fits_a_page_and_is_whole(path):
     found = excerpt(path)
@@ -112,3 +140,82 @@ def test_every_source_has_an_excerpt_that_fits_a_page_and_is_whole(path):
     assert 2 <= len(lines) <= PAGE_LINES + 8
     assert found.code.count("{") == found.code.count("}")
     assert path.read_text().splitlines()[found.first - 1].strip() == lines[0].strip()
+
+
+TRITON = """\
+import triton
+
+SOURCE = "no kernel"
+
+
+@triton.jit
+def small(x):
+    return x
+
+
+@triton.autotune(configs=[], key=["n"])
+@triton.jit
+def large(x, y, n):
+    for i in range(n):
+        y += x
+    return y
+
+
+def launch(arrays, scalars, stream):
+    large[(1,)](arrays["x"], arrays["y"], scalars["n"])
+"""
+RAW = '''\
+import cupy
+
+KERNEL = cupy.RawKernel(
+    r"""
+extern "C" __global__ void twice(float* x) {
+    x[threadIdx.x] *= 2;
+}
+""",
+    "twice",
+)
+
+
+def launch(arrays, scalars, stream):
+    KERNEL((1,), (32,), (arrays["x"],))
+'''
+
+
+def in_python(folder: Path, text: str) -> Excerpt:
+    path = folder / "some.py"
+    path.write_text(text)
+    return excerpt(path)
+
+
+def test_of_a_triton_module_the_longest_kernel_is_shown_with_its_decorators(tmp_path):
+    found = in_python(tmp_path, TRITON)
+    assert (found.first, found.is_python) == (11, True)
+    assert found.code.splitlines()[0].startswith("@triton.autotune")
+    assert found.code.splitlines()[-1] == "    return y"
+
+
+def test_of_a_triton_kernel_longer_than_a_page_the_longest_loop_is_shown(tmp_path):
+    body = "".join(f"    a{i} = {i}\n" for i in range(PAGE_LINES))
+    found = in_python(tmp_path, TRITON.replace("    for i", f"{body}    for i"))
+    assert found.code == "for i in range(n):\n    y += x"
+
+
+def test_of_a_raw_kernel_the_string_is_shown(tmp_path):
+    found = in_python(tmp_path, RAW)
+    assert "__global__ void twice" in found.code
+    assert "def launch" not in found.code
+
+
+def test_marks_in_python_are_comments_of_python(tmp_path):
+    marked = TRITON.replace("    for i", "    # [excerpt]\n    for i").replace(
+        "    return y\n", "    # [/excerpt]\n"
+    )
+    assert in_python(tmp_path, marked).code == "for i in range(n):\n    y += x"
+
+
+def test_a_module_without_a_kernel_shows_its_launch(tmp_path):
+    found = in_python(
+        tmp_path, "import torch\n\n\ndef launch(arrays, scalars, stream):\n    torch.softmax()\n"
+    )
+    assert found.code.startswith("def launch(")

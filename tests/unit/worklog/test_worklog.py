@@ -163,6 +163,15 @@ def test_code_that_was_shown_is_named_and_not_repeated(recorded):
     assert Page(html(page)).tags.count("pre") == len(page.rungs) - 1
 
 
+def test_options_of_the_compiler_stand_beside_the_parameters(recorded):
+    variants = recorded.variants.copy()
+    variants["compile"] = ""
+    variants.loc[variants["variant"] == "warptile", "compile"] = "-std=c++20 -DX=3 -lcuda"
+    page = told(replace(recorded, variants=variants))
+    assert rung(page, "warptile").origins[-2] == "compiled with -std=c++20 -DX=3 -lcuda"
+    assert not any("compiled" in text for text in rung(page, "naive").origins)
+
+
 def test_remarks_of_the_tables_are_passed_on(recorded):
     rows = recorded.measurements.copy()
     hit = rows["variant"] == "warptile"

@@ -1,13 +1,13 @@
-"""Compiles one variant; without nvcc, uses its recorded build instead."""
+"""Compiles one variant; without nvcc, or a GPU for a Python variant, uses its recorded build instead."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog.family import load_family
+from warplog.catalog.family import Family, Variant, load_family
 from warplog.core.errors import WarplogError, say
-from warplog.machine import toolchain
-from warplog.measure import build
+from warplog.machine import device, toolchain
+from warplog.measure import build, python_build
 from warplog.plan.script import job
 
 
@@ -15,6 +15,9 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     family = load_family(Path(values["family_file"]))
     variant = replace(family.variant(name), parameters=values["parameters"])
     recorded = Path(values["recorded"]) if values["recorded"] else None
+    if variant.is_python:
+        python(family, variant, arch, record, recorded, values["attempt"])
+        return
     try:
         toolchain.ensure("cuda")
         nvcc = toolchain.find("nvcc")
@@ -27,6 +30,21 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
     say(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip())
+
+
+def python(
+    family: Family, variant: Variant, arch: str, record: Path, recorded: Path | None, attempt: int
+) -> None:
+    gpu, name = device.detect(), f"{family.name}/{variant.name}"
+    if gpu is None and recorded is not None and recorded.is_file():
+        say(f"  build   {name}  recorded (no GPU: {device.why_not()})")
+        build.take_recorded(recorded, record.parent)
+        return
+    if gpu is not None:
+        toolchain.ensure("gpu")
+    cuobjdump = toolchain.find("cuobjdump")
+    done = python_build.build_variant(family, variant, arch, cuobjdump, record.parent, attempt, gpu)
+    say(f"  build   {name}  {done['status']}  {done['reason']}".rstrip())
 
 
 if "snakemake" in globals():

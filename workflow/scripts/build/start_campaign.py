@@ -6,23 +6,22 @@ from warplog.core import paths
 from warplog.machine import toolchain
 from warplog.measure import job as jobs
 from warplog.measure import provenance
-from warplog.plan.script import job
+from warplog.plan.script import job, replayed
 
 
 def main(gpu: str, name: str, commit: str, output: Path) -> None:
     found = jobs.this_gpu(gpu)
     toolchain.ensure("gpu")
-    project = paths.project()
-    code = provenance.commit_of(project) if commit == "auto" else commit
-    content = provenance.content_sha256(project)
-    provenance.write_campaign(output, found, name, code, content, toolchain.snapshot())
+    content = provenance.content_sha256(paths.project())
+    provenance.write_campaign(output, found, name, commit, content, toolchain.snapshot())
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(
-            snakemake.wildcards.gpu,
-            snakemake.params.name,
-            snakemake.params.commit,
-            Path(snakemake.output[0]),
-        )
+        if not replayed(snakemake):
+            main(
+                snakemake.wildcards.gpu,
+                snakemake.params.name,
+                snakemake.params.commit,
+                Path(snakemake.output[0]),
+            )

@@ -41,7 +41,7 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
         for variant in variants:
             records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
             built = build_record(plan.root, plan.arch, variant)
-            beside = [built.with_name(file) for file in ("kernel.sass", "compile.log")]
+            beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
             report = kept_report(records, variant.name, plan.families[name].baseline)
             files = [variant.file, *beside, built, *([captures / report] if report else [])]
             yield (name, variant.name), VariantFiles(files, records)

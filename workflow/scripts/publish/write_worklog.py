@@ -10,17 +10,22 @@ from warplog.core.records import read_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job, keep_digests
 from warplog.tables import view
+from warplog.tables.records import build_record
 
 
-def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], output: Path) -> None:
+def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path) -> None:
+    kept = {
+        v.name: build_record(plan.root, plan.arch, v).with_name("kernel.sass") for v in plan.chosen[family]
+    }
     page = worklog.gather(
         plan.families[family],
         view.load(tables, family, plan.gpu),
         read_json(Path(plan.campaign()), "record"),
         figures,
         paths.WORKFLOW / "report",
+        kept,
     )
-    write_text(output.with_suffix(".html"), worklog.html(page))
+    write_text(output.with_suffix(".html"), worklog.html(page, library.read_text(encoding="utf-8")))
     write_text(output.with_suffix(".md"), worklog.markdown(page, output.parent))
     write_text(output.with_suffix(".tex"), worklog.latex(page))
 
@@ -33,6 +38,7 @@ if "snakemake" in globals():
             snakemake.wildcards.family,
             Path(snakemake.input.tables[0]).parent,
             [folder / f"{name}.png" for name in snakemake.params.figures],
+            Path(snakemake.input.library),
             Path(snakemake.output.html),
         )
         keep_digests(snakemake)

@@ -36,6 +36,7 @@ if "snakemake" in globals():
                 "campaign": Path(snakemake.input.campaign),
                 "settings": values["settings"],
                 "record": record,
+                "board": snakemake.resources.get("board") or "",
             },
             values["arch"],
             Path(snakemake.input.timer),

@@ -13,7 +13,12 @@ from warplog.core.errors import WarplogError
 from warplog.core.schema import suggest
 from warplog.metrics import METRICS
 
-CONFIRMED, REFUTED, NOT_MEASURABLE = VERDICTS = ("confirmed", "refuted", "not_measurable")
+CONFIRMED, REFUTED, WITHIN_NOISE, NOT_MEASURABLE = VERDICTS = (
+    "confirmed",
+    "refuted",
+    "within_noise",
+    "not_measurable",
+)
 SASS = "sass"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))

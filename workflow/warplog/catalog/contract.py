@@ -5,20 +5,25 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from warplog.core import formula
+
 
 @dataclass(frozen=True)
 class Argument:
     """One argument of the launcher: an array, or a scalar named after a case parameter.
 
     Attributes:
-        kind: "input", "output", "inout" or "scalar".
-        shape: one formula per dimension; empty for scalars.
+        kind: "input", "output", "inout", "workspace" or "scalar".
+        dtype: element type; "void" if it depends on the case.
+        shape: one formula per dimension; empty for scalars. A workspace is an array of bytes (uint8).
+        dtypes: if it depends on the case, the condition for each type; the first that holds decides.
     """
 
     name: str
     kind: str
     dtype: str
     shape: tuple[str | int, ...] = ()
+    dtypes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,13 @@ class Requires:
         arch: minimum architecture (`sm_80`), or exactly this one with a trailing a (`sm_90a`).
         multiple_of: case parameters that must be multiples of a number.
         at_most: upper limits of case parameters.
+        where: conditions on case parameters, such as `N*C % 256 == 0`.
     """
 
     arch: str = "sm_75"
     multiple_of: Mapping[str, int] = field(default_factory=dict)
     at_most: Mapping[str, float] = field(default_factory=dict)
+    where: Sequence[str] = ()
 
     def why_not(self, compute_capability: tuple[int, int]) -> str:
         """Returns why the variant cannot run on a GPU; '' if it can."""
@@ -75,9 +82,14 @@ class Requires:
         return f"needs {self.arch} or later, this GPU is sm_{have}" if have < required else ""
 
     def why_not_case(self, case: Case) -> str:
-        """Returns why the variant does not support a case; '' if it does."""
+        """Returns why the variant does not support a case; '' if it does.
+
+        Raises:
+            WarplogError: A condition cannot be evaluated.
+        """
         misfits = [f"{k} to be a multiple of {m}" for k, m in self.multiple_of.items() if case.values[k] % m]
         misfits += [f"{k} to be at most {most}" for k, most in self.at_most.items() if case.values[k] > most]
+        misfits += [text for text in self.where if not formula.holds(text, case.values, "requires.where")]
         return f"needs {' and '.join(misfits)}" if misfits else ""
 
 
@@ -104,6 +116,16 @@ class Probe:
     relative: float = 0.0
     absolute: float = 0.0
     at_least: bool = False
+
+
+def make_argument(data: Mapping[str, Any]) -> Argument:
+    """Makes an argument of family.yaml; the formula `bytes` of a workspace becomes its shape."""
+    if data["kind"] == "workspace":
+        return Argument(data["name"], "workspace", "uint8", (data["bytes"],))
+    dtype = data["dtype"]
+    by_case = {} if isinstance(dtype, str) else dtype
+    shape = tuple(data.get("shape", ()))
+    return Argument(data["name"], data["kind"], "void" if by_case else dtype, shape, by_case)
 
 
 def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:

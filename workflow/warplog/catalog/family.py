@@ -1,14 +1,15 @@
 """Loads kernel families and their variants from folders that contain a family.yaml."""
 
 import importlib.util
-import symtable
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from warplog.catalog.claims import Claim, check_claims, make_claim
+from warplog.catalog.compiling import HEADERS, Compile, check_place, make_compile
 from warplog.catalog.contract import (
     Argument,
     Case,
@@ -16,17 +17,29 @@ from warplog.catalog.contract import (
     Probe,
     Published,
     Requires,
+    make_argument,
     make_probes,
     matching,
     probed,
 )
-from warplog.catalog.includes import included
+from warplog.catalog.imported import imported
+from warplog.catalog.includes import included, plain
+from warplog.catalog.languages import (
+    CUDA,
+    check_module,
+    check_options,
+    default_file,
+    defined_names,
+    language_of,
+)
 from warplog.catalog.space import Space, space_of
-from warplog.core import formula
+from warplog.core import formula, paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
 from warplog.core.schema import read_yaml, suggest
 
+# The types that an argument by value may have.
+SCALARS = ("float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "bool")
 # The functions of reference.py.
 _REFERENCE = {"make_inputs": "make_inputs(xp, rng, case)", "reference": "reference(xp, inputs, case)"}
 
@@ -36,18 +49,23 @@ class Variant:
     """One variant of a family: a source file with its compile-time parameters.
 
     Attributes:
-        file: the .cu source.
+        file: the source, .cu or .py.
         parent: variant that this one is based on.
         idea: the idea in one sentence.
         credit: publication of the idea.
-        parameters: compile-time parameters, passed to nvcc as -D.
+        parameters: compile-time parameters, passed to nvcc as -D; of a Python variant, constants of its module.
         expects: expected properties of the compiled code, see family.schema.yaml.
         draft: whether campaigns exclude the variant unless it is named.
-        library: whether the variant calls a library.
+        library: whether the variant calls a library, or is one.
         tune: the space that `snakemake tune` searches; None if there is none.
         remark: note on the parameters, see warplog.catalog.winners.
         published: published results.
         memory: arrays in host memory, by name: "pinned" (and mapped for kernels) or "pageable".
+        compile: further sources and options of the compiler.
+        folder: the folder of the family.yaml that defines the variant.
+        prebuilt: whether `file` is a shared library with the launcher instead of a source.
+        arguments: what the launcher takes; () for the arguments of the family.
+        language: one of warplog.catalog.languages.MODULES.
     """
 
     name: str
@@ -65,19 +83,61 @@ class Variant:
     remark: str = ""
     published: tuple[Published, ...] = ()
     memory: Mapping[str, str] = field(default_factory=dict)
+    compile: Compile = field(default_factory=Compile)
+    folder: Path = Path()
+    prebuilt: bool = False
+    arguments: tuple[Argument, ...] = ()
+    language: str = CUDA
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the launcher is a function of a Python module."""
+        return self.language != CUDA
+
+    def source_hashes(self) -> dict[Path, str]:
+        """Returns the SHA-256 of the source and of its headers or modules, by path."""
+        return {path: sha256_file(path) for path in (self.file, *self.headers())}
 
     def include_folders(self) -> tuple[Path, ...]:
-        """Returns the folders in which the compiler looks for headers, in order: the family's, then ../include."""
-        return self.file.parent, self.file.parent.parent / "include"
+        """Returns the folders in which the compiler looks for headers, in order.
+
+        These are the source's own, those of `compile`, the family's, its ../include, and warplog's.
+        """
+        own = (_place(self.folder, name) for name in self.compile.include)
+        folders = (self.file.parent, *own, self.folder, self.folder.parent / "include", HEADERS)
+        return tuple(dict.fromkeys(folders))
+
+    def further_sources(self) -> list[Path]:
+        """Returns the sources that are compiled besides `file`."""
+        return [_place(self.folder, name) for name in self.compile.sources]
 
     def headers(self) -> list[Path]:
-        """Returns the files that the source includes, directly or not: see warplog.catalog.includes."""
-        return included(self.file, self.include_folders())
+        """Returns the other files of the variant: further sources, and what all of them include or import.
+
+        See warplog.catalog.includes and warplog.catalog.imported.
+        """
+        if self.prebuilt:
+            return []
+        if self.is_python:
+            return imported(self.file, self.include_folders())
+        sources = self.further_sources()
+        found = {file for s in (self.file, *sources) for file in included(s, self.include_folders())}
+        return sorted({*sources, *found} - {self.file})
+
+    def content(self) -> tuple[object, ...]:
+        """Returns the hashes of all files that are compiled, and the options of the compiler without parameters."""
+        options = self.compile.record()
+        headers = [sha256_file(path) for path in self.headers()]
+        return sha256_file(self.file), headers, *([options] if options else [])
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of source, headers and parameters, which identifies builds and measurements."""
-        headers = [sha256_file(path) for path in self.headers()]
-        return sha256_of(sha256_file(self.file), headers, dict(self.parameters))
+        """Returns the SHA-256 of source, headers, options, parameters and language.
+
+        It identifies builds and measurements.
+        """
+        source, headers, *options = self.content()
+        language = (self.language,) if self.is_python else ()  # recorded hashes of CUDA sources have none
+        return sha256_of(source, headers, dict(self.parameters), *options, *language)
 
 
 @dataclass(frozen=True)
@@ -91,6 +151,7 @@ class Family:
         folder: folder of family.yaml.
         arguments: launcher arguments in order, without the stream.
         tolerance: dtype, reduction_length and factor of the error bound.
+        tolerances: the same by output, for outputs with a bound of their own.
         flops: formula of the algorithm's floating-point operations.
         bytes_moved: formula of the compulsory traffic in bytes.
         size: formula of the problem size on the x axis, with the label `size_label`.
@@ -129,6 +190,7 @@ class Family:
     probes: tuple[Probe, ...] = ()
     measuring: Measuring = field(default_factory=Measuring)
     figures: tuple[str, ...] = ()
+    tolerances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:
@@ -164,9 +226,26 @@ class Family:
         """Returns the shape of an array for one case."""
         return tuple(int(self.value(d, case)) for d in argument.shape)
 
+    def dtype(self, argument: Argument, case: Case) -> str:
+        """Returns the element type of an argument for one case.
+
+        Raises:
+            WarplogError: The type depends on the case, and no condition holds for this one.
+        """
+        if not argument.dtypes:
+            return argument.dtype
+        where = f"{self.file} ({case.name})"
+        for dtype, condition in argument.dtypes.items():
+            if formula.holds(condition, case.values, where):
+                return dtype
+        conditions = ", ".join(argument.dtypes.values())
+        raise WarplogError(
+            f"{where}: {argument.name} has no dtype: none of its conditions holds: {conditions}"
+        )
+
     def shapes(self, case: Case) -> list[tuple[int, ...]]:
-        """Returns the shapes of all arrays for one case, in argument order."""
-        return [self.shape(a, case) for a in self.arguments if a.kind != "scalar"]
+        """Returns the shapes of all arrays for one case, in argument order, without workspaces."""
+        return [self.shape(a, case) for a in self.arguments if a.kind not in ("scalar", "workspace")]
 
     def reference(self) -> ModuleType:
         """Imports reference.py, which defines make_inputs(xp, rng, case) and reference(xp, inputs, case).
@@ -212,18 +291,25 @@ def load_family(path: Path) -> Family:
     """Loads one family.yaml.
 
     Raises:
-        WarplogError: The file does not fit the schema, or `check_family` fails.
+        WarplogError: The file does not fit the schema, its baseline cannot be borrowed, or `check_family` fails.
     """
+    family = _with_borrowed_baseline(_read(path))
+    check_family(family)
+    return family
+
+
+def _read(path: Path) -> Family:
+    """Returns the content of a family.yaml that fits the schema, unchecked."""
     data = read_yaml(path, "family")
     defaults = data.get("defaults", {})
     work = data["work"]
     names = (*data["cases"], *data["check_cases"])
-    family = Family(
+    return Family(
         name=data["family"],
         title=data["title"],
         summary=data["summary"],
         folder=path.parent,
-        arguments=tuple(Argument(**{**a, "shape": tuple(a.get("shape", ()))}) for a in data["arguments"]),
+        arguments=tuple(map(make_argument, data["arguments"])),
         tolerance=data["tolerance"],
         flops=str(work["flops"]),
         bytes_moved=str(work["bytes"]),
@@ -236,28 +322,89 @@ def load_family(path: Path) -> Family:
         headline_case=data["headline_case"],
         baseline=data.get("baseline", ""),
         draft=data.get("draft", False),
-        variants=tuple(_variant(v, data["family"], path.parent) for v in data["variants"]),
+        variants=tuple(_variant(v, data, path.parent) for v in data["variants"]),
         claims=tuple(
             make_claim(c, data["family"], data["headline_case"], str(path)) for c in data.get("claims", ())
         ),
         probes=make_probes(data.get("probes", ()), names),
         measuring=Measuring(**data.get("measuring", {})),
         figures=tuple(data.get("figures", ())),
+        tolerances={a["name"]: a["tolerance"] for a in data["arguments"] if "tolerance" in a},
     )
-    check_family(family)
-    return family
+
+
+def _with_borrowed_baseline(family: Family) -> Family:
+    """Returns the family with a variant of another one as its last variant, if `baseline` is "<family>.<variant>".
+
+    The other family lies beside this one or in the project's kernels/. Its launcher gets the arguments by name.
+
+    Raises:
+        WarplogError: there is no such variant, this family lacks one of its arguments, or the other family lacks one of
+            the timed cases or has other shapes there.
+    """
+    lender_name, _, name = family.baseline.rpartition(".")
+    if not lender_name:
+        return family
+    where = f"{family.file}: baseline: {family.baseline!r}"
+    places = [folder / lender_name for folder in (family.folder.parent, paths.project() / "kernels")]
+    folder = next((place for place in places if (place / "family.yaml").is_file()), None)
+    if folder is None or lender_name == family.name:
+        raise WarplogError(f"{where}: no other family {lender_name!r} in {' or '.join(map(str, places))}")
+    lender = _read(folder / "family.yaml")
+    variant = lender.variant(name)
+    _check_lender(family, lender, where)
+    published = tuple(
+        figure for figure in variant.published if not figure.case or figure.case in family.cases
+    )
+    alone = replace(variant, parent=None, draft=False, tune=None, published=published)
+    borrowed = replace(alone, family=family.name, arguments=lender.arguments)
+    return replace(family, baseline=name, variants=(*family.variants, borrowed))
+
+
+def _check_lender(family: Family, lender: Family, where: str) -> None:
+    own = {a.name: a for a in family.arguments}
+    for argument in lender.arguments:
+        mine = own.get(argument.name)
+        if mine is None or (mine.kind, mine.dtype) != (argument.kind, argument.dtype):
+            has = f"the one here is {mine.kind}, {mine.dtype}" if mine else f"known: {', '.join(own)}"
+            wanted = f"{argument.name!r} ({argument.kind}, {argument.dtype})"
+            raise WarplogError(f"{where}: its launcher takes the argument {wanted}; {has}")
+    for case in family.cases.values():
+        if case.name not in lender.cases:
+            known = ", ".join(lender.cases)
+            raise WarplogError(f"{where}: {lender.name} has no case {case.name!r}; known: {known}")
+        for argument in lender.arguments:
+            here, there = (
+                f.shape(a, f.cases[case.name]) for f, a in ((family, own[argument.name]), (lender, argument))
+            )
+            if here != there:
+                shapes = f"{argument.name} is {list(here)} here and {list(there)} in {lender.name}"
+                raise WarplogError(f"{where}: case {case.name!r}: {shapes}; use the same shapes")
 
 
 def _cases(data: Mapping[str, Mapping[str, float]], defaults: Mapping[str, float]) -> dict[str, Case]:
     return {name: Case(name, {**defaults, **values}) for name, values in data.items()}
 
 
-def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
-    requires = data.get("requires", {})
+def _place(folder: Path, name: str) -> Path:
+    """Returns a path given relative to the folder of family.yaml, without `..` if that is the same file."""
+    return plain(folder / name) if ".." in name else folder / name
+
+
+def _variant(data: Mapping[str, Any], family: Mapping[str, Any], folder: Path) -> Variant:
+    requires, library = data.get("requires", {}), data.get("library", False)
+    prebuilt = library if isinstance(library, str) else ""
+    where = f"{folder / 'family.yaml'}: variant {data['name']!r}"
+    if prebuilt and (unused := {"file", "compile", "parameters", "tune"} & data.keys()):
+        raise WarplogError(f"{where}: library {prebuilt!r} is compiled already; remove {min(unused)!r}")
+    source = data.get("file", default_file(data["name"], data.get("language")))
+    language = CUDA if prebuilt else language_of(data.get("language"), source, where)
+    shared = family.get("compile", {}) if language == CUDA and not prebuilt else {}
     return Variant(
         name=data["name"],
-        family=family,
-        file=folder / data.get("file", f"{data['name']}.cu"),
+        family=family["family"],
+        file=_place(folder, prebuilt or source),
+        language=language,
         parent=data.get("parent"),
         idea=data["idea"],
         credit=data.get("credit", ""),
@@ -265,10 +412,13 @@ def _variant(data: Mapping[str, Any], family: str, folder: Path) -> Variant:
         requires=Requires(**requires),
         expects=data.get("expects", {}),
         draft=data.get("draft", False),
-        library=data.get("library", False),
+        library=bool(library),
         tune=space_of(data, str(folder / "family.yaml")),
         published=tuple(Published(**figure) for figure in data.get("published", ())),
         memory=data.get("memory", {}),
+        compile=make_compile(shared, data.get("compile", {}), f"{where}: compile"),
+        folder=folder,
+        prebuilt=bool(prebuilt),
     )
 
 
@@ -284,21 +434,50 @@ def check_family(family: Family) -> None:
     _check_names(family)
     _check_reference(family.folder / "reference.py")
     for variant in family.variants:
-        if not variant.file.resolve().is_relative_to(family.folder.resolve()):
-            raise WarplogError(f"{family.file}: {variant.file} is outside the family's folder")
-        if not variant.file.is_file():
-            raise WarplogError(
-                f"{family.file}: variant {variant.name!r} requires {variant.file}, which is missing"
-            )
+        _check_variant(family, variant)
     names = [v.name for v in family.variants]
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
-        for text in (family.flops, family.bytes_moved, family.size, family.tolerance["reduction_length"]):
+        bounds = (family.tolerance, *family.tolerances.values())
+        lengths = (tolerance["reduction_length"] for tolerance in bounds)
+        for text in (family.flops, family.bytes_moved, family.size, *lengths):
             family.value(text, case)
         for argument in family.arguments:
             family.shape(argument, case)
+            family.dtype(argument, case)
+            if argument.kind == "scalar" and argument.dtypes:
+                raise WarplogError(
+                    f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+                )
+            if argument.kind == "scalar" and argument.dtype not in SCALARS:
+                by_value = f"a scalar is one of {', '.join(SCALARS)}"
+                raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")
             if argument.kind == "scalar" and argument.name not in case.values:
                 raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+
+
+def _check_variant(family: Family, variant: Variant) -> None:
+    """Checks the files of a variant, its macros, and that its requirements can be evaluated."""
+    where = f"{family.file}: variant {variant.name!r}"
+    key = "library" if variant.prebuilt else "file"
+    check_place(variant.folder, os.path.relpath(variant.file, variant.folder), f"{where}: {key}")
+    for name in variant.compile.sources:
+        check_place(variant.folder, name, f"{where}: compile.sources")
+    for name in variant.compile.include:
+        check_place(variant.folder, name, f"{where}: compile.include", is_folder=True)
+    if variant.is_python:
+        check_module(variant.file)
+    options = {
+        "memory": bool(variant.memory),
+        "tune": variant.tune is not None,
+        "compile": bool(variant.compile.record()),
+    }
+    check_options(where, variant.language, options)
+    if twice := variant.parameters.keys() & variant.compile.defines.keys():
+        raise WarplogError(f"{where}: {min(twice)!r} is in `parameters` and in `compile.defines`; remove one")
+    for case in (*family.cases.values(), *family.check_cases.values()):
+        for text in variant.requires.where:
+            formula.holds(text, case.values, f"{where}: requires.where ({case.name})")
 
 
 def _check_reference(path: Path) -> None:
@@ -306,11 +485,7 @@ def _check_reference(path: Path) -> None:
     needed = f"it must define {' and '.join(_REFERENCE.values())}"
     if not path.is_file():
         raise WarplogError(f"{path}: the file is missing; {needed}")
-    try:
-        table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
-    except (SyntaxError, ValueError) as error:
-        raise WarplogError(f"{path}: cannot be read as Python: {error}") from None
-    defined = {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+    defined = defined_names(path)
     for name in _REFERENCE:
         if name not in defined:
             raise WarplogError(f"{path}: the function {name} is missing; {needed}")
@@ -321,6 +496,7 @@ def _check_names(family: Family) -> None:
     names = [v.name for v in family.variants]
     published = [figure.case for v in family.variants for figure in v.published if figure.case]
     arrays = [a.name for a in family.arguments if a.kind != "scalar"]
+    results = [a.name for a in family.arguments if a.kind in ("output", "inout")]
     limited = [p for v in family.variants for p in (*v.requires.multiple_of, *v.requires.at_most)]
     in_all_cases = set.intersection(
         *(set(c.values) for c in (*family.cases.values(), *family.check_cases.values()))
@@ -343,6 +519,7 @@ def _check_names(family: Family) -> None:
         ("variants.published.case", published, list(family.cases)),
         ("variants.requires", limited, sorted(in_all_cases)),
         ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
+        ("arguments.tolerance", tuple(family.tolerances), results),
     ):
         for name in used:
             if name not in known:

@@ -45,10 +45,10 @@ def _first(name: str, places: Sequence[Path]) -> Path | None:
     candidates = (place / name for place in places)
     # Path.is_file raises for names that no file can have.
     found = next((path for path in candidates if os.path.isfile(path)), None)  # noqa: PTH113
-    return None if found is None else _plain(found)
+    return None if found is None else plain(found)
 
 
-def _plain(path: Path) -> Path:
+def plain(path: Path) -> Path:
     """Returns the path without `..`, unless that would be another file because of a symbolic link."""
     plain = Path(os.path.normpath(path))
     return plain if plain.exists() and plain.samefile(path) else path

@@ -9,7 +9,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.catalog.space import name_of
 from warplog.core import text
 from warplog.core.files import write_text
-from warplog.core.records import sha256_file, sha256_of
+from warplog.core.records import sha256_of
 from warplog.core.schema import check, read_yaml
 
 
@@ -44,8 +44,8 @@ def with_winners(families: Mapping[str, Family], gpu: str) -> dict[str, Family]:
 
 
 def fingerprint(variant: Variant) -> str:
-    """Returns the SHA-256 of the source and its headers without parameters, which identifies a search."""
-    return sha256_of(sha256_file(variant.file), [sha256_file(path) for path in variant.headers()])
+    """Returns the SHA-256 of all that is compiled, without parameters, which identifies a search."""
+    return sha256_of(*variant.content())
 
 
 def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:

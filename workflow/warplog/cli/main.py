@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import extracting, pruning, verifying
+from warplog.cli import extracting, pruning, remoting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
@@ -40,6 +40,7 @@ examples:
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
   warplog audit                         are the numbers on the pages those of the tables?
   warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
+  warplog remote me@gpu-box -- --cores 8 run the campaign on a machine with a GPU, make the pages here
   warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
@@ -73,6 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_best_of(commands)
     pruning.add(commands)
+    remoting.add(commands)
     return parser
 
 
@@ -230,7 +232,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: with status 2 for wrong usage, 0 after --help or --version.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    rest: list[str] = []
+    if given[:1] == ["remote"]:
+        given, rest = remoting.parted(given)
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
+    options.options = rest
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
@@ -412,6 +418,10 @@ def _prune(options: argparse.Namespace) -> int:
     return pruning.run(options, _project())
 
 
+def _remote(options: argparse.Namespace) -> int:
+    return remoting.run(options, _project())
+
+
 def _to_stderr(text: str) -> None:
     with suppress(OSError):
         print(one_line(text), file=sys.stderr, flush=True)
@@ -428,5 +438,6 @@ _COMMANDS = {
     "extract": _extract,
     "prune": _prune,
     "record": _record,
+    "remote": _remote,
     "verify": _verify,
 }

@@ -29,6 +29,9 @@ ORIGIN: Mapping[str, Column] = {
     "origin": Column("str", "", "live: measured on this machine; recorded: read from a recorded campaign"),
     "campaign": Column("str", "", "name of the campaign"),
 }
+BOARD: Mapping[str, Column] = {
+    "board": Column("str", "", "UUID of the GPU that the row was measured on; empty if it was not measured"),
+}
 STATUS: Mapping[str, Column] = {
     "status": Column("str", "", "ok, or the kind of failure (compile_error, wrong, crashed, timeout, …)"),
     "reason": Column("str", "", "why the status is not ok; notes on the row if it is ok"),
@@ -73,7 +76,17 @@ MEASUREMENTS: Mapping[str, Column] = {
         " limit acts; empty for cases that time.hot_cases excludes",
     ),
     "hot_rel_spread": Column("float", "", "robust relative spread of the hot time"),
-    "first_launch_us": Column("float", "us", "host time from the case's first launch until it has completed"),
+    "first_launch_us": Column(
+        "float",
+        "us",
+        "host time from the case's first launch until it has completed; of a Python variant, with compiling and tuning",
+    ),
+    "launch_host_us": Column(
+        "float",
+        "us",
+        "median host time of a launch until its work is queued; not part of the times at rest; of a Python variant, the"
+        " time of its function `launch`",
+    ),
     "empty_us": Column("float", "us", "duration of an empty interval, subtracted from every cold sample"),
     "sm_mhz": Column(
         "float",
@@ -90,7 +103,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     "sustained_us": Column(
         "float",
         "us",
-        "mean time per launch, back to back, once the board's mean power stands at its limit, as the median over"
+        "mean time per launch, back to back, at the board's power limit if that lowers the clock, as the median over"
         " processes; the hot time if no limit lowers the clock",
     ),
     "sustained_process_spread": Column(
@@ -98,7 +111,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     ),
     "sustained_sm_mhz": Column("float", "MHz", "mean of the SM clock that was set while sustained"),
     "sustained_power_w": Column(
-        "float", "W", "mean board power while sustained, from the energy counter if there is one"
+        "float", "W", "board power that sustained_us refers to: the power limit if it acts, else the mean"
     ),
     "limited_by": Column(
         "str",
@@ -140,6 +153,7 @@ MEASUREMENTS: Mapping[str, Column] = {
         " or times that include host work",
     ),
     **ORIGIN,
+    **BOARD,
     "measured_at": Column("str", "", "end of the timing job, ISO 8601 UTC"),
     "commit": Column("str", "", "Git commit of the code that measured; empty if unknown"),
     "clocks": Column("str", "", "unlocked, or the frequency that the clocks were locked to"),
@@ -156,6 +170,7 @@ METRICS: Mapping[str, Column] = {
     "tool": Column("str", "", "ptxas, cuobjdump, ncu or nsys"),
     "tool_version": Column("str", "", "version of the tool"),
     **ORIGIN,
+    **BOARD,
 }
 TIMELINE: Mapping[str, Column] = {
     **KEY,
@@ -166,6 +181,7 @@ TIMELINE: Mapping[str, Column] = {
     "duration_us": Column("float", "us", "duration"),
     "launch": Column("int", "", "index of the launch within the case, from 0; empty if unknown"),
     **ORIGIN,
+    **BOARD,
 }
 POWER_TRACE: Mapping[str, Column] = {
     **KEY,
@@ -177,6 +193,7 @@ POWER_TRACE: Mapping[str, Column] = {
     "throttle_reasons": Column("str", "", "throttle reasons at that time"),
     "gflops": Column("float", "GFLOP/s", "the algorithm's FLOPs divided by the time per launch at that time"),
     **ORIGIN,
+    **BOARD,
 }
 LINES: Mapping[str, Column] = {
     **KEY,
@@ -193,6 +210,7 @@ LINES: Mapping[str, Column] = {
     "stall": Column("str", "", "most frequent stall reason at this line"),
     "stall_samples": Column("float", "", "warp samples with that stall reason"),
     **ORIGIN,
+    **BOARD,
 }
 LIBRARY_KERNELS: Mapping[str, Column] = {
     **KEY,
@@ -216,15 +234,18 @@ LIBRARY_KERNELS: Mapping[str, Column] = {
     "ncu_us": Column("float", "us", "ncu's gpu__time_duration with flushed caches"),
     "share_pct": Column("float", "%", "share of the launch's time (nsys)"),
     **ORIGIN,
+    **BOARD,
 }
 VARIANTS: Mapping[str, Column] = {
     "family": KEY["family"],
     "variant": KEY["variant"],
+    "language": Column("str", "", "language of the source: cuda, triton, cupy or torch"),
     "order": Column("int", "", "position in the ladder, from 0"),
     "rungs": Column("int", "", "number of variants in the ladder; drafts count only if one of them is shown"),
     "parent": Column("str", "", "variant that this one is based on"),
     "idea": Column("str", "", "idea of the variant in one sentence"),
     "credit": Column("str", "", "publication of the idea"),
+    "expected": Column("str", "", "what the header of its source expected before it was measured"),
     "is_baseline": Column("bool", "", "whether ratios refer to this variant"),
     "headline_case": Column("str", "", "case that single-number summaries quote"),
     "profile_cases": Column("str", "", "profiled cases, comma-separated"),
@@ -234,14 +255,16 @@ VARIANTS: Mapping[str, Column] = {
     "flops": Column("float", "FLOP", "the algorithm's FLOPs in the headline case"),
     "bytes": Column("float", "B", "compulsory traffic in the headline case"),
     "parameters": Column("str", "", "compile-time parameters such as tile sizes, as JSON"),
+    "compile": Column("str", "", "options of the compiler, further sources and libraries (key `compile`)"),
     **STATUS,
-    "registers_per_thread": Column(
-        "int", "", "largest number of registers per thread among its kernels (ptxas)"
+    "kernel": Column(
+        "str",
+        "",
+        "kernel that was launched, of several the longest; if not captured, the one with most instructions",
     ),
-    "static_shared_bytes": Column(
-        "int", "B", "largest static shared memory per block among its kernels (ptxas)"
-    ),
-    "spill_bytes": Column("int", "B", "spill stores and loads, summed over its kernels (ptxas)"),
+    "registers_per_thread": Column("int", "", "registers per thread of that kernel (ptxas)"),
+    "static_shared_bytes": Column("int", "B", "static shared memory per block of that kernel (ptxas)"),
+    "spill_bytes": Column("int", "B", "spill stores and loads of that kernel (ptxas); empty if unknown"),
     "build_origin": Column(
         "str", "", "live: compiled on this machine; recorded: build record of the campaign"
     ),
@@ -370,12 +393,12 @@ CLAIMS: Mapping[str, Column] = {
     "claim": Column("str", "", "assertion in one sentence"),
     "source": Column("str", "", "publication that makes the claim"),
     "published": Column("str", "", "published number"),
-    "verdict": Column("str", "", "confirmed, refuted or not_measurable"),
-    "margin": Column(
+    "verdict": Column(
         "str",
         "",
-        "within noise: the bound lies within the spread of the times; exceeded: at least 1.5 times the bound",
+        "confirmed, refuted, within_noise (the bound lies within floor or spread of the times) or not_measurable",
     ),
+    "margin": Column("str", "", "exceeded: confirmed with at least 1.5 times the bound"),
     "measured": Column("float", "", "value of `measure` in `unit`; empty if not measurable"),
     "unit": Column("str", "", "unit of `measured`; empty for ratios and counts"),
     "condition": Column("str", "", "condition on `measured` under which the claim is confirmed"),
@@ -414,5 +437,19 @@ ORACLE: Mapping[str, Column] = {
     "unit": Column("str", "", "unit of the values"),
     "verdict": Column("str", "", "right, wrong or not_measured"),
     "reason": Column("str", "", "why there is no value; else a note on the value"),
+    **ORIGIN,
+}
+BOARDS: Mapping[str, Column] = {
+    **KEY,
+    **BOARD,
+    **STATUS,
+    "median_us": MEASUREMENTS["median_us"],
+    "ratio_to_median": Column(
+        "float", "", "median_us divided by its median over the boards: above 1 is slower than most boards"
+    ),
+    "process_spread": MEASUREMENTS["process_spread"],
+    "sm_mhz": MEASUREMENTS["sm_mhz"],
+    "set_mhz": MEASUREMENTS["set_mhz"],
+    "power_w": MEASUREMENTS["power_w"],
     **ORIGIN,
 }

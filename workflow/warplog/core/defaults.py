@@ -22,6 +22,7 @@ DEFAULTS: Mapping[str, Any] = {
     "time": {
         "processes": 3,
         "placements": 24,
+        "placement_seconds": 0.6,
         "run_error": 0.004,
         "min_samples": 8,
         "max_samples": 24,

@@ -1,4 +1,4 @@
-"""File locks: one measuring process per GPU, one run per results folder; the OS frees them even after `kill -9`."""
+"""File locks per GPU, results folder and SQLite store, for one process at a time; the OS frees them on `kill -9`."""
 
 import hashlib
 import sys
@@ -6,8 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 PATIENCE_S = 3600.0
 _FOR_ALL_USERS = 0o666
@@ -27,13 +31,8 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
     import filelock
 
     path = lock_path(uuid, folder)
-    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
     try:
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            print(f"waiting for {uuid}: another process is measuring on it", file=sys.stderr, flush=True)
-            lock.acquire(timeout=timeout_s)
+        lock = acquire(path, f"waiting for {uuid}: another process is measuring on it", timeout_s)
     except filelock.Timeout:
         raise WarplogError(
             f"{path}: {uuid} was not free within {timeout_s:.0f} s; `warplog doctor` lists the processes that use it"
@@ -46,6 +45,42 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
         yield path
     finally:
         lock.release()
+
+
+def acquire(path: Path, busy: str, timeout_s: float) -> "FileLock":
+    """Locks a file that every user can lock; if another process holds it, prints `busy` and waits. Returns the lock.
+
+    Raises:
+        filelock.Timeout: The lock was not free within `timeout_s` seconds.
+        OSError: The file cannot be opened.
+    """
+    import filelock
+
+    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        print(busy, file=sys.stderr, flush=True)
+        lock.acquire(timeout=timeout_s)
+    return lock
+
+
+def is_held(uuid: str, folder: Path | None = None) -> bool:
+    """Returns whether a process holds the lock of this GPU; False if there is no lock file or it cannot be opened."""
+    import filelock
+
+    path = lock_path(uuid, folder)
+    if not path.is_file():
+        return False
+    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:

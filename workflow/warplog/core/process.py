@@ -134,6 +134,7 @@ _PR_SET_PDEATHSIG = 1
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 
 _PASSED = (
+    "CC",  # with which Triton compiles its launchers
     "PATH",
     "HOME",
     "LANG",
@@ -143,6 +144,8 @@ _PASSED = (
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONPATH",
     "TMPDIR",
+    "TRITON_LIBCUDA_PATH",
+    "TRITON_PTXAS_PATH",
     "VIRTUAL_ENV",
 )
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASS|KEY|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
@@ -208,9 +211,9 @@ def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Returns the environment for measured and profiled programs: only what CUDA and Python require.
 
     Nsight Systems writes every environment variable of the profiled process into its report, so tokens and
-    passwords must not reach it. Kept are PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
-    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, VIRTUAL_ENV and CUDA_*, except variables whose name suggests a
-    secret or whose value is a URL with credentials. `extra` is added unchanged.
+    passwords must not reach it. Kept are CC, PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
+    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, TRITON_LIBCUDA_PATH, TRITON_PTXAS_PATH, VIRTUAL_ENV and CUDA_*, except
+    variables whose name suggests a secret or whose value is a URL with credentials. `extra` is added unchanged.
     GPUs are numbered by PCI bus, as in nvidia-smi, unless CUDA_DEVICE_ORDER is set.
     """
     env = {

@@ -11,9 +11,11 @@ FEW_SAMPLES = "only {samples}"
 DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
 HELD_CLOCK = "clock held at {mhz:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
+OTHER_BOARD = "no ratio: the baseline was measured on another board"
 HOST_TIME = "with the host's part of each launch"
+NO_GRAPH = "hot times without a CUDA graph"
 
-_TIMING = (FEW_SAMPLES, DISCARDED, HELD_CLOCK, NOT_BLOCKED, HOST_TIME)
+_TIMING = (FEW_SAMPLES, DISCARDED, HELD_CLOCK, NOT_BLOCKED, HOST_TIME, NO_GRAPH)
 _RECORDED_TIMING = (
     "{samples} in the {seconds:g} s allowed",
     "{samples} below {mhz:.0f} MHz",

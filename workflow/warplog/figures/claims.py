@@ -17,13 +17,13 @@ from warplog.tables.view import FigureTables, words
 NEEDS = ("claims",)
 TITLE = "Claims and verdicts"
 NOTE = (
-    "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; ≈: the bound lies within the noise; "
+    "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; ≈ within noise: neither is shown; "
     "– not measurable here; whole claims, reasons, formulas and sources: the page and the table claims"
 )
-MARGINS = {"within noise": "≈", "exceeded": ""}
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
     "refuted": ("✗", "#a8321a", "#fbeae5"),
+    "within_noise": ("≈", "#8a6d00", "#faf5e0"),
     "not_measurable": ("–", MUTED, "white"),
 }
 COLUMNS = {
@@ -42,7 +42,7 @@ NOTHING = "this family has no claims"
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per claim of the family, as in the table `claims`; one row without an id if none."""
-    kept = ["family", "id", "claim", "case", "verdict", "margin", "measured", "unit", "condition"]
+    kept = ["family", "id", "claim", "case", "verdict", "measured", "unit", "condition"]
     if tables.claims.empty:
         origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
         nothing = {"family": tables.family, "claim": NOTHING, **origin}
@@ -83,5 +83,4 @@ def _draw_row(axes: Axes, row: Mapping[Hashable, Any], top: float) -> None:
     }
     for name, text in cells.items():
         axes.text(COLUMNS[name], first, fit(one_line(str(text)), WIDTHS_IN[name]))
-    margin = MARGINS.get(str(row["margin"]), "")
-    axes.text(COLUMNS["verdict"], first, mark + margin, color=colour, weight="bold")
+    axes.text(COLUMNS["verdict"], first, mark, color=colour, weight="bold")

@@ -139,7 +139,7 @@ class PageAudit:
     def _quoted(self) -> list[str]:
         """Returns the texts that are quoted from the tables and from the sources: no results."""
         row = self.known.variants.get(self.place.variant, {})
-        texts = [str(row.get(name) or "") for name in ("idea", "credit")]
+        texts = [str(row.get(name) or "") for name in ("idea", "credit", "compile", "expected")]
         measured = self.known.rows.get((self.place.variant, self.known.case), {})
         notes = [*str(measured.get("reason") or "").split("; "), str(measured.get("agreement") or "")]
         notes = [

@@ -174,7 +174,7 @@ _RUNG: Sequence[Rule] = (
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
     (rf"both quartiles {TIME}", _rung_same),
     (r"(\d+) bytes of register spills", _rung_spills),
-    (r"[\w.]+\.cuh?, from line \d+", lambda _: iter(())),
+    (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
 )  # fmt: skip
 

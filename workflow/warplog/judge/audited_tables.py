@@ -134,6 +134,20 @@ def _facts(page: Place, _: Cells, cells: list[str]) -> Checks:
         yield Check(found[1], known.peak("sms"), exact=True)
 
 
+def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
+    """Checks a step of the main path, which is based on the step before, and its detours."""
+    known, name = page.known, row["main path"]
+    value, unit = row["speed"].split(" ")
+    yield Check(value, known.speed(name, unit))
+    if found := re.fullmatch(rf"{N}x( \(tied\))?", row["over the step before"]):
+        yield Check(found[1], known.ratio(known.parent(name), name))
+        yield Check(
+            "tied" if found[2] else "apart", "tied" if known.tied(name, known.parent(name)) else "apart"
+        )
+    for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
+        yield Check(ratio, known.ratio(known.parent(other), other))
+
+
 def _nearest(printed: str, values: Iterable[float]) -> float:
     """Returns the value that agrees with a printed number with a suffix; the largest if none does."""
     known = [float(value) for value in values if not math.isnan(value)]
@@ -155,6 +169,7 @@ TABLES: dict[tuple[str, ...], Callable[[Place, Cells, list[str]], Checks]] = {
     ("line", "code"): _lines,
     ("source", "GPU"): _published,
     ("claim", "case"): _claims,
+    ("main path", ""): _main_path,
     ("variant", ""): _summary,
     ("case", ""): _summary,
     ("", ""): _facts,

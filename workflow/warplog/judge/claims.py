@@ -7,16 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from warplog.catalog.claims import CONFIRMED, GPU_NAMES, NOT_MEASURABLE, REFUTED, SASS, Claim, Term
+from warplog.catalog.claims import (
+    CONFIRMED,
+    GPU_NAMES,
+    NOT_MEASURABLE,
+    REFUTED,
+    SASS,
+    WITHIN_NOISE,
+    Claim,
+    Term,
+)
 from warplog.catalog.family import Family
 from warplog.core import formula
 from warplog.core.errors import WarplogError
 from warplog.core.text import printable
+from warplog.judge.floors import load_table as load_floors
 from warplog.tables.files import ORIGIN_COLUMNS, read_table
 from warplog.tables.quantities import Found, Quantities
 
 _MOST_REASONS = 2
-WITHIN_NOISE, EXCEEDED = "within noise", "exceeded"
+EXCEEDED = "exceeded"
 _EXCEEDED_FROM = 1.5
 # Up to this number of times in a formula, all combinations of the ends of their intervals are evaluated.
 _MOST_CORNERS = 10
@@ -26,9 +36,10 @@ _MOST_CORNERS = 10
 class Judgement:
     """The verdict on one claim: `measured` in `unit` (NaN if missing), and as `evidence` the numbers it is based on.
 
+    The verdict is WITHIN_NOISE if the times' intervals include values that confirm the claim and others that refute it.
     `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used. `margin` is
-    WITHIN_NOISE if the times' intervals include values with the other verdict, EXCEEDED if a confirmed speed or time is
-    at least 1.5 times as far as the condition requires (a bound of 1 only says which is faster), else "".
+    EXCEEDED if a confirmed speed or time is at least 1.5 times as far as the condition requires (a bound of 1 only says
+    which is faster), else "".
     """
 
     verdict: str
@@ -66,17 +77,18 @@ def judge(
     if claim.not_judged or reasons:
         verdict, reasons = NOT_MEASURABLE, [claim.not_judged, *reasons] if claim.not_judged else reasons
     else:
-        verdict = CONFIRMED if claim.holds(measured) else REFUTED
+        verdict, margin = _verdict(claim, measured, named, found)
         terms = claim.formula.terms
         reasons = [
             f"note on {terms[n].variant}: {number.remark}" for n, number in found.items() if number.remark
         ]
-        margin = _margin(claim, measured, named, found)
     return Judgement(verdict, measured, claim.unit or single, "; ".join(evidence), _joined(reasons), margin)
 
 
 def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> list[dict[str, Any]]:
     """Returns the rows of the table `claims` for each family in the tables that is also in `families`.
+
+    A folder without the table `floors`, of an earlier campaign, is judged by the spread of its times alone.
 
     Raises:
         WarplogError: a table is not readable, or holds several GPUs and `gpu` names none of them.
@@ -87,7 +99,7 @@ def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> li
         raise WarplogError(f"{tables}/measurements: {', '.join(known) or 'no GPU'}: name the GPU to judge by")
     gpu = gpu if gpu in known else known[0]
     measurements, metrics, gpus = (t[t["gpu"] == gpu] for t in (measurements, metrics, gpus))
-    numbers = Quantities(measurements, metrics)
+    numbers = Quantities(measurements, metrics, load_floors(tables, gpu))
     peaks = {
         name: float(gpus[name].iloc[0]) if name in gpus and len(gpus) else math.nan for name in GPU_NAMES
     }
@@ -138,20 +150,24 @@ def _row(claim: Claim, family: str, judged: Judgement) -> dict[str, Any]:
     }
 
 
-def _margin(claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]) -> str:
-    """Returns WITHIN_NOISE, EXCEEDED or "" for a claim with a verdict."""
+def _verdict(
+    claim: Claim, measured: float, named: Mapping[str, float], found: Mapping[str, Found]
+) -> tuple[str, str]:
+    """Returns the verdict on a claim that can be judged, and EXCEEDED or ""."""
     noisy = [name for name, number in found.items() if number.low < number.high]
     values = {**named, **{name: number.value for name, number in found.items()}}
     holds = claim.holds(measured)
     for ends in _corners(noisy, found):
         value = _value(claim, {**values, **ends})
         if not math.isnan(value) and claim.holds(value) != holds:
-            return WITHIN_NOISE
+            return WITHIN_NOISE, ""
+    if not holds:
+        return REFUTED, ""
     bound = claim.one_sided_bound
-    if not (noisy and holds and bound and measured > 0 and bound[1] not in (0, 1)):
-        return ""
+    if not (noisy and bound and measured > 0 and bound[1] not in (0, 1)):
+        return CONFIRMED, ""
     distance = measured / bound[1] if bound[0] else bound[1] / measured
-    return EXCEEDED if distance >= _EXCEEDED_FROM else ""
+    return CONFIRMED, EXCEEDED if distance >= _EXCEEDED_FROM else ""
 
 
 def _corners(noisy: Sequence[str], found: Mapping[str, Found]) -> Iterator[dict[str, float]]:

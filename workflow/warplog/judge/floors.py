@@ -151,8 +151,8 @@ def table_rows(campaign: Campaign) -> Iterator[dict[str, Any]]:
                 yield {**row, "regime": regime, "processes": processes, "floor": floor}
 
 
-def load_table(folder: Path) -> dict[CaseKey, float]:
-    """Returns (family, variant, case, regime) -> relative floor from the table `floors` in a folder of tables.
+def load_table(folder: Path, gpu: str) -> dict[CaseKey, float]:
+    """Returns (family, variant, case, regime) -> relative floor of a GPU from the table `floors` in a folder of tables.
 
     Cases without a floor are left out; a folder of an older campaign, without the table, has none.
 
@@ -162,6 +162,7 @@ def load_table(folder: Path) -> dict[CaseKey, float]:
     if not any(folder.glob("floors.*")):
         return {}
     table = read_table(folder, "floors").dropna(subset="floor")
+    table = table[table["gpu"] == gpu]
     columns = [table[name] for name in ("family", "variant", "case", "regime")]
     keys: Iterator[CaseKey] = zip(*columns, strict=True)
     return dict(zip(keys, map(float, table["floor"]), strict=True))

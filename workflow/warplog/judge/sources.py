@@ -1,4 +1,4 @@
-"""Finds campaigns by name: a recorded campaign, a results folder, or runs in a tracking store; and the live GPU."""
+"""Finds campaigns by name: a recorded campaign, a results folder, or runs in a tracking store."""
 
 import re
 import tempfile
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
-from warplog.core import paths, schema
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.digests import check_manifest
@@ -23,23 +23,6 @@ MLFLOW, PARENTS = "mlflow:", "parents"
 _MOST_RUNS = 5000
 _RECORDS = ("time", "extract")
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,95}"  # pattern of campaign names
-
-
-def live_gpu(settings: Mapping[str, Any], found: device.Gpu | None, project: Path) -> tuple[str, str]:
-    """Returns slug and architecture of the GPU to measure on: that of this machine (`found`), or `settings["gpu"]`.
-
-    Raises:
-        WarplogError: the named GPU is not in this machine, and no gpus.yaml has an entry for it.
-    """
-    if settings["gpu"] in ("auto", getattr(found, "slug", None)) and found is not None:
-        return found.slug, found.arch
-    table = device.known_gpus(project)
-    if settings["gpu"] not in table:
-        raise WarplogError(
-            f"config: gpu: {settings['gpu']!r} has no entry in config/gpus.yaml;"
-            f" {schema.suggest(settings['gpu'], table)} (mode: live without a GPU requires such a name)"
-        )
-    return settings["gpu"], table[settings["gpu"]]["arch"]
 
 
 def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path, Record]:
@@ -62,7 +45,7 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     record = read_json(files[0], "record")
     if wrong := misplaced(record, {"gpu": files[0].stem}):
         raise WarplogError(f"{files[0]}: {wrong}; restore it (git checkout -- {root})")
-    if settings["gpu"] not in ("auto", record["gpu"]):
+    if settings["gpu"] not in ("auto", "all", record["gpu"]):
         raise WarplogError(
             f"config: gpu: {settings['gpu']!r}: the recorded campaign {root} was measured on {record['gpu']}; set"
             " `recorded` to a campaign of that GPU, or `mode` to live if the jobs run on another machine"

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warplog.core.records import Record
 from warplog.core.schema import read_yaml
-from warplog.machine.nvml import Card, NoGpuError, opened
+from warplog.machine.nvml import Card, NoGpuError, opened, visible
 
 # FP32 lanes per multiprocessor (CUDA C++ programming guide, arithmetic throughput): 64 for compute
 # capability 7.5 and 8.0, 128 for the other supported ones.
@@ -85,6 +86,23 @@ def detect() -> Gpu | None:
             return _describe(card)
     except NoGpuError:
         return None
+
+
+def boards() -> list[Gpu]:
+    """Returns the GPUs in CUDA_VISIBLE_DEVICES that respond, in its order; all of the machine if it is unset.
+
+    A board that was lost does not respond and is left out.
+    """
+    found: dict[str, Gpu] = {}
+    try:
+        names = visible()
+    except NoGpuError:
+        return []
+    for name in names:
+        with suppress(NoGpuError), opened(name) as card:
+            gpu = _describe(card)
+            found[gpu.uuid] = gpu
+    return [gpu for uuid, gpu in found.items() if uuid]
 
 
 def why_not() -> str:

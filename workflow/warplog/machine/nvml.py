@@ -77,7 +77,7 @@ def opened(uuid: str | None = None) -> Iterator[Card]:
     except pynvml.NVMLError as error:
         raise NoGpuError(_explain(error)) from None
     try:
-        yield _choose(pynvml, uuid or _visible())
+        yield _choose(pynvml, uuid or _first_visible())
     finally:
         pynvml.nvmlShutdown()
 
@@ -91,14 +91,30 @@ def kept_loaded() -> Iterator[None]:
         yield
 
 
-def _visible() -> str:
+def visible() -> list[str]:
+    """Returns the names (index or UUID) of the GPUs in CUDA_VISIBLE_DEVICES; the indices of all GPUs if it is unset.
+
+    Raises:
+        NoGpuError: The variable hides all GPUs, or there is no driver.
+    """
     setting = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if setting is None:
-        return "0"
-    first = setting.split(",")[0].strip()
-    if first in ("", "-1", "NoDevFiles"):
+    if setting is not None:
+        return _listed(setting)
+    with opened("0") as card:
+        return [str(index) for index in range(card.library.nvmlDeviceGetCount())]
+
+
+def _listed(setting: str) -> list[str]:
+    names = [name.strip() for name in setting.split(",")]
+    shown = names[: next((i for i, name in enumerate(names) if name in ("", "-1", "NoDevFiles")), len(names))]
+    if not shown:
         raise NoGpuError(f"CUDA_VISIBLE_DEVICES={setting!r} hides all GPUs")
-    return first
+    return shown
+
+
+def _first_visible() -> str:
+    setting = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "0" if setting is None else _listed(setting)[0]
 
 
 def _choose(library: ModuleType, name: str) -> Card:
@@ -118,16 +134,20 @@ def _choose(library: ModuleType, name: str) -> Card:
 
 def _board(library: ModuleType, name: str) -> object:
     try:
-        boards = [library.nvmlDeviceGetHandleByIndex(i) for i in range(library.nvmlDeviceGetCount())]
-        if name.isdecimal() and int(name) < len(boards):
-            return boards[int(name)]
-        uuids = [Card(library, board, board).ask("GetUUID") or "" for board in boards]
+        count = library.nvmlDeviceGetCount()
+        if name.isdecimal() and int(name) < count:
+            return library.nvmlDeviceGetHandleByIndex(int(name))
     except library.NVMLError as error:
         raise NoGpuError(_explain(error)) from None
-    found = [board for board, uuid in zip(boards, uuids, strict=True) if uuid.startswith(name)]
+    boards = {}
+    for index in range(count):
+        with suppress(library.NVMLError):  # a GPU that was lost; the others still respond
+            board = library.nvmlDeviceGetHandleByIndex(index)
+            boards[Card(library, board, board).ask("GetUUID") or ""] = board
+    found = [board for uuid, board in boards.items() if uuid.startswith(name)]
     if name.startswith("GPU-") and found:
         return found[0]
-    raise NoGpuError(f"no GPU {name!r}; the driver lists {len(boards)}: {', '.join(uuids) or '-'}")
+    raise NoGpuError(f"no GPU {name!r}; the driver lists {count}: {', '.join(boards) or '-'}")
 
 
 def _mig_by_uuid(library: ModuleType, uuid: str) -> Card:

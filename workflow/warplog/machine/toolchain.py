@@ -166,6 +166,12 @@ def library(name: str) -> Path | None:
     return next(found, None)
 
 
+def linkable(name: str) -> Path | None:
+    """Finds a shared library to link by its short name in the wheels; None leaves the search to the linker."""
+    found = (path for folder in wheels.folders() for path in sorted((folder / "lib").glob(f"lib{name}.so*")))
+    return next(found, None)
+
+
 def snapshot() -> dict[str, str]:
     """Returns versions by tool for a record's provenance; "" if one is missing. Does not import CuPy."""
     versions = {name: find(name).version or "" for name in TOOLS}

@@ -1,38 +1,31 @@
 """Stage build: compiles a variant to a shared object; the record holds kernel resources and SASS opcode counts."""
 
+import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog.contract import Argument
+from warplog.catalog.compiling import root_of
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
-from warplog.core.process import explain_exit, minimal_env, run
+from warplog.core.process import Completed, explain_exit, minimal_env, run
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
 from warplog.measure import dependencies
-from warplog.measure.loading import LAUNCHER, why_not_loaded
-from warplog.measure.quoting import Places
-from warplog.parsers import ptxas, sass
+from warplog.measure.launcher import PREBUILT, SOURCE, launcher_source, signature
+from warplog.measure.loading import link_options, why_not_loaded
+from warplog.measure.quoting import Places, shortened
+from warplog.parsers import ptxas, sass, usage
+from warplog.parsers.ptxas import KernelResources
 
-FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
-_C_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "__half",
-    "bfloat16": "__nv_bfloat16",
-    "int32": "int",
-    "uint32": "unsigned int",
-    "int64": "long long",
-}
-_HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
-_LAUNCHER_SOURCE = "launcher.cu"
+FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-shared")
 _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
+_NO_LIBRARY = re.compile(r"cannot find -l[\w.+-]+")
 
 
 def build_variant(
@@ -49,15 +42,18 @@ def build_variant(
         arch: architecture of the GPU, such as `sm_90`; a variant that requires `sm_90a` is compiled for that.
         nvcc: the compiler.
         cuobjdump: the disassembler, from the CUDA toolkit or its wheel.
-        folder: output folder for launcher.cu, kernel.so, compile.log, kernel.sass and record.json.
+        folder: output folder for launcher.cu, kernel.so, compile.log, kernel.sass and record.json; and prebuilt.so, if
+            the variant is a library that is compiled already.
         attempt: number of this build, for the record: see warplog.plan.staleness.
 
     Raises:
         WarplogError: nvcc or cuobjdump is missing or fails to run, the disk is full, or a source changed meanwhile.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    library, source = folder / "kernel.so", folder / _LAUNCHER_SOURCE
+    library, source = folder / "kernel.so", folder / SOURCE
     write_text(source, launcher_source(family, variant))
+    if variant.prebuilt:
+        shutil.copyfile(variant.file, folder / PREBUILT)
     target = variant.requires.arch if variant.requires.arch == f"{arch}a" else arch
     command = compile_command(nvcc, variant, source, target, library)
     places = _places(nvcc, variant, folder)
@@ -66,7 +62,7 @@ def build_variant(
         outcome: Record = {"status": "unsupported", "reason": unsupported}
     else:
         outcome = _compile(command, family, variant, folder, places)
-        outcome |= {} if "status" in outcome else _inspected(folder, cuobjdump)
+        outcome |= {} if "status" in outcome else _inspected(variant, arch, folder, cuobjdump)
     if variant.fingerprint() != fingerprint:
         raise WarplogError(f"{variant.file}: it or a header changed while nvcc compiled it; run again")
     if outcome["status"] != "ok":
@@ -82,7 +78,8 @@ def build_variant(
 
 def _places(nvcc: Tool, variant: Variant, folder: Path) -> Places:
     toolkit = nvcc.path.resolve().parent.parent if nvcc.path else Path("/usr/local/cuda")
-    return Places(Path.cwd(), variant.file.absolute().parents[1], folder.absolute(), toolkit)
+    families, repository = variant.folder.absolute().parent, root_of(variant.folder)
+    return Places(Path.cwd(), families, folder.absolute(), toolkit, repository)
 
 
 def _compile(command: list[str], family: Family, variant: Variant, folder: Path, places: Places) -> Record:
@@ -90,28 +87,32 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path,
 
     compile.log, which is published with the record, quotes the same as the record.
     """
-    source, listing, log = folder / _LAUNCHER_SOURCE, folder / "kernel.d", folder / "compile.log"
-    with aslr.fixed():
-        done = run([*command, "-MMD", "-MF", str(listing)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=log)
+    source, log, link = folder / SOURCE, folder / "compile.log", variant.compile.link
+    commands = [*_further_commands(command, variant, folder), [*command, *link_options(link, folder)]]
+    listings = [folder / f"{number}.d" for number in range(len(commands))]
+    done = _run_all(zip(commands, listings, strict=True), log)
     if "No space left on device" in done.output_tail:
         raise WarplogError(f"{folder}: the disk is full; free space and run again")
     output = places.quoted(log.read_text(errors="replace"))
     write_text(log, output)
     if not done.ok:
-        words = output.strip()[-_MOST_OUTPUT:] or explain_exit(done)
+        words = shortened(output.strip()[-_MOST_OUTPUT:] or explain_exit(done))
         status = "timeout" if done.timed_out else "compile_error"
-        reason = places.text(_reason(words, family, variant))
+        reason = shortened(places.text(_reason(words, family, variant)))
         return {"status": status, "reason": reason, "compiler_output": words}
-    files = dependencies.read(listing, source)
-    listing.unlink()
+    if not (folder / "kernel.so").is_file():
+        return _failed("nvcc made no library; remove the flag that makes it write something else")
+    files = dependencies.read(listings[-1], source, *listings[:-1])
+    for listing in listings:
+        listing.unlink()
     if unforeseen := dependencies.unforeseen(files, (variant.file, *variant.headers())):
         header = places.name(unforeseen[0])
         return _failed(
             f"{places.name(variant.file)}: nvcc read {header}, but no #include line names it, so changes of it would go"
             " unnoticed; write one with the name itself instead of a macro, between #if 0 and #endif if need be"
         )
-    if why_not := why_not_loaded(folder / "kernel.so"):
-        return _failed(places.text(f"{variant.file}: {why_not}"))
+    if why_not := _why_not_loaded(variant, folder):
+        return _failed(shortened(places.text(f"{variant.file}: {why_not}")))
     return {"dependencies": {places.name(file): sha256_file(file) for file in files}}
 
 
@@ -119,12 +120,78 @@ def _failed(reason: str) -> Record:
     return {"status": "compile_error", "reason": reason}
 
 
-def _inspected(folder: Path, cuobjdump: Tool) -> Record:
+def _further_commands(command: Sequence[str], variant: Variant, folder: Path) -> list[list[str]]:
+    """Returns the commands that compile the further sources to the object files that `command` links."""
+    options = [word for word in command[: command.index(str(folder / SOURCE))] if word != "-shared"]
+    pairs = zip(variant.further_sources(), objects(variant, folder), strict=True)
+    return [[*options, "-c", str(source), "-o", made] for source, made in pairs]
+
+
+def objects(variant: Variant, folder: Path) -> list[str]:
+    """Returns the object files of a variant's further sources."""
+    return [str(folder / f"{number}.o") for number, _ in enumerate(variant.compile.sources)]
+
+
+def _run_all(commands: Iterable[tuple[Sequence[str], Path]], log: Path) -> Completed:
+    """Runs compilers one after the other until one fails; all output goes to `log`, the files read to the listings."""
+    output, part = "", log.with_suffix(".part")
+    with aslr.fixed():
+        for command, listing in commands:
+            more = ["-MMD", "-MF", str(listing)]
+            done = run([*command, *more], timeout_s=_TIMEOUT_S, env=minimal_env(), log=part)
+            output += part.read_text(errors="replace")
+            if not done.ok:
+                break
+    part.unlink()
+    write_text(log, output)
+    return done
+
+
+def _why_not_loaded(variant: Variant, folder: Path) -> str:
+    """Returns why the libraries of a variant cannot be loaded; '' if they can."""
+    if variant.prebuilt and (why_not := why_not_loaded(folder / PREBUILT, "launch")):
+        return why_not
+    return why_not_loaded(folder / "kernel.so", driver="cuda" in variant.compile.link)
+
+
+def _inspected(variant: Variant, arch: str, folder: Path, cuobjdump: Tool) -> Record:
     """Returns the part of the record that describes a library: its hash, and its kernels."""
-    library, log = folder / "kernel.so", folder / "compile.log"
-    dump = _disassemble(cuobjdump, library, folder / "kernel.sass")
-    kernels = kernel_facts(log.read_text(errors="replace"), dump)
+    library, log, dump = folder / "kernel.so", folder / "compile.log", folder / "kernel.sass"
+    if variant.prebuilt:
+        kernels, lacking = _prebuilt_kernels(arch, folder, cuobjdump)
+        if lacking:
+            return _failed(f"{variant.file}: {lacking}")
+    else:
+        kernels = kernel_facts(log.read_text(errors="replace"), _dump(cuobjdump, "-sass", library, dump))
     return {"status": "ok", "reason": "", "library_sha256": sha256_file(library), "kernels": kernels}
+
+
+def _prebuilt_kernels(arch: str, folder: Path, cuobjdump: Tool) -> tuple[list[Record], str]:
+    """Returns the kernels of a library that is compiled already, or why it cannot run on the architecture.
+
+    Machine code runs on its own architecture and on those of the same generation that are later (CUDA C++ Programming
+    Guide, "Binary Compatibility"). With PTX alone the driver compiles, and nothing is known about the kernels.
+    """
+    text = _dump(cuobjdump, "-res-usage", folder / PREBUILT, folder / "usage.txt")
+    binaries, ptx = usage.architectures(text)
+    target = _best_binary(binaries, arch)
+    dump = _dump(cuobjdump, "-sass", folder / PREBUILT, folder / "kernel.sass")
+    if not target:
+        has = ", ".join(binaries) or "no GPU"
+        why = f"it has machine code for {has} and no PTX; compile it for {arch}"
+        return [], "" if any(capability_of(one) <= capability_of(arch) for one in ptx) else why
+    resources = [kernel for kernel in usage.parse(text) if kernel.arch == target]
+    return _facts(resources, sass.parse(dump, target)), ""
+
+
+def _best_binary(binaries: Sequence[str], arch: str) -> str:
+    """Returns the architecture whose machine code a GPU runs; '' if there is none."""
+    if f"{arch}a" in binaries:
+        return f"{arch}a"
+    major, minor = capability_of(arch)
+    others = (binary for binary in binaries if binary[-1].isdigit())
+    fitting = (b for b in others if capability_of(b)[0] == major and capability_of(b)[1] <= minor)
+    return max(fitting, key=capability_of, default="")
 
 
 def take_recorded(recorded: Path, folder: Path) -> Record:
@@ -156,45 +223,19 @@ def compile_command(nvcc: Tool, variant: Variant, source: Path, target: str, lib
     include = [folder for folder in variant.include_folders() if folder.is_dir()]
     return [
         *nvcc_command(nvcc),
+        f"-std=c++{variant.compile.std}",
         *FLAGS,
-        *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{_LAUNCHER_SOURCE}"),
+        *("-Xcudafe", f"--orig_src_path_name=/{variant.family}/{variant.file.stem}/{SOURCE}"),
         "-gencode",
         f"arch={target.replace('sm_', 'compute_')},code={target}",
         *(f"-I{folder}" for folder in include),
         *(f"-D{name}={value}" for name, value in variant.parameters.items()),
+        *variant.compile.options(),
         str(source),
+        *objects(variant, library.parent),
         "-o",
         str(library),
     ]
-
-
-def launcher_source(family: Family, variant: Variant) -> str:
-    """Returns the translation unit to compile: it includes the variant's file and adds a launcher.
-
-    The launcher takes its arguments packed in a structure and calls the variant's `launch`, whose parameters must have
-    exactly the types of family.yaml: the compiler would convert a float to an int and compute something else.
-    """
-    headers = sorted({_HEADERS[a.dtype] for a in family.arguments if a.dtype in _HEADERS})
-    types = ", ".join([*map(_c_type, family.arguments), "cudaStream_t"])
-    return "\n".join(
-        [
-            f"// Generated from {family.name}/family.yaml for {variant.name}; warplog fills the structure.",
-            *(f"#include <{header}>" for header in headers),
-            f"#include <{variant.file.name}>  // not in quotes: they would search this folder first",
-            "",
-            "template <typename Result>",
-            f"constexpr bool warplog_accepts(Result (*)({types})) {{ return true; }}",
-            'static_assert(warplog_accepts(launch), "the arguments in family.yaml");',
-            "",
-            "struct LauncherArguments {",
-            *(f"    {_c_type(a)} {a.name};" for a in family.arguments),
-            "};",
-            f'extern "C" int {LAUNCHER}(const LauncherArguments* packed, cudaStream_t stream) {{',
-            f"    return launch({', '.join(f'packed->{a.name}' for a in family.arguments)}, stream);",
-            "}",
-            "",
-        ]
-    )
 
 
 def capability_of(arch: str) -> tuple[int, int]:
@@ -210,26 +251,32 @@ def kernel_facts(log: str, dump: str) -> list[Record]:
         log: output of nvcc with `-Xptxas -v`.
         dump: output of `cuobjdump -sass`.
     """
-    opcodes = sass.parse(dump)
-    facts = []
-    for kernel in ptxas.parse(log):
-        counts: Mapping[str, int] = opcodes.get(kernel.mangled, {})
-        facts.append(
-            {
-                "kernel": kernel.kernel,
-                "mangled": kernel.mangled,
-                "registers_per_thread": kernel.registers_per_thread,
-                "static_shared_bytes": kernel.static_shared_bytes,
-                "constant_bytes": kernel.constant_bytes,
-                "stack_bytes": kernel.stack_bytes,
-                "spill_store_bytes": kernel.spill_store_bytes,
-                "spill_load_bytes": kernel.spill_load_bytes,
-                "barriers": kernel.barriers,
-                "sass_instructions": sum(counts.values()),
-                "opcodes": dict(sorted(counts.items())),
-            }
-        )
-    return facts
+    return _facts(ptxas.parse(log), sass.parse(dump))
+
+
+def _facts(resources: Iterable[KernelResources], opcodes: Mapping[str, Mapping[str, int]]) -> list[Record]:
+    return [kernel_record(kernel, opcodes.get(kernel.mangled, {})) for kernel in resources]
+
+
+def kernel_record(kernel: KernelResources, counts: Mapping[str, int]) -> Record:
+    """Returns the entry of a kernel in a build record, from its resources and the counts of its opcodes."""
+    return {
+        "kernel": kernel.kernel,
+        "mangled": kernel.mangled,
+        "registers_per_thread": kernel.registers_per_thread,
+        "static_shared_bytes": kernel.static_shared_bytes,
+        "constant_bytes": kernel.constant_bytes,
+        "stack_bytes": kernel.stack_bytes,
+        **_known_spills(kernel),
+        "barriers": kernel.barriers,
+        "sass_instructions": sum(counts.values()),
+        "opcodes": dict(sorted(counts.items())),
+    }
+
+
+def _known_spills(kernel: KernelResources) -> Record:
+    spills = {"spill_store_bytes": kernel.spill_store_bytes, "spill_load_bytes": kernel.spill_load_bytes}
+    return {name: value for name, value in spills.items() if value is not None}
 
 
 def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
@@ -242,25 +289,21 @@ def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
     source = Path(__file__).parent / "worker" / "timer.cu"
     target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     flags = [f for f in FLAGS if f != "-lineinfo"]
-    command = [*nvcc_command(nvcc), *flags, "-gencode", target, str(source), "-o", str(library)]
+    command = [*nvcc_command(nvcc), "-std=c++17", *flags, "-gencode", target, str(source), "-o", str(library)]
     done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env())
     if not done.ok:
         raise WarplogError(f"{source}: nvcc failed: {_first_error(done.output_tail) or explain_exit(done)}")
 
 
-def _c_type(argument: Argument) -> str:
-    base = _C_TYPES[argument.dtype]
-    return {"scalar": base, "input": f"const {base}*"}.get(argument.kind, f"{base}*")
-
-
-def _disassemble(cuobjdump: Tool, library: Path, output: Path) -> str:
+def _dump(cuobjdump: Tool, what: str, library: Path, output: Path) -> str:
+    """Returns the output of cuobjdump with the option `what`, which is also written to `output`."""
     if cuobjdump.path is None:
         raise WarplogError(f"cuobjdump: not found; {cuobjdump.remedy}")
     temporary = output.with_suffix(".part")
     done = run(
-        [str(cuobjdump.path), "-sass", str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary
+        [str(cuobjdump.path), what, str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary
     )
-    if not done.ok:
+    if not done.ok and "does not contain device code" not in done.output_tail:
         raise WarplogError(
             f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
         )
@@ -278,6 +321,7 @@ def _record(
     cuobjdump: Tool,
 ) -> Record:
     tools: dict[str, Any] = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
+    options = variant.compile.record()
     return {
         "schema": SCHEMA_VERSION,
         "stage": "build",
@@ -286,6 +330,7 @@ def _record(
         "arch": arch,
         "origin": "live",
         "parameters": dict(variant.parameters),
+        **({"compile": options} if options else {}),
         "command": list(command),
         "seconds": round(seconds, 3),
         "tools": tools,
@@ -295,10 +340,11 @@ def _record(
 def _reason(output: str, family: Family, variant: Variant) -> str:
     """Returns the first error; in the launcher's own lines it means that `launch` is missing or has other arguments."""
     error = _first_error(output)
-    if f"{_LAUNCHER_SOURCE}(" not in error:
+    if unfound := _NO_LIBRARY.search(output):
+        return f"{unfound[0]}: install the library, or name its folder: `compile: {{flags: [-L/folder]}}`"
+    if f"{SOURCE}(" not in error:
         return error
-    arguments = ", ".join(f"{_c_type(a)} {a.name}" for a in family.arguments)
-    needed = f"int launch({arguments}, cudaStream_t stream)"
+    needed = f"int {signature(family, variant)}"
     return f"{variant.file}: must define {needed}, with the arguments of {family.file}: {error}"
 
 

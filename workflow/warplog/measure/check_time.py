@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 from warplog.core.records import Record, sha256_of, worst
@@ -26,6 +27,7 @@ from warplog.measure.supervise import discard, run_cases
 from warplog.measure.worker.main import parts_of, process_of
 
 Pair = tuple[str, str]  # variant and case
+_NEAR_FASTEST = 1.15
 
 
 class Measurement:
@@ -98,10 +100,11 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     """Times the variants whose checks passed; the records of the others state the reason.
 
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
-    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays. If a
-    power or thermal limit lowers the clock of back-to-back launches, it is also measured sustained, in as many
-    processes. In each process, the variants run in a random order for each case. The seed of the order and of the
-    addresses follows from campaign and file, so that an interrupted job goes on with the same one.
+    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays, for
+    up to `placement_seconds`. If a power or thermal limit lowers the clock of back-to-back launches, it is also
+    measured sustained, in as many processes. In each process, the variants run in a random order for each case. The
+    seed of the order and of the addresses follows from campaign and file, so that an interrupted job goes on with
+    the same one.
 
     Args:
         jobs: the variants of one family.
@@ -117,14 +120,14 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
         for job, proof in zip(jobs, proofs(check, jobs), strict=True)
     ]
     running, made = _stale(stages)
-    if running:
-        processes = _Processes(running, timer)
-        results, session = processes.measure()
-        made += [one.record(results[name], session) for name, one in running.items()]
+    if not running:
         keep(jobs[0], made)
-        processes.discard()
-    else:
-        keep(jobs[0], made)
+        return
+    processes = _Processes(running, timer)
+    results, session = processes.measure()
+    made += [one.record(results[name], session) for name, one in running.items()]
+    keep(jobs[0], made)
+    processes.discard()
 
 
 class _Processes:
@@ -145,21 +148,47 @@ class _Processes:
         settings = self._job.settings
         processes = [str(number + 1) for number in range(settings["processes"])]
         self._run("time", {process: list(self._rest) for process in processes}, self._rest)
-        missing = {pair: missing_runs(found, settings["run_error"]) for pair, found in self._rest.items()}
+        missing = {
+            pair: missing_runs(found, settings["run_error"], settings["placement_seconds"])
+            for pair, found in self._rest.items()
+        }
         more = {
             f"{len(processes) + 1}.{number}": [pair for pair, count in missing.items() if number <= count]
             for number in range(1, settings["placements"] + 1)
         }
         self._run("time", more, self._rest)
-        always = bool(self._job.family.measuring.hot_seconds)
-        limited = [pair for pair, found in self._rest.items() if found[0].get("limited", False) or always]
-        limited = [pair for pair in limited if all(one["status"] == "ok" for one in self._rest[pair])]
-        self._run("sustain", dict.fromkeys(processes, limited), self._sustained)
+        self._run("sustain", dict.fromkeys(processes, self._to_sustain()), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
         for (name, case), found in self._rest.items():
-            combined = pooled(found, self._sustained[name, case], dict(settings))
+            limit_w = self._job.gpu.power_limit_w
+            combined = pooled(found, self._sustained[name, case], dict(settings), limit_w)
             results[name][case] = {"case": case, **combined}
         return results, self._session
+
+    def _to_sustain(self) -> list[Pair]:
+        """Returns what is measured sustained: cases whose clock a limit lowers, or all of a family with `hot_seconds`.
+
+        Of a case that the profilers do not capture, these are the baseline and the variants near the fastest at rest.
+        """
+        family = self._job.family
+        at_rest = {
+            pair: median(one["cold"]["median_us"] for one in found)
+            for pair, found in self._rest.items()
+            if all(one["status"] == "ok" for one in found)
+        }
+        fastest: dict[str, float] = {}
+        for (_, case), us in at_rest.items():
+            fastest[case] = min(us, fastest.get(case, us))
+
+        def is_wanted(variant: str, case: str) -> bool:
+            if family.measuring.hot_seconds:
+                return True
+            if not self._rest[variant, case][0].get("limited", False):
+                return False
+            near = at_rest[variant, case] <= _NEAR_FASTEST * fastest[case]
+            return near or variant == family.baseline or case in family.profile_cases
+
+        return [pair for pair in at_rest if is_wanted(*pair)]
 
     def discard(self) -> None:
         """Removes the files of the finished work."""
@@ -174,7 +203,7 @@ class _Processes:
         if not names:
             return
         jobs = [one.job for one in self._running.values()]
-        more = {"default_mhz": job.gpu.max_sm_mhz, "power_limit_w": job.gpu.power_limit_w, "seed": seed}
+        more = {"default_mhz": job.gpu.max_sm_mhz, "seed": seed}
         task = task_of(jobs, names, mode, _policy(job) | more, timer=self._timer)
         self._folders.add(task.folder)
         show = job.progress(mode, len(names))
@@ -201,7 +230,8 @@ def _policy(job: Job) -> dict[str, Any]:
 
 def _stale(stages: Sequence[Measurement]) -> tuple[dict[str, Measurement], list[Record]]:
     """Returns the stages to run, by variant, and the records of changed ones that must not run."""
-    stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256)]
+    # A check is valid on every board of the model; times are compared with each other, so they come from one board.
+    stale = [one for one in stages if not one.job.is_fresh(one.inputs_sha256, one.stage == "check")]
     running = {one.job.variant.name: one for one in stale if one.runnable}
     return running, [one.record({}, {}) for one in stale if not one.runnable]
 

@@ -10,20 +10,25 @@ _CUDA_HEADER = "cuda_runtime.h"
 _WORD = re.compile(r"(?:\\.|[^\s\\])+")
 
 
-def read(listing: Path, generated: Path) -> list[Path]:
-    """Returns the files in a list of nvcc, without those of CUDA and the system, in the order in which they were read.
+def read(listing: Path, generated: Path, *further: Path) -> list[Path]:
+    """Returns the files in lists of nvcc, without those of CUDA and the system, in the order in which they were read.
 
     Paths are relative to the working directory, as nvcc was given them, or absolute.
 
     Args:
         listing: the list, a rule for make.
         generated: the translation unit, which is left out.
+        further: the lists of further sources.
     """
-    text = listing.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
-    words = _WORD.findall(re.split(r"\s*:\s+", text, maxsplit=1)[-1])
-    files = [Path(os.path.normpath(re.sub(r"\\(.)", r"\1", word).replace("$$", "$"))) for word in words]
+    files = list(dict.fromkeys(file for one in (listing, *further) for file in _listed(one)))
     cuda = {file.parent for file in files if file.name == _CUDA_HEADER}
     return [file for file in files if file != generated and not cuda & {*file.parents}]
+
+
+def _listed(listing: Path) -> list[Path]:
+    text = listing.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    words = _WORD.findall(re.split(r"\s*:\s+", text, maxsplit=1)[-1])
+    return [Path(os.path.normpath(re.sub(r"\\(.)", r"\1", word).replace("$$", "$"))) for word in words]
 
 
 def unforeseen(read_files: Sequence[Path], foreseen: Collection[Path]) -> list[Path]:

@@ -1,5 +1,6 @@
 """Measuring jobs: each is one stage of one variant on this machine's GPU; a family's jobs share a worker."""
 
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -93,13 +94,26 @@ class Job:
         record: Record = read_json(self.build_folder / "record.json", "record")
         return record
 
+    @property
+    def library(self) -> Path:
+        """What the worker loads: the compiled library, or the module of a Python variant.
+
+        Raises:
+            WarplogError: The module differs from the one that was built.
+        """
+        if not self.variant.is_python:
+            return self.build_folder / "kernel.so"
+        if self.build["source_sha256"] != self.variant.fingerprint():
+            raise WarplogError(f"{self.variant.file}: it or a module that it imports changed; run again")
+        return self.variant.file
+
     def task(self, mode: str, cases: tuple[str, ...], settings: Mapping[str, Any], **more: Any) -> Task:
         """Returns the task for a worker; `more` adds or replaces fields of Task."""
         fields: dict[str, Any] = {
             "mode": mode,
             "backend": self.backend,
             "family_file": self.family.file,
-            "library": self.build_folder / "kernel.so",
+            "library": self.library,
             "library_sha256": self.build["library_sha256"],
             "cases": cases,
             "folder": self.scratch,
@@ -131,9 +145,16 @@ class Job:
         """The variant's existing record; {} if there is none."""
         return _records(self.record, state_of(self.record)).get(self.variant.name, {})
 
-    def is_fresh(self, inputs_sha256: str) -> bool:
-        """Returns whether the existing record has these inputs; False if the job's inputs are unknown."""
-        return bool(self.inputs_sha256) and self.former.get("inputs_sha256") == inputs_sha256
+    def is_fresh(self, inputs_sha256: str, any_board: bool = False) -> bool:
+        """Returns whether the existing record has these inputs and, unless `any_board`, is from this job's board.
+
+        It is not if the job's inputs are unknown. Since a family's ratios must not compare two boards, a family that
+        moves to another board is measured again as a whole.
+        """
+        former = self.former
+        moved = former.get("provenance", {}).get("gpu_uuid") != self.gpu.uuid
+        same = bool(self.inputs_sha256) and former.get("inputs_sha256") == inputs_sha256
+        return same and (any_board or not moved)
 
     def head(self, stage: str, build: Record, session: Record) -> Record:
         """Returns the keys that the records of all measuring stages share; `session` holds the worker's versions."""
@@ -213,8 +234,8 @@ def task_of(
         more: further fields of Task.
     """
     first = jobs[0]
-    folders = {job.variant.name: job.build_folder for job in jobs}
-    libraries = {name: folders[parts_of(name)[0]] / "kernel.so" for name in names}
+    of_variants = {job.variant.name: job.library for job in jobs}
+    libraries = {name: of_variants[parts_of(name)[0]] for name in names}
     hashes = {job.variant.name: job.build["library_sha256"] for job in jobs}
     more |= {"memory": {job.variant.name: job.variant.memory for job in jobs}, "libraries": libraries}
     scratch = first.scratch.with_name(f".{first.family.name}.{mode}.work")
@@ -238,6 +259,7 @@ def make_jobs(
     settings: Mapping[str, Any],
     record: Path,
     inputs_sha256: str = "",
+    board: str = "",
 ) -> list[Job]:
     """Returns the jobs of one stage for variants of a family, on this machine's GPU.
 
@@ -246,21 +268,23 @@ def make_jobs(
         variants: names of the variants, in the order in which they are measured.
         gpu: slug of the campaign's GPU, such as "h200"; this machine's GPU must have the same.
         builds: record.json of each variant's build, in the same order; kernel.so is beside it.
-        campaign: the campaign record; provides the tools' versions, and the commit outside of a git checkout.
+        campaign: the campaign record; provides the tools' versions, and the commit if the configuration names one or
+            outside of a git checkout.
         settings: the stage's settings, such as `check` or `time` of the configuration.
         record: the family's record file of this stage. Its records with unchanged inputs are kept. Folders for
             unfinished work are created beside it.
         inputs_sha256: hash of the inputs that all variants share, such as settings, contract, campaign and code; a
             job's hash includes its variant's memory, too. "" if unknown: then all variants are measured.
+        board: UUID of the board that measures the family; "" for the first one of that model.
 
     Raises:
         WarplogError: This machine has no GPU or another one, or family.yaml or the campaign record is invalid.
     """
     family = load_family(family_file)
     named = read_json(campaign, "record")
-    found = this_gpu(gpu)
+    found = this_gpu(gpu, board, family.name)
     project = paths.project()
-    commit = provenance.commit_of(project) or named["commit"]
+    commit = provenance.commit_in(named, project)
     content = provenance.content_sha256(project)
     return [
         Job(
@@ -302,20 +326,28 @@ def _records(path: Path, _state: tuple[int, int]) -> dict[str, Record]:
     return FamilyRecord.read_if_there(path).variants
 
 
-def this_gpu(slug: str) -> Gpu:
-    """Returns this machine's GPU.
+def this_gpu(slug: str, board: str = "", family: str = "") -> Gpu:
+    """Returns the board with the UUID `board`, or the first visible one of the model `slug` if `board` is "".
+
+    If that board was lost, its families go to the boards that are left; a family's stages all go to the same one.
 
     Raises:
-        WarplogError: There is none, or its slug differs.
+        WarplogError: There is no GPU, or none of that model.
     """
-    found = device.detect()
-    if found is None:
+    visible = device.boards()
+    if not visible:
         why = device.why_not()
         raise WarplogError(
             f"no GPU: {why}; run on a machine with a GPU, or read a recorded campaign with --config mode=recorded"
         )
-    if found.slug != slug:
+    left = [gpu for gpu in visible if gpu.slug == slug]
+    if not left:
+        found = visible[0]
         raise WarplogError(
             f"this machine has {found.name} ({found.slug}), but the campaign is for {slug}; see config: gpu"
         )
-    return found
+    planned = next((gpu for gpu in left if gpu.uuid == board), None)
+    if planned is None and board:
+        planned = left[zlib.crc32(family.encode()) % len(left)]
+        say(f"  {family}: {board} does not respond; measuring on {planned.uuid}")
+    return planned or left[0]

@@ -8,15 +8,20 @@ from typing import Any
 from warplog.core import remarks, text
 from warplog.core.records import Record, worst
 from warplog.core.statistics import MEDIAN_EFFICIENCY, summarise
+from warplog.measure.power_limit import times_at_limit
 from warplog.measure.worker.timer import FULL_CLOCK
 
 _LEAST_GAP_US = 0.2
+_LEAST_RUN_S = 1e-3
+_POWER_CAP = "sw_power_cap"
 # Expected range of n normal values in standard deviations: L. H. C. Tippett, Biometrika 17 (1925) 364.
 RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847, 9: 2.970, 10: 3.078}
 
 
-def missing_runs(rest: Sequence[Record], error: float) -> int:
+def missing_runs(rest: Sequence[Record], error: float, most_s: float = math.inf) -> int:
     """Returns how many more runs the median over runs needs for a relative standard error of `error`.
+
+    There are never so many that they would take longer than `most_s` seconds.
 
     The standard deviation of the run medians is estimated from their range, which is 1.69 standard deviations for three
     normal values. Medians that differ by at most 0.2 us, the resolution of CUDA events, need no further runs; nor does
@@ -28,15 +33,22 @@ def missing_runs(rest: Sequence[Record], error: float) -> int:
     if max(medians) - min(medians) <= _LEAST_GAP_US:
         return 0
     deviation = (max(medians) / min(medians) - 1) / RANGE_OF_NORMAL[min(len(medians), max(RANGE_OF_NORMAL))]
-    return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians))
+    wanted = math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians)
+    each_s = min(one.get("seconds", 0.0) for one in rest)
+    return max(0, int(min(wanted, most_s / max(each_s, _LEAST_RUN_S))))
 
 
-def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record) -> Record:
+def pooled(
+    rest: Sequence[Record],
+    sustained: Sequence[Record],
+    settings: Record,
+    power_limit_w: float | None = None,
+) -> Record:
     """Returns the record of a case from its results in each process, in order.
 
     The median of `cold`, the times at rest, is the median of the process medians; the other statistics are those of
     all samples, which stand one process after the other. So it is for `hot`; `sustained` is the median of the
-    means.
+    means, or of the times at the power limit if that acts (see power_limit).
 
     If the case failed in one process, its status is that failure, and it has no times.
 
@@ -44,6 +56,7 @@ def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record
         rest: results at rest (see worker/time_case.py); at least one.
         sustained: sustained results; empty if no limit lowers the clock.
         settings: the section `time` of the configuration.
+        power_limit_w: the board's power limit; None if unknown.
     """
     everything = [*rest, *sustained]
     status = worst(one["status"] for one in everything)
@@ -52,11 +65,13 @@ def pooled(rest: Sequence[Record], sustained: Sequence[Record], settings: Record
         reason = next(one["reason"] for one in everything if one["status"] == status)
         return {"status": status, "reason": reason, "seconds": seconds}
     cold = _summary([one["cold"] for one in rest])
+    sustained = _at_limit(sustained, power_limit_w)
     return {
         "status": "ok",
         "reason": _remark(rest, cold, settings),
         "warmup_launches": rest[0]["warmup_launches"],
         "first_launch_us": rest[0]["first_launch_us"],
+        "launch_host_us": median(one["launch_host_us"] for one in rest),
         "cold": cold,
         **({"hot": _hot(rest)} if "hot" in rest[0] else {}),
         **({"sustained": _sustained(sustained)} if sustained else {}),
@@ -87,14 +102,31 @@ def _hot(rest: Sequence[Record]) -> Record:
     samples = [us for part in parts for us in part["samples_us"]]
     middle = median(part["median_us"] for part in parts)
     launches = sum(part["launches"] for part in parts)
-    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches}
+    kept = {key: parts[0][key] for key in ("uncaptured",) if key in parts[0]}
+    return {**summarise(samples).as_record(samples), "median_us": middle, "launches": launches, **kept}
+
+
+def _at_limit(results: Sequence[Record], power_limit_w: float | None) -> list[Record]:
+    """Returns the sustained results with the time at the power limit as `mean_us`, if it acts and can be told."""
+    runs = [one["sustained"] for one in results]
+    acts = any(_POWER_CAP in run["limits"] for run in runs)
+    times_us = times_at_limit([run["steps"] for run in runs], power_limit_w) if acts else None
+    if times_us is None:
+        return list(results)
+    return [
+        {
+            **one,
+            "sustained": {**run, "mean_us": us, "measured_us": run["mean_us"], "at_power_w": power_limit_w},
+        }
+        for one, run, us in zip(results, runs, times_us, strict=True)
+    ]
 
 
 def _sustained(results: Sequence[Record]) -> Record:
     """Returns the sustained time, clock, power, energy per launch and limits, and the trace of the first process."""
     parts = [one["sustained"] for one in results]
     mean_us = median(part["mean_us"] for part in parts)
-    power_w = _mean([part["power_w"] for part in parts])
+    power_w = parts[0].get("at_power_w") or _mean([part["power_w"] for part in parts])
     return {
         "mean_us": mean_us,
         "sm_mhz": _mean([part["sm_mhz"] for part in parts]),
@@ -103,6 +135,7 @@ def _sustained(results: Sequence[Record]) -> Record:
         "limits": sorted({limit for part in parts for limit in part["limits"]}),
         "launches": sum(part["launches"] for part in parts),
         "seconds": sum(part["seconds"] for part in parts),
+        **{key: parts[0][key] for key in ("at_power_w",) if key in parts[0]},
         **{key: results[0][key] for key in ("samples_us", "trace") if key in results[0]},
     }
 
@@ -153,6 +186,8 @@ def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:
     if waiting := cold["not_blocked"]:
         everything = waiting == cold["samples"]
         found.append(remarks.HOST_TIME if everything else remarks.of_samples(remarks.NOT_BLOCKED, waiting))
+    if any("uncaptured" in one.get("hot", ()) for one in rest):
+        found.append(remarks.NO_GRAPH)
     return text.join_notes(*found)
 
 

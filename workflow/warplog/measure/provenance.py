@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from warplog.core import paths
 from warplog.core.records import SCHEMA_VERSION, Record, write_json
 from warplog.machine.device import Gpu
 
 _MEASURED_BY = (
     *("workflow/warplog/**/*.py", "workflow/warplog/**/*.cu", "kernels/**/*.cu", "kernels/**/*.cuh"),
-    *("kernels/**/family.yaml", "kernels/**/reference.py", "config/config.yaml"),
+    *("kernels/**/family.yaml", "kernels/**/*.py", "config/config.yaml"),
 )
 
 
@@ -49,6 +50,13 @@ def commit_of(project: Path) -> str:
     return f"{head}-dirty" if head and dirty else head
 
 
+def commit_in(campaign: Record, project: Path) -> str:
+    """Returns the commit of a measurement: that of the configuration, else of the checkout, else of the campaign."""
+    return str(
+        campaign["commit"] if campaign.get("commit_named") else commit_of(project) or campaign["commit"]
+    )
+
+
 def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: Record) -> Record:
     """Returns the provenance of a measuring job; `session` holds the versions of CuPy and the CUDA runtime."""
     return {
@@ -70,8 +78,14 @@ def of_job(gpu: Gpu, tools: dict[str, str], commit: str, content: str, session: 
 def write_campaign(
     path: Path, gpu: Gpu, name: str, commit: str, content: str, tools: dict[str, str]
 ) -> Record:
-    """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share."""
-    started = now()
+    """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share.
+
+    `name` and `commit` are those of the configuration; "auto" derives the name from GPU, date and commit, and asks git
+    for the commit. A commit that the configuration names is marked, so that all measurements carry it.
+    """
+    started, named = now(), commit != "auto"
+    if not named:
+        commit = commit_of(paths.project())
     label = name if name != "auto" else f"{gpu.slug}-{started[:10]}-{_short(commit) or content[:7]}"
     record: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
@@ -83,6 +97,7 @@ def write_campaign(
         "device": asdict(gpu),
         "origin": "live",
         "commit": commit,
+        **({"commit_named": True} if named else {}),
         "content_sha256": content,
         "started": started,
         "driver": gpu.driver,

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplog.catalog.compiling import HEADERS
+
 # A message of cudafe++, "a.cu(3): error: ...", or of the host compiler, "a.cu:3:1: error: ...". The lines up to the
 # next message of any kind quote the source.
 _MESSAGE = re.compile(
@@ -22,7 +24,28 @@ _OTHER = re.compile(
 )
 # cudafe++ indents its explanations, such as the types of arguments, deeper than the line that it quotes.
 _EXPLANATION = re.compile(r" {6,}\S")
+# A path that is longer keeps its first folder and as many of the last parts as fit.
+_LONGEST_PATH = 60
+_PATH = re.compile(r"(?<![\w.~/+-])[\w.~+@-]*(?:/[\w.+@-]+){2,}")
 _SYSTEM = (Path("/usr/include"), Path("/usr/lib/gcc"))
+
+
+def shortened(text: str) -> str:
+    """Returns the text with long paths cut in the middle: `/usr/.../cub/device/device_scan.cuh`."""
+    return _PATH.sub(lambda found: _shortened(found[0]), text)
+
+
+def _shortened(path: str) -> str:
+    if len(path) <= _LONGEST_PATH:
+        return path
+    first, *rest = path.removeprefix("/").split("/")
+    head = f"{'/' if path.startswith('/') else ''}{first}/.../"
+    kept = rest[-1]
+    for part in reversed(rest[:-1]):
+        if len(head) + len(part) + 1 + len(kept) > _LONGEST_PATH:
+            break
+        kept = f"{part}/{kept}"
+    return head + kept
 
 
 @dataclass(frozen=True)
@@ -34,12 +57,14 @@ class Places:
         families: the folder of the kernel families, which may lie elsewhere.
         output: the folder of the library, with the generated launcher.
         toolkit: the installation of nvcc.
+        repository: the folder that contains the families and their sources; by default that of the families.
     """
 
     project: Path
     families: Path
     output: Path
     toolkit: Path
+    repository: Path | None = None
 
     def quoted(self, output: str) -> str:
         """Returns output of nvcc with lines of source only from files of the project, and with short paths.
@@ -49,17 +74,29 @@ class Places:
         return self.text("\n".join(self._kept(output.splitlines())))
 
     def name(self, path: Path | str) -> str:
-        """Returns the path relative to the project, below `...` relative to the families, else only the file's name."""
+        """Returns the path relative to the project or its repository, below `...` relative to the families or theirs.
+
+        Of any other file, it is only the name.
+        """
         absolute = Path(os.path.normpath(self.project / path))
-        if absolute.is_relative_to(self.project):
+        root = self.repository or self.families
+        if absolute.is_relative_to(self.project) or (
+            self.project.is_relative_to(root) and absolute.is_relative_to(root)
+        ):
             return os.path.relpath(absolute, self.project)
-        if absolute != self.families and absolute.is_relative_to(self.families):
-            return f".../{absolute.relative_to(self.families)}"
+        for folder in (self.families, root):
+            if absolute != folder and absolute.is_relative_to(folder):
+                return f".../{absolute.relative_to(folder)}"
         return "..." if absolute in (Path.home(), Path("/")) else f".../{absolute.name}"
 
     def text(self, text: str) -> str:
         """Returns the text with paths relative to the project, below `...` for the families and `~` for the home."""
-        for folder, short in ((self.project, "."), (self.families, "..."), (Path.home(), "~")):
+        root = self.repository or self.families
+        above = os.path.relpath(root, self.project) if self.project.is_relative_to(root) else "..."
+        for folder, short in (
+            *((self.project, "."), (self.families, "..."), (root, above)),
+            (Path.home(), "~"),
+        ):
             if folder != Path("/"):
                 text = re.sub(rf"(?<![\w.~/-]){re.escape(str(folder))}(?![\w.-])", short, text)
         return re.sub(r"(?<![\w./])\./(?=\w)", "", text)
@@ -95,11 +132,13 @@ class Places:
         real = Path(os.path.realpath(self.project / file))
         if not real.exists():
             return True
-        folders = {Path(os.path.realpath(folder)) for folder in (self.project, self.families, self.output)}
+        own = (self.project, self.families, self.output, self.repository or self.families)
+        folders = {Path(os.path.realpath(folder)) for folder in own}
         folders -= {Path("/"), Path(os.path.realpath(Path.home()))}
         parts = [real.relative_to(folder).parts for folder in folders if real.is_relative_to(folder)]
         return any(not any(part.startswith(".") for part in inside) for inside in parts)
 
     def _is_of_the_toolkit(self, file: str) -> bool:
         real = Path(os.path.realpath(self.project / file))
-        return any(real.is_relative_to(os.path.realpath(folder)) for folder in (self.toolkit, *_SYSTEM))
+        known = (self.toolkit, HEADERS / "warplog", *_SYSTEM)
+        return any(real.is_relative_to(os.path.realpath(folder)) for folder in known)

@@ -46,7 +46,11 @@ def sanitize_family(jobs: Sequence[Job], tool: Tool) -> None:
     Raises:
         WarplogError: A build record is missing or invalid, or the records cannot be written.
     """
-    stale = [part for part in (_Part(job, tool) for job in jobs) if not part.job.is_fresh(part.inputs_sha256)]
+    stale = [
+        part
+        for part in (_Part(job, tool) for job in jobs)
+        if not part.job.is_fresh(part.inputs_sha256, any_board=True)
+    ]
     runnable = [part for part in stale if part.refusal is None]
     for name in jobs[0].settings["tools"]:
         begin = time.monotonic()
@@ -122,7 +126,8 @@ def _check(part: _Part, tool: Tool, name: str) -> Record:
     if part.refusal is None:
         job = part.job
         wrapper = command(tool, name)
-        task = job.task("sanitize", part.cases, {"tool": name}, wrapper=wrapper, folder=job.scratch)
+        task = family_task([(job, part.cases)], "sanitize", {"tool": name}, wrapper=wrapper)
+        task = replace(task, folder=job.scratch)
         status, reason, report = _run(job, task)
     return _entry(part.job, name, status, reason, time.monotonic() - begin, report)
 
@@ -166,7 +171,7 @@ def _judge(text: str, results: list[Record], failure: str) -> tuple[str, str]:
         return FINDING, f"{count} error{'s' if count > 1 else ''}, the first: {first.message}{place}"
     bad = next((r for r in results if r["status"] != "ok"), None)
     if bad is not None:
-        return bad["status"], f"case {bad['case']}: {bad['reason']}"
+        return bad["status"], f"case {bad['case'].rpartition(':')[2]}: {bad['reason']}"
     if report.errors:
         return FINDING, f"{report.errors} error{'s' if report.errors > 1 else ''}, without details"
     if failure or report.errors is None:

@@ -64,9 +64,10 @@ class Task:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def fingerprint(self) -> str:
-        """Returns the hash of everything that a case's result depends on; the selection of cases is excluded."""
+        """Returns the hash of everything that a case's result depends on, the board included, but not which cases."""
         contract = [sha256_file(self.family_file), sha256_file(self.family_file.with_name("reference.py"))]
-        return sha256_of(self.mode, self.backend, self.library_sha256, dict(self.settings), contract)
+        made_by = self.mode, self.backend, self.library_sha256, dict(self.settings), self.gpu_lock
+        return sha256_of(*made_by, contract)
 
 
 def run_cases(

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SPLIT_K = re.compile(r"split_?k", re.IGNORECASE)
@@ -35,7 +35,47 @@ def short_name(kernel: str) -> str:
 
 
 def _without_prefixes(kernel: str) -> str:
-    return kernel.removeprefix("void ").replace("(anonymous namespace)::", "")
+    """Returns the name without result and anonymous namespaces, which c++filt and Nsight print in different ways."""
+    return re.sub(r"(?:\(anonymous namespace\)|<unnamed>)::", "", kernel.removeprefix("void "))
+
+
+_LEAST_REGISTERS = 16
+# ncu and nsys print template arguments with their type, "(int)128" and "(bool)1"; c++filt "128", "128u" and "true".
+_CAST = re.compile(r"\([a-zA-Z][\w: ]*\)(?=[-\w])")
+_SUFFIX = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b")
+
+
+def compiled_kernel(
+    kernels: Sequence[Mapping[str, Any]], launched: str = "", registers: float | None = None
+) -> Mapping[str, Any] | None:
+    """Returns the kernel of a build that was launched; None if it is not among them, as for kernels of a library.
+
+    Of several instances of a template, those with the same arguments count, then those with as many registers.
+    Whatever remains is decided by the number of instructions, as it is without a capture.
+
+    Args:
+        kernels: `kernels` of the build record.
+        launched: name of the kernel as ncu or nsys prints it; "" if there is no capture.
+        registers: its registers per thread, if they are known.
+    """
+    left = [one for one in kernels if not launched or bare_name(one["kernel"]) == bare_name(launched)]
+    same = [one for one in left if _arguments(one["kernel"]) == _arguments(launched)]
+    left = same or left
+    left = [one for one in left if registers in _allocated(one["registers_per_thread"])] or left
+    return max(left, key=lambda one: one["sass_instructions"], default=None)
+
+
+def _allocated(registers: int) -> tuple[int, int]:
+    """Returns the numbers of registers that a profiler may report: ncu rounds up to the least that is allocated."""
+    return registers, max(registers, _LEAST_REGISTERS)
+
+
+def _arguments(kernel: str) -> str:
+    """Returns the template arguments in a common form; "" for a function that has none."""
+    found = re.match(r"[^<(]*<(.*)>\(", _without_prefixes(kernel).replace(">>", "> >"))
+    plain = _CAST.sub("", found[1]) if found else ""
+    plain = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", plain))
+    return _SUFFIX.sub(r"\1", plain).replace(" ", "")
 
 
 Key = tuple[str, int]

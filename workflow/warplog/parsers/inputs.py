@@ -63,7 +63,7 @@ def decoded(data: bytes) -> str:
     return data.decode(encoding, errors="replace")
 
 
-def printable(text: str) -> str:
+def valid_unicode(text: str) -> str:
     r"""Returns the text in valid Unicode: a byte that is not UTF-8, as in a file name, becomes `\xe9`."""
     try:
         text.encode()

@@ -23,8 +23,8 @@ _DEMANGLE_S = 20
 class KernelResources:
     """Resources of one kernel for one architecture; stack and spill bytes are per thread.
 
-    `constant_bytes` is None if ptxas prints none (CUDA 13 for sm_90 and later). Spills in functions that
-    the compiler did not inline belong to those functions and are not included.
+    `constant_bytes` is None if ptxas prints none (CUDA 13 for sm_90 and later), spills are None if they are unknown.
+    Spills in functions that the compiler did not inline belong to those functions and are not included.
     """
 
     kernel: str
@@ -34,8 +34,8 @@ class KernelResources:
     static_shared_bytes: int = 0
     constant_bytes: int | None = None
     stack_bytes: int = 0
-    spill_store_bytes: int = 0
-    spill_load_bytes: int = 0
+    spill_store_bytes: int | None = 0
+    spill_load_bytes: int | None = 0
     barriers: int = 0
 
 

@@ -17,7 +17,7 @@ from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
 from warplog.metrics import Evaluated, evaluate_any
 from warplog.parsers import inputs, ptxas, sass
-from warplog.parsers.inputs import Input, printable
+from warplog.parsers.inputs import Input, valid_unicode
 from warplog.parsers.ncu import blocks, csv, printed
 from warplog.parsers.ncu import report as ncu_rep
 from warplog.parsers.ncu import text as ncu_text
@@ -72,9 +72,10 @@ def _read(found: Input) -> list[Row]:
         rows = list(_text(path))
     if not rows:
         raise WarplogError(f"{path}: contains no kernel")
-    source = {"source": printable(found.name)}
+    source = {"source": valid_unicode(found.name)}
     return [
-        source | {key: printable(v) if isinstance(v, str) else v for key, v in each.items()} for each in rows
+        source | {key: valid_unicode(v) if isinstance(v, str) else v for key, v in each.items()}
+        for each in rows
     ]
 
 

@@ -36,7 +36,7 @@ _OLD_PLACE = re.compile(
 _ADDRESS = re.compile(r"\+?\b0x[0-9a-f]+\b ?| ?\[\d+ hazards?\]")
 _AROUND = re.compile(r"COMPUTE-SANITIZER|.*SUMMARY: |Target application|Error: process didn't terminate")
 _FRAME = "Device Frame:"
-_SOURCES = (".cu", ".cuh")
+_SOURCES = (".cu", ".cuh", ".py")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ _TARGET = re.compile(r"^\s*code for (sm_\w+)")
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][A-Za-z0-9_.]*)\s*([^;]*);")
 
+_WHOLE = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+([^;]*);")
 _END = re.compile(r"^\s*\.{6,}[ \t]*\n", re.MULTILINE)
 
 Listing = list[tuple[int, str, str]]
@@ -37,6 +38,23 @@ def parse(text: str, arch: str | None = None) -> dict[str, Counter[str]]:
             current = listings.setdefault((target, function[1]), [])
     chosen = _one_target(listings, arch)
     return {name: Counter(op for _, op, _ in _without_padding(code)) for name, code in chosen.items()}
+
+
+def instructions(text: str, kernel: str) -> tuple[str, ...]:
+    """Returns the longest function of that name in a dump, an instruction per line as "0010  IMAD R0, R1, R2, RZ".
+
+    `kernel` is the bare name, which a mangled name contains after its length. Empty if the dump has no such function.
+    """
+    found: list[list[str]] = []
+    current: list[str] | None = None
+    for line in text.splitlines():
+        if function := _FUNCTION.match(line):
+            current = [] if function[1] == kernel or f"{len(kernel)}{kernel}" in function[1] else None
+            found += [] if current is None else [current]
+        elif current is not None and (instruction := _WHOLE.match(line)):
+            current.append(f"{instruction[1]}  {' '.join(instruction[2].split())}")
+    found.sort(key=len)
+    return tuple(found[-1]) if found else ()
 
 
 def check_whole(text: str) -> None:

@@ -5,22 +5,27 @@ Snakemake parses the workflow again on the node of each job, and then reads resu
 plan. Making a plan starts no process and writes no file.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.catalog.family import Family, Variant
-from warplog.core import paths, schema
+from warplog.catalog.languages import MODULES
+from warplog.core import locks, paths, schema
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, read_json, sha256_file, sha256_of, write_json
-from warplog.judge.sources import live_gpu, recorded_campaign
-from warplog.machine import device, interpreter
-from warplog.plan import staleness
+from warplog.judge.sources import recorded_campaign
+from warplog.machine import device, interpreter, packages
+from warplog.machine.device import Gpu
+from warplog.plan import boards, staleness
+from warplog.plan.boards import Boards
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
 from warplog.tables.records import Source, build_record
@@ -46,6 +51,7 @@ class Plan:
         message: one line for the user: which GPU, and whether live or recorded.
         drawn: names of the figures of each family.
         project: folder of kernels/ and config/.
+        boards: the boards of this machine that measure, and which of them measures which family.
     """
 
     settings: Mapping[str, Any]
@@ -60,6 +66,7 @@ class Plan:
     message: str
     drawn: Mapping[str, tuple[str, ...]]
     project: Path
+    boards: Boards = field(default_factory=Boards)
 
     def decisions(self) -> dict[str, Any]:
         """Returns the decisions as JSON data: a parameter of the rules whose jobs require the plan.
@@ -130,6 +137,29 @@ class Plan:
             Path(data["project"]),
         )
 
+    @property
+    def retries(self) -> int:
+        """How often a measuring job is tried again: once if another board can take the family of a lost one."""
+        return int(self.boards.several)
+
+    def gres(self, wildcards: Any = None) -> str | None:
+        """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
+        return self._gres
+
+    @cached_property
+    def _gres(self) -> str | None:
+        """`gres` of the GPU's entry in gpus.yaml, else the slug if that is a single word."""
+        entry = device.known_gpus(self.project).get(self.gpu, {})
+        return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
+
+    def timing_threads(self, cores: int | None) -> int:
+        """Returns the threads of a timing job: its board's share of the cores, except one.
+
+        On that core the board's next job may start up; nothing else computes while kernels are timed. `cores` is None
+        if another executor starts the jobs; its profile sets the threads.
+        """
+        return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - 1)
+
     def oracle(self) -> "Plan":
         """Returns the plan for the oracle: the same for all variants of the families with `probes`."""
         return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
@@ -179,6 +209,12 @@ class Plan:
         everything = self.settings["families"] == self.settings["variants"] == "all"
         oracle = self.oracle().files("sanitize") if everything else []
         return [*self.files("sanitize"), *oracle]
+
+    def board_records(self) -> list[str]:
+        """Returns the timings of the oracle's families on each board of the campaign."""
+        roots = [paths.RESULTS / "boards" / uuid for uuid in self.boards.uuids]
+        names = [name for name, family in self.families.items() if family.probes]
+        return [str(paths.family_record(root, "time", self.gpu, name)) for root in roots for name in names]
 
     def campaign(self) -> str:
         """Returns the campaign record."""
@@ -237,18 +273,27 @@ class Plan:
         """Returns the parameters of compiling a variant, which include this GPU's best tuning parameters.
 
         `recorded` is the recorded build record to use if nvcc is missing; '' in a live campaign. `attempt` differs from
-        that of a failed build, so that it runs again.
+        that of a failed build, so that it runs again. `contract` changes with the versions of Triton and PyTorch; CuPy
+        is installed by the first job that requires it.
         """
         variant = self._variant(wildcards)
         keys = wildcards.arch, wildcards.family, wildcards.variant
         made, recorded = (
             paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
         )
-        arguments = self.families[wildcards.family].arguments
+        arguments = variant.arguments, self.families[wildcards.family].arguments
+        modules = MODULES[variant.language] if variant.is_python else ()
+        python = (variant.language, {name: packages.version(name) for name in modules if name != "cupy"})
         return {
             "family_file": self._family_file(wildcards),
             "parameters": dict(variant.parameters),
-            "contract": sha256_of(arguments, dict(variant.parameters), variant.requires),
+            "contract": sha256_of(
+                arguments,
+                dict(variant.parameters),
+                variant.requires,
+                variant.compile.record(),
+                *(python if variant.is_python else ()),
+            ),
             "recorded": "" if self.live else str(recorded),
             "attempt": staleness.attempt(made),
         }
@@ -285,9 +330,21 @@ class Plan:
         return self.of(wildcards.family).sources()
 
     def page_sources(self, wildcards: Any) -> list[str]:
-        """Returns the files that a page about the family quotes: family.yaml and the sources of its variants."""
-        files = dict.fromkeys(str(variant.file) for variant in self.chosen[wildcards.family])
-        return [self._family_file(wildcards), *files]
+        """Returns the files that a page about the family quotes: family.yaml sources and headers of its variants."""
+        return self._quoted(wildcards.family)
+
+    def all_page_sources(self) -> list[str]:
+        """Returns the files that the pages of all families quote."""
+        return list(dict.fromkeys(file for family in self.chosen for file in self._quoted(family)))
+
+    def _quoted(self, family: str) -> list[str]:
+        chosen = self.chosen[family]
+        files = dict.fromkeys(str(path) for v in chosen for path in (v.file, *v.headers()))
+        return [str(self.families[family].file), *files]
+
+    def library_version(self) -> str:
+        """Returns the version of the package that bundles the JavaScript of the charts."""
+        return version("vl-convert-python")
 
     def check_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of checking a family."""
@@ -370,25 +427,67 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     families = catalog.load(folders)
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
     cases = choose_cases(settings["cases"], families, chosen)
-    gpu, arch, live, root, message = _campaign(settings, project)
+    gpu, arch, live, root, message, found = _campaign(settings, project)
     families |= winners.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
     drawn = choose_figures(chosen, families)
-    return Plan(settings, folders, families, chosen, cases, gpu, arch, live, root, message, drawn, project)
+    spread = _spread(settings, project, found, families, chosen)
+    if spread.several:
+        message = f"{message}; the families are spread over {len(spread.uuids)} boards"
+    message = "; ".join((message, *spread.skipped))
+    return Plan(
+        settings, folders, families, chosen, cases, gpu, arch, live, root, message, drawn, project, spread
+    )
 
 
-def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str]:
-    """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan."""
-    found = None if settings["mode"] == "recorded" else device.detect()
-    if settings["mode"] == "live" or found is not None:
-        gpu, arch = live_gpu(settings, found, project)
-        return gpu, arch, True, paths.RESULTS, f"live on {found.name if found else gpu} ({arch})"
+def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
+    """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan, and the boards of this machine to use."""
+    visible = [] if settings["mode"] == "recorded" else device.boards()
+    if settings["mode"] == "live" or visible:
+        found = _named_boards(settings["gpu"], visible)
+        if found:
+            gpu, arch = found[0].slug, found[0].arch
+        else:
+            table = device.known_gpus(project)
+            gpu = boards.expected_gpu(settings["gpu"], table)
+            arch = str(table[gpu]["arch"])
+        named = found[0].name if found else gpu
+        return gpu, arch, True, paths.RESULTS, f"live on {named} ({arch})", found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
         f"{why}: using the recorded campaign {record['campaign']}"
         f" ({record['gpu_name']}, {record['started'][:10]}, commit {record['commit'][:12] or 'unknown'})"
     )
-    return record["gpu"], record["arch"], False, root, message
+    return record["gpu"], record["arch"], False, root, message, ()
+
+
+def _named_boards(setting: str | list[str], visible: Sequence[Gpu]) -> list[Gpu]:
+    """Returns the boards of this machine that `gpu` names; [] if it names a model that this machine does not have."""
+    here = ["auto", boards.ALL, *(gpu.slug for gpu in visible)]
+    elsewhere = setting not in here and not boards.names_boards(setting)
+    return [] if not visible or elsewhere else boards.choose(setting, visible)
+
+
+def _spread(
+    settings: Mapping[str, Any],
+    project: Path,
+    found: Sequence[Gpu],
+    families: Mapping[str, Family],
+    chosen: Mapping[str, tuple[Variant, ...]],
+) -> Boards:
+    """Returns which of the boards `found` measure which families; the oracle's families are measured too."""
+    if not found:
+        return Boards()
+    measured = {name: f.variants for name, f in families.items() if f.probes} | dict(chosen)
+    roots = [paths.RESULTS, project / paths.recorded_root(settings["recorded"])]
+    return boards.make(
+        settings["gpu"],
+        found,
+        {name: families[name] for name in measured},
+        lambda: boards.expected_seconds(measured, roots),
+        lambda: boards.former_boards(measured, paths.RESULTS, found[0].slug),
+        locks.is_held,
+    )

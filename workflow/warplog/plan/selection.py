@@ -103,9 +103,9 @@ def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dic
 
 
 def _shares_memory(variant: Variant) -> bool:
-    """Returns whether the variant may use shared memory: its sources contain `__shared__`, or it calls a library."""
+    """Returns whether the variant may use shared memory: its sources contain `__shared__`, or others use it for it."""
     files = (variant.file, *variant.headers())
-    return variant.library or any(b"__shared__" in file.read_bytes() for file in files)
+    return variant.library or variant.is_python or any(b"__shared__" in file.read_bytes() for file in files)
 
 
 # The values that NEEDS of a figure may list, and whether a family meets them.

@@ -17,13 +17,14 @@ from warplog.core.records import read_json
 if TYPE_CHECKING:
     from grimp import ImportGraph
 
+_PYTHON = "measure.worker.python_launcher"  # the worker's main module imports it
 # The modules that compute the results of a stage.
 ROOTS: Mapping[str, tuple[str, ...]] = {
-    "build": ("measure.build",),
-    "check": ("measure.worker.check_case",),
-    "sanitize": ("measure.sanitize", "measure.worker.sanitize_case"),
-    "time": ("measure.worker.time_case",),
-    "profile": ("measure.capture", "measure.worker.capture_case"),
+    "build": ("measure.build", "measure.python_build"),
+    "check": ("measure.worker.check_case", _PYTHON),
+    "sanitize": ("measure.sanitize", "measure.worker.sanitize_case", _PYTHON),
+    "time": ("measure.worker.time_case", "measure.pooling", _PYTHON),
+    "profile": ("measure.capture", "measure.worker.capture_case", _PYTHON),
     "tune": ("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
     "plot_tuning": ("measure.tuning.figure",),
     "extract": ("extract.stage",),
@@ -31,6 +32,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("judge.oracle", "tables.rows", "tables.quantities"),
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
+    "boards": ("judge.boards",),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
     "track": ("track.log",),
@@ -61,9 +63,9 @@ _HASHED_OTHERWISE = frozenset(
     )
 )
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
-_RETRIED = ("compile_error", "timeout")
+_RETRIED = ("compile_error", "error", "timeout")
 # Templates and style sheets beside the modules.
-_DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/page.*", "worklog/*.css")}
+_DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/*.j2", "worklog/*.css", "worklog/*.js")}
 
 
 def code(stage: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Compares our times with those of the profilers, like with like."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 AGREE_RELATIVE, AGREE_US = 0.03, 1.0
 
@@ -12,6 +12,7 @@ def agreement(
     nsys_us: float | None,
     kernels: int = 1,
     traced_us: float | None = None,
+    elsewhere: Collection[str] = (),
 ) -> str:
     """Returns "ok", "disagree: <times>" or "", with notes in parentheses on what is not compared.
 
@@ -30,8 +31,12 @@ def agreement(
         nsys_us: median duration of a launch in nsys; None without a capture.
         kernels: number of kernels per launch.
         traced_us: time per launch by CUDA events under nsys.
+        elsewhere: profilers (ncu, nsys) that ran on another board than the timing.
     """
-    compared, apart, notes = False, [], []
+    compared, apart = False, []
+    notes = [f"{tool} not compared: captured on another board" for tool in elsewhere]
+    ncu_us = None if "ncu" in elsewhere else ncu_us
+    nsys_us = None if "nsys" in elsewhere else nsys_us
     if ncu_us is not None and kernels > 1:
         notes.append(f"ncu not compared: {kernels} kernels per launch, each after a flush")
     elif ncu_us is not None:

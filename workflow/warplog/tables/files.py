@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from warplog.core.columns import CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
+from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
@@ -26,7 +26,14 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     for name, columns in TABLES.items():
         write_table(rows[name], columns, folder / name)
     lines = [("table", "column", "type", "unit", "meaning")]
-    described = {**TABLES, "claims": CLAIMS, "floors": FLOORS, "tune": TUNE, "oracle": ORACLE}
+    described = {
+        **TABLES,
+        "claims": CLAIMS,
+        "floors": FLOORS,
+        "tune": TUNE,
+        "oracle": ORACLE,
+        "boards": BOARDS,
+    }
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]

@@ -27,7 +27,8 @@ class Found:
     """A number in its unit; if it is NaN, `reason` gives the cause ("" otherwise).
 
     `remark` is the remark of the variant's row of `measurements` at the case, whose status is ok. `low` and `high` are
-    the ends of the interval of a number that depends on a time, relative to `value`; both are 1 for other numbers.
+    the ends of the interval of a number that depends on a time, relative to `value`; both are 1 for other numbers. The
+    intervals of two times that differ by less than the floor overlap.
     """
 
     value: float
@@ -39,9 +40,18 @@ class Found:
 
 
 class Quantities:
-    """The numbers in the tables `measurements` and `metrics` of one GPU."""
+    """The numbers in the tables `measurements` and `metrics` of one GPU.
 
-    def __init__(self, measurements: "pd.DataFrame", metrics: "pd.DataFrame") -> None:
+    `floors` maps (family, variant, case, regime) to the smallest relative gap that counts, as in the table `floors`.
+    """
+
+    def __init__(
+        self,
+        measurements: "pd.DataFrame",
+        metrics: "pd.DataFrame",
+        floors: Mapping[tuple[str, str, str, str], float] | None = None,
+    ) -> None:
+        self._floors = floors or {}
         self._measured: dict[Key, dict[str, Any]] = {
             (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
             for row in measurements.to_dict("records")
@@ -85,7 +95,8 @@ class Quantities:
                 raise WarplogError(f"measurements: {name!r} is a text column; choose a numeric one")
             value = float(row.get(name, math.nan))  # tables of earlier versions lack columns
             reason = f"{variant} at {case} has no {name}" if math.isnan(value) else ""
-            low, high = _interval(name, row)
+            regime = "sustained" if name.startswith("sustained_") else "rest"
+            low, high = _interval(name, row, self._floors.get((family, variant, case, regime), 0.0))
             return Found(value, column.unit, reason, low=low, high=high)
         return self._metric(family, variant, case, name)
 
@@ -125,10 +136,25 @@ class Quantities:
 
 _HALF_IQR = 0.6745  # quartiles of a normal distribution, in standard deviations
 _TIMES, _RATES = ("median_us",), ("gflops", "gbytes_per_s", "ratio_to_baseline")
+# A ratio is of two times, so it has the whole floor; a single time has its share.
+_FLOORED = {
+    **dict.fromkeys(("median_us", "gflops", "gbytes_per_s", "sustained_us", "sustained_gflops"), 0.5),
+    **dict.fromkeys(("ratio_to_baseline", "sustained_ratio_to_baseline"), 1.0),
+}
 
 
-def _interval(name: str, row: Mapping[str, Any]) -> tuple[float, float]:
-    """Returns the interval of a number that depends on a time, relative to it: between processes, or the quartiles."""
+def _interval(name: str, row: Mapping[str, Any], floor: float) -> tuple[float, float]:
+    """Returns the interval of a number that depends on a time, relative to it.
+
+    It is that between processes, or the quartiles, and at least as wide as the floor demands.
+    """
+    low, high = _spread(name, row)
+    least = (1 + floor) ** _FLOORED.get(name, 0.0)
+    return min(low, 1 / least), max(high, least)
+
+
+def _spread(name: str, row: Mapping[str, Any]) -> tuple[float, float]:
+    """Returns the interval between processes, or the quartiles, relative to the number."""
     median = regimes.value(row, "median_us")
     if name in (*_TIMES, *_RATES) and median > 0:
         low, high = (end / median for end in regimes.interval_us(row))

@@ -1,7 +1,7 @@
 """Reads the records of a campaign for the tables; live or recorded, and possibly incomplete."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,12 @@ class VariantRecords:
     time: Record
     extract: Record
     nsys: Record
+    ncu: Record = field(default_factory=dict)
+
+    def board(self, stage: str) -> str:
+        """Returns the UUID of the board that ran a stage: check, time, ncu or nsys; "" if it did not run."""
+        record: Record = getattr(self, stage)
+        return str(record.get("provenance", {}).get("gpu_uuid", ""))
 
     def verdict(self) -> tuple[str, str]:
         """Returns status and reason of the variant's rows: those of the first stage that failed, else of timing."""
@@ -120,7 +126,9 @@ class FamilyRecords:
         time = believed(self._record("time", variant), check, made if own else None)
         captures = self.captures(variant)
         bad = {tool: why for tool in captures if (why := unproven(self._record(tool, variant), check))}
-        return VariantRecords(made, check, time, _without_rows(extract, bad), captures["nsys"])
+        return VariantRecords(
+            made, check, time, _without_rows(extract, bad), captures["nsys"], captures["ncu"]
+        )
 
     def captures(self, variant: str) -> dict[str, Record]:
         """Returns the profile records of a variant, by tool (ncu, nsys)."""

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from warplog.catalog.family import Family, Variant
+from warplog.catalog.header import read_header
 from warplog.core import remarks, text
 from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published
 from warplog.tables.agreement import agreement
+from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
 from warplog.tables.stages import stage_rows
@@ -55,15 +57,16 @@ def make_rows(
             rows["stages"] += stage_rows(records, stored.captures(variant.name), source, name, variant.name)
             measured += (_measurement(family, variant, case, records, source) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
+            library = library_kernels(records.extract) if variant.library else ()
             found = {
-                "library_kernels": library_kernels(records.extract) if variant.library else (),
-                "power_trace": _traces(family, cases[name], records),
-                "timeline": records.extract["timeline"],
-                "lines": records.extract.get("lines", ()),
+                "library_kernels": (library, records.board("nsys") or records.board("ncu")),
+                "power_trace": (_traces(family, cases[name], records), records.board("time")),
+                "timeline": (records.extract["timeline"], records.board("nsys")),
+                "lines": (records.extract.get("lines", ()), records.board("ncu")),
             }
             key = {"family": name, "variant": variant.name, **source.labels()}
-            for table, own in found.items():
-                rows[table] += ({**key, **row} for row in own)
+            for table, (own, board) in found.items():
+                rows[table] += ({**key, **row, "board": board} for row in own)
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)
@@ -76,12 +79,16 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
     """Adds the speed-up over the baseline at the same case, in both regimes, to rows with a time for both.
 
     The ends of the ratio at rest, `ratio_q1` and `ratio_q3`, are those of the spread between the processes; a row
-    from a single process has the quartiles of its samples instead.
+    from a single process has the quartiles of its samples instead. A row whose baseline was measured on another board
+    gets a remark instead of a ratio.
     """
     baselines = {r["case"]: r for r in rows if r["variant"] == baseline}
     for row in rows:
         row["baseline"] = baseline
         base = baselines.get(row["case"], {})
+        if base.get("median_us") and row.get("median_us") and base.get("board") != row.get("board"):
+            row["reason"] = text.join_notes(row["reason"], remarks.OTHER_BOARD)
+            continue
         if base.get("median_us") and row.get("median_us"):
             several = row.get("processes", 1) > 1
             slow, fast = ("process_max_us", "process_min_us") if several else ("q3_us", "q1_us")
@@ -103,6 +110,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
         "measured_at": records.time.get("provenance", {}).get("finished", ""),
         "commit": records.time.get("provenance", {}).get("commit", ""),
         "clocks": records.time.get("provenance", {}).get("clocks", ""),
+        "board": records.board("time"),
         **source.labels(),
     }
     status, reason = records.verdict()
@@ -148,6 +156,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "set_mhz": cold.get("set_mhz"),
         "discarded": cold.get("discarded"),
         "first_launch_us": found.get("first_launch_us"),
+        "launch_host_us": found.get("launch_host_us"),
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
         **sustained_columns(found, family.value(family.flops, problem)),
@@ -178,7 +187,8 @@ def _agreement(
     hot = [one["hot_us"] for one in runs if "hot_us" in one]
     hot = hot or [found[key]["median_us"] for key in ("hot",) if key in found]
     captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
-    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"))
+    elsewhere = [tool for tool in ("ncu", "nsys") if records.board(tool) not in ("", records.board("time"))]
+    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"), elsewhere)
 
 
 def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
@@ -202,27 +212,32 @@ def _metric_rows(family: Family, variant: Variant, records: VariantRecords, sour
     for kernel in build.get("kernels", ()):
         yield from ({**key, **origin, **row} for row in _build_facts(kernel, build["tools"]))
     for row in records.extract["rows"]:
-        yield {**key, **labels, **row}
+        board = records.board(row["tool"]) if row["tool"] in ("ncu", "nsys") else ""
+        yield {**key, **labels, "board": board, **row}
 
 
 def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
     common = {"case": "", "kernel": kernel["kernel"], "launch": 0, "status": "ok", "reason": ""}
-    ptxas = (
+    # Otherwise the kernel was compiled elsewhere, or by a Python package.
+    from_log = "nvcc" in tools and "spill_store_bytes" in kernel
+    by_ptxas = {"tool": "ptxas", "tool_version": tools.get("nvcc", "")}
+    reader = {"tool": "cuobjdump", "tool_version": tools["cuobjdump"]}
+    resources = (
         "static_shared_bytes",
+        "dynamic_shared_bytes",
         "stack_bytes",
         "spill_store_bytes",
         "spill_load_bytes",
         "registers_per_thread",
     )
-    for metric in ptxas:
+    for metric in (name for name in resources if name in kernel):
         unit = "B" if metric.endswith("_bytes") else "registers"
         yield {
             **common,
             "metric": metric,
             "value": kernel[metric],
             "unit": unit,
-            "tool": "ptxas",
-            "tool_version": tools["nvcc"],
+            **(by_ptxas if from_log else reader),
         }
     counts = {"sass_instructions": kernel["sass_instructions"]}
     counts |= {f"sass_{opcode}": count for opcode, count in kernel["opcodes"].items()}
@@ -232,8 +247,7 @@ def _build_facts(kernel: Record, tools: Mapping[str, str]) -> Iterator[Row]:
             "metric": metric,
             "value": count,
             "unit": "instructions",
-            "tool": "cuobjdump",
-            "tool_version": tools["cuobjdump"],
+            **reader,
         }
 
 
@@ -244,17 +258,18 @@ def _variant_row(
     records: VariantRecords,
     source: Source,
 ) -> Row:
-    kernels = records.build.get("kernels", ())
     headline = family.cases[family.headline_case]
     status, reason = records.verdict()
     return {
         "family": family.name,
         "variant": variant.name,
+        "language": variant.language,
         "order": ladder.index(variant),
         "rungs": len(ladder),
         "parent": variant.parent,
         "idea": variant.idea,
         "credit": variant.credit,
+        "expected": read_header(variant.file).expected,
         "is_baseline": variant.name == family.baseline,
         "headline_case": family.headline_case,
         "profile_cases": ",".join(family.profile_cases),
@@ -264,13 +279,10 @@ def _variant_row(
         "flops": family.value(family.flops, headline),
         "bytes": family.value(family.bytes_moved, headline),
         "parameters": json.dumps(dict(variant.parameters)),
+        "compile": variant.compile.text(),
         "status": status,
         "reason": text.join_notes(reason, variant.remark),
-        "registers_per_thread": max((k["registers_per_thread"] for k in kernels), default=None),
-        "static_shared_bytes": max((k["static_shared_bytes"] for k in kernels), default=None),
-        "spill_bytes": sum(k["spill_store_bytes"] + k["spill_load_bytes"] for k in kernels)
-        if kernels
-        else None,
+        **launched_columns(family, records.build.get("kernels", ()), records.extract),
         "build_origin": records.build.get("origin", ""),
         "source_sha256": variant.fingerprint(),
         **source.labels(),

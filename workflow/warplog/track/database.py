@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.locks import PATIENCE_S
+from warplog.core.locks import PATIENCE_S, acquire
 from warplog.track.causes import processes_with
 
 FAMILY = "warplog.family"
 ARTIFACTS = "mlartifacts"
-_ANYONE = 0o666  # a store that several users share
 _JOURNALS = ("-journal", "-wal", "-shm")
 _BUSY_S = 10.0  # longest wait for a process that holds the database itself
 
@@ -29,16 +28,12 @@ def hold(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     import filelock
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(file.with_name(f"{file.name}.lock"), mode=_ANYONE, thread_local=False)
+    path = file.with_name(f"{file.name}.lock")
     try:
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            print(f"waiting for {file}: another process is logging to it", file=sys.stderr, flush=True)
-            lock.acquire(timeout=patience_s)
+        lock = acquire(path, f"waiting for {file}: another process is logging to it", patience_s)
     except filelock.Timeout:
         raise WarplogError(
-            f"{lock.lock_file}: held by another process for {patience_s:.0f} s; stop it, then run again"
+            f"{path}: held by another process for {patience_s:.0f} s; stop it, then run again"
         ) from None
     try:
         yield

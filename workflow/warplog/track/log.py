@@ -30,14 +30,16 @@ _CAMPAIGN_KEYS = ("campaign", "gpu", "gpu_name", "started")
 _FOLDERS: Mapping[str, str] = {
     ".cu": "source",
     ".cuh": "source",
+    ".py": "source",
     ".sass": "build",
+    ".ptx": "build",
     ".log": "build",
     ".ncu-rep": "reports",
     ".nsys-rep": "reports",
     ".sqlite": "reports",
     ".json": "records",
 }
-_NOT_PREVIEWED = (".cuh", ".sass", ".log")  # the UI previews them only with a further .txt
+_NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
     tuning = json.loads(variant.get("parameters") or "{}")
     facts = {name: variant.get(name) for name in FACTS}
-    words = {"variant": str(variant["variant"]), "parent": str(variant["parent"] or "")}
+    words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
     plain = {name: _number(value) for name, value in {**tuning, **facts}.items() if known(value)}
     return {name: word for name, word in words.items() if word} | plain
 

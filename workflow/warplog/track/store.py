@@ -3,6 +3,7 @@
 import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ CAMPAIGN, FIGURES = "campaign", "warplog.figures"
 _METRICS_A_BATCH, _PARAMS_A_BATCH = 1000, 100
 _MOST_TAG = 5000  # characters; the limit of older servers
 _MOST_PASSES = 20
+_UPLOADS = 8  # files at a time
 
 Lines = dict[str, list["StoredRun"]]
 
@@ -150,6 +152,8 @@ class Store:
     def _write(
         self, experiment_id: str, run: Run, note: str, folder: Path | None, mark: str, number: int
     ) -> str:
+        from mlflow.entities import RunTag
+
         tags = {
             versions.KEY: run.key,
             versions.SELECTION: versions.joined(run.selection),
@@ -168,19 +172,39 @@ class Store:
         run_id = str(made.info.run_id)
         self._log(run_id, run)
         if folder is not None:
-            self.client.log_artifacts(run_id, str(folder))
+            self._upload(run_id, folder)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.started_ms)
-        self.client.set_tag(run_id, versions.FINGERPRINT, mark)
+        # The first run of its line is current; whether a further one is, `settle` decides.
+        last = {versions.FINGERPRINT: mark} | ({versions.STATE: versions.CURRENT} if number == 1 else {})
+        self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
+
+    def _upload(self, run_id: str, folder: Path) -> None:
+        """Uploads the files of a folder to a run; to a server, several at a time, since each is a request."""
+        if self.link.artifacts is not None:
+            self.client.log_artifacts(run_id, str(folder))
+            return
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+
+        def send(path: Path) -> None:
+            place = path.parent.relative_to(folder).as_posix()
+            self.client.log_artifact(run_id, str(path), None if place == "." else place)
+
+        with ThreadPoolExecutor(_UPLOADS) as threads:
+            list(threads.map(send, files))
 
     def _log(self, run_id: str, run: Run) -> None:
         from mlflow.entities import Metric, Param
 
         params = [Param(key, value) for key, value in run.params.items()]
         metrics = [Metric(p.name, p.value, run.started_ms, p.step) for p in run.points]
-        for start in range(0, len(params), _PARAMS_A_BATCH):
+        # The limit of a batch is on the sum of metrics, parameters and tags, too.
+        first = params[:_PARAMS_A_BATCH]
+        room = _METRICS_A_BATCH - len(first)
+        self.client.log_batch(run_id, params=first, metrics=metrics[:room])
+        for start in range(_PARAMS_A_BATCH, len(params), _PARAMS_A_BATCH):
             self.client.log_batch(run_id, params=params[start : start + _PARAMS_A_BATCH])
-        for start in range(0, len(metrics), _METRICS_A_BATCH):
+        for start in range(room, len(metrics), _METRICS_A_BATCH):
             self.client.log_batch(run_id, metrics=metrics[start : start + _METRICS_A_BATCH])
 
 

@@ -1,23 +1,28 @@
 """Selects the lines of a variant's source that show its idea.
 
-These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair; otherwise the
-longest kernel, or its longest loop if the kernel does not fit on a page; otherwise the function `launch`. If `launch`
-makes streams wait for each other, it is the idea and is shown.
+These are the lines between `// [excerpt]` and `// [/excerpt]` if the source has such a pair (in Python with `#`);
+otherwise the kernel that was launched, wherever it is defined; otherwise the longest kernel of the source; otherwise
+the function `launch`. If `launch` makes streams wait for each other, it is the idea and is shown. Of a kernel that does
+not fit on a page, only the longest loop is shown.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
+from warplog.metrics.kernels import bare_name
+from warplog.worklog.python_excerpt import main_lines
 
-_BEGIN, _END = "// [excerpt]", "// [/excerpt]"
+_BEGIN, _END = "{} [excerpt]", "{} [/excerpt]"
+_PYTHON = ".py"
 _MOST_BYTES = 1 << 20
 PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
 _WAIT = re.compile(r"\bcudaStreamWaitEvent\b")
+_NAME = re.compile(r"\b(\w+)\s*\(")
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
 # Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -31,62 +36,153 @@ class Excerpt:
     first: int
     code: str
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the lines are Python, not CUDA C++."""
+        return self.file.endswith(_PYTHON)
 
-def excerpt(path: Path) -> Excerpt:
-    """Returns the excerpt of a source file.
+
+def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerpt:
+    """Returns the excerpt of a variant's source.
+
+    Args:
+        path: the source.
+        kernel: name of the kernel that was launched, as a profiler or compiler prints it; "" if it is unknown.
+        others: further files that may define the kernel; those that are too large for a source are left out.
 
     Raises:
         WarplogError: if the file cannot be read, its marks are not one pair, or there is no code to show.
     """
+    text = read_source(path)
+    lines = text.splitlines()
+    if path.suffix == _PYTHON:
+        return _shown(path, lines, *(marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
+    chosen = marked(path, lines) or _of_streams(text, _bare(text))
+    if not chosen and kernel:
+        small = (file for file in others if file.is_file() and file.stat().st_size <= _MOST_BYTES)
+        for file in (path, *small):
+            if defined := _defined(_bare(read_source(file)), bare_name(kernel)):
+                return _shown(file, read_source(file).splitlines(), *defined)
+    return _shown(path, lines, *(chosen or _main(text) or (1, len(lines))))
+
+
+def read_source(path: Path) -> str:
+    """Returns the text of a source file.
+
+    Raises:
+        WarplogError: if the file cannot be read, or is larger than 1 MiB.
+    """
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        text = path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
-    lines = text.splitlines()
-    first, last = _marked(path, lines) or _main(text) or (1, len(lines))
+
+
+def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, int]]:
+    """Returns the first and last line of each function with a qualifier by its name, the longest function first.
+
+    Template lines before a function belong to it.
+    """
+    bare = _bare(text)
+    found: dict[str, tuple[int, int]] = {}
+    for start in re.finditer(rf"\b{qualifier}\b", bare):
+        span = _braces(bare, start.start())
+        name = _NAME.search(_without_bounds(bare[start.end() : span[1]])) if span else None
+        if span and name:
+            first, last = _line(bare, span[0]), _line(bare, span[1])
+            lines = text.splitlines()
+            while first > 1 and lines[first - 2].startswith("template"):
+                first -= 1
+            found[name[1]] = first, last
+    return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
+
+
+def _without_bounds(declaration: str) -> str:
+    """Returns a kernel's declaration without the attribute __launch_bounds__(...), which looks like a function."""
+    start = declaration.find("__launch_bounds__")
+    if start < 0:
+        return declaration
+    depth = 0
+    for place in range(declaration.index("(", start), len(declaration)):
+        depth += (declaration[place] == "(") - (declaration[place] == ")")
+        if not depth:
+            return declaration[place + 1 :]
+    return declaration
+
+
+def _shown(path: Path, lines: list[str], first: int, last: int) -> Excerpt:
     shown = lines[first - 1 : last]
     while shown and not shown[0].strip():
         shown, first = shown[1:], first + 1
     if not any(line.strip() for line in shown):
-        raise WarplogError(f"{path}:{first}: the excerpt is empty; put {_BEGIN} before the code to show")
+        begin, _ = _marks(path)
+        raise WarplogError(f"{path}:{first}: the excerpt is empty; put {begin} before the code to show")
     return Excerpt(path.name, first, _dedent(shown))
 
 
-def _marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
-    """Returns the first and last line between the marks; None if there are no marks."""
-    marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (_BEGIN, _END)]
+def _marks(path: Path) -> tuple[str, str]:
+    """Returns the comments that mark the first and the last line in a file of this language."""
+    comment = "#" if path.suffix == _PYTHON else "//"
+    return _BEGIN.format(comment), _END.format(comment)
+
+
+def marked(path: Path, lines: list[str]) -> tuple[int, int] | None:
+    """Returns the first and last line between the marks; None if there are no marks.
+
+    Raises:
+        WarplogError: if the marks are not one pair.
+    """
+    begin, end = _marks(path)
+    marks = [(n, line.strip()) for n, line in enumerate(lines, 1) if line.strip() in (begin, end)]
     if not marks:
         return None
     for place, (number, mark) in enumerate(marks):
-        expected = _BEGIN if place == 0 else _END
+        expected = begin if place == 0 else end
         if place > 1:
             raise WarplogError(f"{path}:{number}: second {mark}; a source has one excerpt")
         if mark != expected:
             raise WarplogError(f"{path}:{number}: found {mark}, expected {expected}")
     if len(marks) == 1:
-        raise WarplogError(
-            f"{path}:{marks[0][0]}: {_BEGIN} without {_END}; add {_END} after the code to show"
-        )
+        raise WarplogError(f"{path}:{marks[0][0]}: {begin} without {end}; add {end} after the code to show")
     return marks[0][0] + 1, marks[1][0] - 1
 
 
 def _main(text: str) -> tuple[int, int] | None:
     """Returns the longest kernel, its longest loop if the kernel does not fit on a page, or the launcher."""
-    bare = _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
-    if streams := _of_streams(text, bare):
-        return streams
+    bare = _bare(text)
     spans = [span for start in _KERNEL.finditer(bare) if (span := _braces(bare, start.start()))]
     # The launcher's linkage "C" is a string, which is blank in `bare`.
     spans = spans or [s for start in _LAUNCH.finditer(text) if (s := _braces(bare, start.start()))]
-    if not spans:
-        return None
-    whole = max(spans, key=lambda span: _height(bare, span))
+    return _on_a_page(bare, max(spans, key=lambda span: _height(bare, span))) if spans else None
+
+
+def _bare(text: str) -> str:
+    """Returns the text with blanks instead of comments and literals."""
+    return _INERT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def _defined(bare: str, name: str) -> tuple[int, int] | None:
+    """Returns the lines of the kernel with this name; None if it is not defined here."""
+    for start in _KERNEL.finditer(bare):
+        span = _braces(bare, start.start())
+        head = bare[start.start() : bare.index("{", start.start())] if span else ""
+        if span and re.search(rf"\b{re.escape(name)}\s*\(", head):
+            return _on_a_page(bare, span)
+    return None
+
+
+def _on_a_page(bare: str, whole: tuple[int, int]) -> tuple[int, int]:
     if _height(bare, whole) > PAGE_LINES:
         loops = list(_loops(bare, whole))
         whole = max(loops, key=lambda span: _height(bare, span), default=whole)
     return _line(bare, whole[0]), _line(bare, whole[1])
+
+
+def of_streams(text: str) -> tuple[int, int] | None:
+    """Returns the lines of a launcher that makes streams wait for each other; None without one."""
+    return _of_streams(text, _bare(text))
 
 
 def _of_streams(text: str, bare: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
+from warplog.worklog.pictures import charts
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 
@@ -50,6 +51,7 @@ def gather(
     campaign: Mapping[str, Any],
     pictures: Sequence[Path],
     captions: Path,
+    machine_code: Mapping[str, Path] | None = None,
 ) -> Page:
     """Returns the worklog page of a family.
 
@@ -59,13 +61,14 @@ def gather(
         campaign: The campaign's record.
         pictures: The PNGs of the family's figures.
         captions: The folder with `<figure>.rst`.
+        machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
     Raises:
         WarplogError: if no excerpt can be taken from a source.
     """
     device = campaign.get("device", {})
     major, minor = device.get("compute_capability") or (0, 0)
-    ladder = Ladder(family, tables, (int(major), int(minor)))
+    ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
     drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
     order = [
         *(n for n in _ORDER if n in drawn),
@@ -87,7 +90,17 @@ def gather(
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),
         pictures=tuple(drawn[name] for name in order),
+        waterfall=ladder.waterfall(),
+        chart=_chart(ladder),
     )
+
+
+def _chart(ladder: Ladder) -> str:
+    """Returns the specification of the interactive charts."""
+    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    values = charts.points(rows, list(ladder.rows), ladder.path, ladder.unit)
+    label = str(ladder.tables.variants["size_label"].iloc[0])
+    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label)
 
 
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:

@@ -2,15 +2,19 @@
 
 import base64
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
-from warplog.worklog.excerpt import Excerpt
-from warplog.worklog.page import Page, Picture
+from warplog.worklog.code.listing import Change, Code, Line
+from warplog.worklog.code.sources import SourceView
+from warplog.worklog.page import Page, Picture, Rung
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -21,17 +25,57 @@ _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 # Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
 _STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
-LIGHT, DARK = "default", "github-dark"
+_MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
+# The kinds of tokens that are coloured, with their CSS class.
+_COLOURS = {
+    "Comment.Preproc": "cp",
+    "Comment": "c",
+    "Keyword": "k",
+    "Literal.Number": "m",
+    "Literal.String": "s",
+}
 _UNITS = re.compile(r"(?<=\d) (?=(?:[kMGT]B?|B|MHz|%)(?:\W|$))")
 
 
-def html(page: Page) -> str:
+def html(page: Page, library: str = "") -> str:
     """Returns the page; every text in it is escaped.
+
+    `library` is the JavaScript of `charts.library`; without it the page has no scripts and shows its figures only.
 
     Raises:
         WarplogError: if a figure is missing, too large or not a PNG.
     """
-    return _environment().get_template("page.html.j2").render(page=page, style=_style()) + "\n"
+    own = Look(_style(), _script(page, library))
+    return render("page.html.j2", own, page=page)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page gets what it shows besides text.
+
+    Attributes:
+        style, script: Elements for the head and the end of the body.
+        root: The path to the folder of the site; "" for a page that is a single file, with figures embedded.
+    """
+
+    style: "Markup"
+    script: "Markup"
+    root: str = ""
+
+
+def render(template: str, look: Look, **content: Any) -> str:
+    """Returns a page made of a template of this folder; every text in it is escaped."""
+    shown = _environment().get_template(template)
+    return shown.render(style=look.style, script=look.script, root=look.root, **content) + "\n"
+
+
+def linked_script(page: Page, library: str) -> "Markup":
+    """Returns the elements that draw the charts with the library at the address `library`."""
+    from markupsafe import Markup, escape
+
+    if not page.chart:
+        return Markup("")
+    return Markup(f'<script src="{escape(library)}"></script>\n<script>{_own_script(page)}</script>')  # noqa: S704
 
 
 @cache
@@ -47,8 +91,9 @@ def _environment() -> "Environment":
         finalize=_finalize,
     )
     environment.filters.update(
-        states=_mark_states, code=_code, image=_image, anchor=_anchor, width=_width, sentence=_sentence
-    )
+        states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
+        changes=_changes, source=_source, linked=_linked, place=_place,
+    )  # fmt: skip
     return environment
 
 
@@ -65,19 +110,93 @@ def _mark_states(text: str) -> "Markup":
     return Markup(_UNITS.sub("\u00a0", marked))  # noqa: S704
 
 
-def _code(excerpt: Excerpt) -> "Markup":
-    """Returns the lines of an excerpt, escaped and with syntax colours."""
-    from markupsafe import Markup
-    from pygments import highlight  # type: ignore[import-untyped]
-    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
-    from pygments.lexers import CudaLexer  # type: ignore[import-untyped]
+def _highlighted(lines: Sequence[Line]) -> "list[Markup]":
+    """Returns the lines, escaped and with syntax colours; only comments, words, literals and directives have one."""
+    from markupsafe import Markup, escape
 
-    return Markup(highlight(visible(excerpt.code), CudaLexer(), HtmlFormatter(nowrap=True)))  # noqa: S704
+    shown: list[Markup] = []
+    for file, group in groupby(lines, key=lambda line: line.file):
+        texts = tuple(line.text for line in group)
+        shown += [
+            Markup("").join(
+                Markup('<span class="{}">{}</span>').format(kind, text) if kind else escape(text)
+                for kind, text in pieces
+            )
+            for pieces in _pieces(file, texts)
+        ]
+    return shown
 
 
-def _image(picture: Picture) -> str:
-    """Returns the PNG as a data URI."""
+@cache
+def _pieces(file: str, lines: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Returns the pieces of each line with their CSS class, "" for those without a colour."""
+    from pygments import lex  # type: ignore[import-untyped]
+    from pygments.lexers import CudaLexer, PythonLexer  # type: ignore[import-untyped]
+
+    lexer = PythonLexer if file.endswith(".py") else CudaLexer
+    rows: list[list[tuple[str, str]]] = [[]]
+    for token, text in lex("\n".join(visible(line) for line in lines), lexer(stripnl=False, ensurenl=False)):
+        kind = next((css for name, css in _COLOURS.items() if str(token).startswith(f"Token.{name}")), "")
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                rows.append([])
+            if part and rows[-1] and rows[-1][-1][0] == kind:
+                rows[-1][-1] = kind, rows[-1][-1][1] + part
+            elif part:
+                rows[-1].append((kind, part))
+    return tuple(tuple(row) for row in rows)
+
+
+def _changes(code: Code) -> "list[tuple[Change, Markup, str]]":
+    """Returns each line of a diff with its text in colours, and the file if it is the first line of another one.
+
+    Lines of the parent, which are gone, belong to the file that follows.
+    """
+    texts = _highlighted([change.line for change in code.changes])
+    kept = [change.line.file for change in code.changes if change.kind != "gone"]
+    found: list[tuple[Change, Markup, str]] = []
+    current = ""
+    for change, text in zip(code.changes, texts, strict=True):
+        file = current if change.kind == "gone" and current else change.line.file
+        file = kept[0] if change.kind == "gone" and not current and kept else file
+        found.append((change, text, file if file != current else ""))
+        current = file
+    return found
+
+
+def _source(view: SourceView) -> "list[tuple[Line, Markup]]":
+    """Returns each line of a source with its text in colours."""
+    return list(zip(view.lines, _highlighted(view.lines), strict=True))
+
+
+def _place(rung: Rung, file: str, number: int) -> str:
+    """Returns the address of a line on the page."""
+    return re.sub(r"[^A-Za-z0-9_.]", "-", f"{rung.name}.{file}.{number}")
+
+
+def _linked(text: str, rung: Rung) -> "Markup":
+    """Escapes the text, and links every mention of a line, such as "naive.cu:27", to that line of the sources."""
+    from markupsafe import Markup, escape
+
+    known = {(line.file, line.number) for view in rung.sources for line in view.lines}
+
+    def link(found: re.Match[str]) -> str:
+        place = found[1], int(found[2])
+        file, number = rung.heat.moved.get(place, place)
+        return (
+            f'<a href="#{_place(rung, file, number)}">{found[0]}</a>' if (file, number) in known else found[0]
+        )
+
+    safe = text if isinstance(text, Markup) else escape(visible(text))
+    return Markup(_MENTION.sub(link, str(safe)))  # noqa: S704
+
+
+def _image(picture: Picture, root: str = "") -> str:
+    """Returns the PNG as a data URI; in a site, with a path `root` to its folder, the address of its copy."""
     from PIL import Image
+
+    if root:
+        return f"figures/{picture.path.name}"
 
     try:
         if picture.path.stat().st_size > _MOST_PNG_BYTES:
@@ -104,13 +223,31 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
-def _style() -> "Markup":
-    """Returns the CSS of the page and of the syntax colours; neither contains user input."""
-    from markupsafe import Markup
-    from pygments.formatters import HtmlFormatter
+def _script(page: Page, library: str) -> "Markup":
+    """Returns the scripts that draw the charts; "" without the library or without charts.
 
-    rules = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-    light, dark = (
-        HtmlFormatter(style=style, nobackground=True).get_style_defs("pre") for style in (LIGHT, DARK)
-    )
-    return Markup(f"{rules}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n")  # noqa: S704
+    The specification holds names from the tables: it is JSON in which `<` is escaped, so that it ends no element.
+    """
+    from markupsafe import Markup
+
+    if not library or not page.chart:
+        return Markup("")
+    return Markup(f"<script>{library}</script>\n<script>{_own_script(page)}</script>")  # noqa: S704
+
+
+def _own_script(page: Page) -> str:
+    own = (Path(__file__).parent / "charts.js").read_text(encoding="utf-8")
+    spec = page.chart.replace("<", "\\u003c")
+    return f"const SPEC = {spec};\n{own}"
+
+
+def _style() -> "Markup":
+    """Returns the style sheet of a page that is a single file; it contains no user input."""
+    from markupsafe import Markup
+
+    return Markup(f"<style>\n{css()}</style>")  # noqa: S704
+
+
+def css() -> str:
+    """Returns the rules of the style sheet."""
+    return (Path(__file__).parent / "page.css").read_text(encoding="utf-8")

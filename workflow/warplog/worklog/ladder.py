@@ -3,24 +3,34 @@
 import json
 import math
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
+from warplog.catalog.header import read_header
 from warplog.core import text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
+from warplog.metrics.kernels import bare_name
+from warplog.parsers import sass
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog import explain
 from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
+from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
+from warplog.worklog.code.heat import HeatMap, heat_map
+from warplog.worklog.code.listing import Code, Line, code, listing
+from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
-from warplog.worklog.excerpt import excerpt
+from warplog.worklog.excerpt import Excerpt, excerpt, read_source
 from warplog.worklog.page import Rung
+from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
+from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
     LAUNCH,
     OVERLAP,
@@ -39,11 +49,12 @@ from warplog.worklog.step_tables import factor_table, state_table
 
 @dataclass(frozen=True)
 class Ladder:
-    """A family with its tables and the compute capability of the GPU."""
+    """A family with its tables, the compute capability of the GPU and its variants' machine code, if it was kept."""
 
     family: Family
     tables: FigureTables
     capability: tuple[int, int]
+    machine_code: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
@@ -96,22 +107,71 @@ class Ladder:
     def rungs(self) -> tuple[Rung, ...]:
         """Returns every variant of the tables in ladder order.
 
-        A source that an earlier variant has shown is not shown again; the text names that variant instead.
+        Lines that an earlier variant has shown are not shown again; the text names that variant instead.
 
         Raises:
             WarplogError: if no excerpt can be taken from a source.
         """
         found: list[Rung] = []
-        shown: dict[Path, str] = {}
+        shown: dict[Excerpt, Variant] = {}
         for name, row in self.rows.items():
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
-            if variant.file in shown:
-                same = f"same source as {shown[variant.file]}"
+            if rung.excerpt and (first := shown.setdefault(rung.excerpt, variant)) != variant:
+                same = f"same {'source' if first.file == variant.file else 'kernel'} as {first.name}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
-            shown.setdefault(variant.file, name)
             found.append(rung)
         return tuple(found)
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The main path: the steps from a variant without a parent to the fastest one."""
+        return main_path(self.rows)
+
+    def waterfall(self) -> Waterfall | None:
+        """Returns the main path as a waterfall; None if it is too short for one."""
+        speeds = {name: self.speed(row) for name, row in self.rows.items()}
+        return waterfall(self.rows, speeds, self.family.baseline)
+
+    @cached_property
+    def texts(self) -> dict[str, dict[Path, str]]:
+        """The text of each variant's source, which comes first, and of its headers."""
+        variants = [self.family.variant(name) for name in self.rows]
+        return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
+
+    @cached_property
+    def heat(self) -> dict[str, HeatMap]:
+        """Where each variant's longest kernel spends its samples."""
+        files = {
+            name: {path.name: text for path, text in texts.items()} for name, texts in self.texts.items()
+        }
+        return {name: heat_map(self._lines(name), files[name]) for name in self.rows}
+
+    @cached_property
+    def listings(self) -> dict[str, tuple[Line, ...]]:
+        """The code of each variant."""
+        names = {name: bare_name(self.kernels[name].replace("<unnamed>::", "")) for name in self.rows}
+        return {name: listing(self.texts[name], names[name], self.heat[name]) for name in self.rows}
+
+    def _code(self, variant: Variant) -> Code:
+        """Returns a variant's code as a diff to its parent's."""
+        parent = variant.parent or ""
+        if parent not in self.rows:
+            return code(self.listings[variant.name], (), "")
+        above = self.family.variant(parent)
+        if variant.file == above.file:
+            return Code((), parent, f"Same source as {parent}; {_changed(variant, above)}.")
+        own = {path.name for path in self.texts[variant.name] if path != variant.file}
+        shared = own & {path.name for path in self.texts[parent] if path != above.file}
+        return code(self.listings[variant.name], self.listings[parent], parent, shared)
+
+    def _machine_code(self, variant: Variant) -> tuple[str, ...]:
+        """Returns the instructions of a variant's longest kernel; empty where they were not kept."""
+        path, kernel = self.machine_code.get(variant.name), self.kernels[variant.name]
+        if path is None or not kernel or not path.is_file():
+            return ()
+        name = bare_name(kernel.replace("<unnamed>::", ""))
+        return sass.instructions(path.read_text(encoding="utf-8", errors="replace"), name)
 
     def _rung(self, variant: Variant, row: Row) -> Rung:
         step, bound = self.steps.get(variant.name), self.bounds[variant.name]
@@ -123,8 +183,11 @@ class Ladder:
             *occupancy_sentences(bound, launch, self.capability),
         )
         apart = [step] if step and not step.gap else []
+        heat = self.heat[variant.name]
+        tiles = tiling(variant.parameters, "\n".join(self.texts[variant.name].values()))
         return Rung(
             name=variant.name,
+            language=variant.language if len(self.languages) > 1 else "",
             badge=_badge(row, variant.draft or self.family.draft),
             gap=str(row["gap"]),
             idea=str(row["idea"]),
@@ -132,7 +195,9 @@ class Ladder:
             figures=self._figures(row),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
-            excerpt=excerpt(variant.file),
+            excerpt=None
+            if variant.prebuilt
+            else excerpt(variant.file, _text(row, "kernel"), variant.headers()),
             printed=self._printed(variant),
             story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
@@ -141,7 +206,20 @@ class Ladder:
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(self.claimed.get(variant.name, ())),
             remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
+            header=replace(read_header(variant.file), expected=plain(row.get("expected"))),
+            on_path=variant.name in self.path,
+            tiles=panels(tiles) if tiles else (),
+            code=self._code(variant),
+            counters=counters(step) if good and self.counted else (),
+            sources=views(self.texts[variant.name], heat) if heat.places else (),
+            heat=heat,
+            sass=self._machine_code(variant),
         )
+
+    @property
+    def languages(self) -> set[str]:
+        """The languages of the family's variants."""
+        return {variant.language for variant in self.family.variants}
 
     @property
     def counted(self) -> bool:
@@ -177,9 +255,18 @@ class Ladder:
 
     def _lines(self, variant: str) -> list[Row]:
         """Returns the hot lines of the variant's longest kernel."""
-        key, kernel = (variant, self.tables.profiled_case), self.kernels[variant]
-        mine = [row for row in records(self.tables.lines) if (row["variant"], row["case"]) == key]
+        mine, kernel = self._profiled_lines.get(variant, []), self.kernels[variant]
         return [row for row in mine if row["kernel"] == kernel or not kernel]
+
+    @cached_property
+    def _profiled_lines(self) -> dict[str, list[Row]]:
+        """The rows of the table `lines` at the profiled case, by variant."""
+        found: dict[str, list[Row]] = {}
+        case = self.tables.profiled_case
+        for row in records(self.tables.lines):
+            if row["case"] == case:
+                found.setdefault(str(row["variant"]), []).append(row)
+        return found
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
@@ -235,6 +322,16 @@ class Ladder:
         return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
 
 
+def _changed(variant: Variant, parent: Variant) -> str:
+    """Returns the parameters that differ: "BN 64 → 128"."""
+    names = dict.fromkeys((*parent.parameters, *variant.parameters))
+    pairs = [
+        (name, parent.parameters.get(name, "none"), variant.parameters.get(name, "none")) for name in names
+    ]
+    moved = [f"{name} {before} → {after}" for name, before, after in pairs if before != after]
+    return ", ".join(moved) or "same parameters"
+
+
 def _badge(row: Row, draft: bool) -> str:
     labels = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
     labels += ["baseline"] if row["is_baseline"] else []
@@ -245,8 +342,15 @@ def _origins(row: Row) -> tuple[str, ...]:
     parameters = json.loads(row.get("parameters") or "{}")
     origins = [f"based on {row['parent']}"] if row["parent"] else []
     origins += [str(row["credit"])] if row.get("credit") else []
+    origins += [f"compiled with {options}"] if (options := _text(row, "compile")) else []
     origins += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
     return tuple(origins)
+
+
+def _text(row: Row, column: str) -> str:
+    """Returns the text in a column; "" if the tables are of an earlier version and lack it."""
+    found = row.get(column)
+    return found if isinstance(found, str) else ""
 
 
 def _noise(row: Row) -> str:

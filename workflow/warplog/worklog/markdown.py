@@ -7,6 +7,7 @@ from pathlib import Path
 from warplog.core import text as tabular
 from warplog.core.text import Table, escape_markdown, visible
 from warplog.worklog.page import Page, Picture, Rung
+from warplog.worklog.pictures.story import path_table
 
 
 def markdown(page: Page, folder: Path) -> str:
@@ -21,6 +22,8 @@ def markdown(page: Page, folder: Path) -> str:
     ]
     for picture in (*page.key, *([page.ladder] if page.ladder else [])):
         lines += [*_picture(picture, folder), ""]
+    if page.waterfall:
+        lines += ["## The main path", "", *tabular.markdown_table(path_table(page.waterfall)), ""]
     for place, rung in enumerate(page.rungs, 1):
         lines += [*_rung(place, rung), ""]
     if page.notes:
@@ -36,12 +39,14 @@ def markdown(page: Page, folder: Path) -> str:
 
 
 def _rung(place: int, rung: Rung) -> Iterator[str]:
-    yield f"## {place}. {escape_markdown(rung.name)}{f' ({escape_markdown(rung.badge)})' if rung.badge else ''}"
+    beside = ", ".join(escape_markdown(word) for word in (rung.language, rung.badge) if word)
+    yield f"## {place}. {escape_markdown(rung.name)}{f' ({beside})' if beside else ''}"
     yield from ("", f"*{escape_markdown(rung.idea)}*")
     figures = (f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in rung.figures)
     paragraphs = (
         escape_markdown("; ".join(rung.origins)),
         f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
+        f"Expected: {escape_markdown(rung.header.expected)}" if rung.header.expected else "",
         ", ".join(figures),
         escape_markdown(rung.noise),
         *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
@@ -50,7 +55,8 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
         yield from ("", text)
     if rung.excerpt:
         fence = "`" * max(3, _longest_run(rung.excerpt.code) + 1)
-        yield from ("", f"{fence}cuda", visible(rung.excerpt.code), fence)
+        language = "python" if rung.excerpt.is_python else "cuda"
+        yield from ("", f"{fence}{language}", visible(rung.excerpt.code), fence)
         yield f"{escape_markdown(rung.excerpt.file)}, from line {rung.excerpt.first}"
     for texts in (rung.story, rung.limits):
         if texts:

@@ -1,10 +1,16 @@
 """The content of a worklog page as data; the renderers only format it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from warplog.catalog.header import Header
 from warplog.core.text import Table
+from warplog.worklog.code.heat import HeatMap
+from warplog.worklog.code.listing import Code
+from warplog.worklog.code.sources import SourceView
 from warplog.worklog.excerpt import Excerpt
+from warplog.worklog.pictures.story import Waterfall
+from warplog.worklog.pictures.tiles import Panel
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,7 @@ class Rung:
     """One variant on the page; a text or table that does not apply is empty or None.
 
     Attributes:
+        language: Language of the source if the family has several, else "".
         badge: A status other than ok, "baseline", "draft", or "".
         gap: Why there are no numbers.
         idea: The variant's idea in one sentence.
@@ -36,9 +43,17 @@ class Rung:
         lines: Its hottest source lines.
         claims: The claims that name this variant last.
         remarks: Caveats about the numbers.
+        header: The fields of the source's header: what was expected, and at what cost.
+        on_path: Whether it is a step of the main path; the others are detours.
+        tiles: Drawings of its tiles; empty where its parameters do not give them.
+        code: Its code as a diff to its parent's.
+        counters: The two or three counters that explain the step, as (name, before, after).
+        sources: Its sources with all line numbers; `heat` is where the samples fall.
+        sass: The machine code of its longest kernel; empty where the campaign did not keep it.
     """
 
     name: str
+    language: str
     badge: str
     gap: str
     idea: str
@@ -55,6 +70,14 @@ class Rung:
     lines: Table | None
     claims: Table | None
     remarks: tuple[str, ...]
+    header: Header = field(default_factory=Header)
+    on_path: bool = True
+    tiles: tuple[Panel, ...] = ()
+    code: Code | None = None
+    counters: tuple[tuple[str, str, str], ...] = ()
+    sources: tuple[SourceView, ...] = ()
+    heat: HeatMap = field(default_factory=HeatMap)
+    sass: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +101,8 @@ class Page:
         notes: How to read the tables of the rungs.
         waiting: Drafts that this campaign did not measure.
         summaries: Tables about all rungs.
+        waterfall: The main path, factor by factor; None if it is too short for one.
+        chart: The Vega-Lite specification of the interactive charts; "" for none.
     """
 
     family: str
@@ -93,3 +118,11 @@ class Page:
     waiting: Table | None
     summaries: tuple[Summary, ...]
     pictures: tuple[Picture, ...]
+    waterfall: Waterfall | None = None
+    chart: str = ""
+
+    @property
+    def about(self) -> str:
+        """GPU and campaign on one line."""
+        facts = dict(self.facts)
+        return "; ".join(facts[name] for name in ("GPU", "Campaign") if name in facts)

@@ -1,9 +1,15 @@
 """Checks the GPU: model, driver, access to its counters, clocks, settings, and other processes that use it."""
 
+import csv
 import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from warplog.cli.checkup.finding import Finding
+from warplog.core import locks
+from warplog.judge.boards import summary
 from warplog.machine import device
 from warplog.machine.clocks import BRAKES, ClockState, clock_state
 from warplog.machine.device import Gpu
@@ -18,8 +24,17 @@ _UNLOCK = (
 )
 
 
-def examine(gpu: Gpu | None, nvcc: str | None = None) -> list[Finding]:
-    """Returns all findings on the GPU; a single one if there is no GPU. `nvcc` is the compiler's version."""
+def examine(
+    gpu: Gpu | None, nvcc: str | None = None, others_too: Sequence[Gpu] = (), tables: Path | None = None
+) -> list[Finding]:
+    """Returns all findings on the GPU; a single one if there is no GPU.
+
+    Args:
+        gpu: the first GPU.
+        nvcc: version of the compiler.
+        others_too: all GPUs of the machine.
+        tables: folder of the table `boards`, if there is one.
+    """
     if gpu is None:
         return [Finding("GPU", "info", f"none: {device.why_not()}; this machine cannot measure")]
     state = clock_state(gpu.uuid)
@@ -30,6 +45,7 @@ def examine(gpu: Gpu | None, nvcc: str | None = None) -> list[Finding]:
         *(clocks(gpu, state) if state else []),
         settings(device.settings(gpu.uuid)),
         others(device.processes(gpu.uuid)),
+        *([boards(others_too, tables)] if len(others_too) > 1 else []),
     ]
 
 
@@ -40,6 +56,28 @@ def identity(gpu: Gpu) -> Finding:
     if gpu.compute_capability < OLDEST_ARCH:
         return Finding("GPU", "fail", text, "CUDA 13 requires compute capability 7.5 (Turing) or newer")
     return Finding("GPU", "ok", text)
+
+
+def boards(found: Sequence[Gpu], tables: Path | None) -> Finding:
+    """Reports the GPUs of the machine, which of them are busy, and how those of one model differ."""
+    counts = Counter(gpu.slug for gpu in found)
+    text = ", ".join(f"{count} x {slug}" for slug, count in counts.items())
+    if busy := [gpu.uuid for gpu in found if locks.is_held(gpu.uuid)]:
+        text += f"; a campaign measures on {', '.join(busy)}"
+    table = tables / "boards.csv" if tables else None
+    if table and table.is_file():
+        with table.open(newline="", encoding="utf-8") as file:
+            return Finding("boards", "ok", f"{text}; {summary(_numbers(file))}")
+    remedy = (
+        "to use all GPUs of one model: --config gpu=all; to compare them: snakemake boards --config gpu=all"
+    )
+    return Finding("boards", "info", text, remedy)
+
+
+def _numbers(lines: Iterable[str]) -> list[dict[str, Any]]:
+    return [
+        {**row, "ratio_to_median": float(row["ratio_to_median"] or "nan")} for row in csv.DictReader(lines)
+    ]
 
 
 def driver(gpu: Gpu, nvcc: str | None = None) -> Finding:

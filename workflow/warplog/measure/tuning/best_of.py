@@ -69,7 +69,8 @@ def _can_be_called(variant: Variant, family: Family) -> bool:
 
     `at_most` does not matter: it leaves out cases that would take too long, so the variant is not in their rows.
     """
-    special = variant.requires.multiple_of or variant.requires.arch.endswith("a")
+    limits = variant.requires
+    special = limits.multiple_of or limits.where or limits.arch.endswith("a") or variant.compile.record()
     return variant.name not in (NAME, family.baseline) and not special
 
 

@@ -3,13 +3,16 @@
 import contextlib
 import ctypes
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
 from warplog.machine import toolchain
+
+if TYPE_CHECKING:
+    from warplog.measure.worker.problem import Problem
 
 _Pointer = ctypes.c_uint64
 
@@ -160,8 +163,16 @@ def _preload_cublas() -> None:
 
 
 def import_arrays(name: str) -> None:
-    """Imports the array library of the backend `name`, which takes about a second and does not use the GPU."""
-    importlib.import_module("cupy" if name == CupyBackend.name else "numpy")
+    """Imports the array library of the backend `name`, which takes about a second and does not use the GPU.
+
+    The parts of it that are otherwise imported at their first use are included: a process that is forked then need not
+    import them while it holds the GPU.
+    """
+    parts = (
+        ("cupy", "cupyx", "numpy.ma", "numpy.random", "pynvml") if name == CupyBackend.name else ("numpy",)
+    )
+    for part in parts:
+        importlib.import_module(part)
 
 
 def make_backend(name: str) -> Backend:
@@ -170,7 +181,17 @@ def make_backend(name: str) -> Backend:
 
 
 class Launcher:
-    """The compiled launcher of a variant: `int warplog_launch(const void* arguments, cudaStream_t stream)`."""
+    """The compiled launcher of a variant: `int warplog_launch(const void* arguments, cudaStream_t stream)`.
+
+    Attributes:
+        function: the C function, for the timing core.
+        prepared_us: host time of `prepare` in microseconds; None if it did nothing.
+        needs_no_graph: whether launches that cannot be captured in a CUDA graph are timed without one.
+    """
+
+    function: Any
+    prepared_us: float | None = None
+    needs_no_graph = False
 
     def __init__(self, library: Path, backend: Backend) -> None:
         try:
@@ -180,6 +201,20 @@ class Launcher:
         self.function.restype = ctypes.c_int
         self.function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         self._backend = backend
+
+    def prepare(self, problem: "Problem", seed: int) -> None:
+        """Does nothing: a library is compiled, and its arguments are all that it requires."""
+
+    def release(self) -> None:
+        """Does nothing: a library holds no memory of a problem."""
+
+    def failure(self) -> LaunchFailed | None:
+        """Returns None: the code that the launcher returned says all that is known about a failure."""
+        return None
+
+    def host_us(self, measured_us: Sequence[float]) -> Sequence[float]:
+        """Returns the host times of launches, given those that the timing core measured."""
+        return measured_us
 
     def __call__(self, arguments: ctypes.Structure) -> None:
         """Launches and waits until the device has finished.

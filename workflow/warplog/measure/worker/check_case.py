@@ -3,6 +3,7 @@
 from typing import Any
 
 from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 
 
@@ -13,13 +14,13 @@ def check_case(backend: Backend, launcher: Launcher, problem: Problem, rounds: i
         LaunchFailed: The launcher or the device reports an error.
     """
     absolute = relative = 0.0
-    for seed in range(1, rounds + 1):
-        problem.fill(seed)
+    for number in range(rounds):
+        problem.fill(SEEDS["check"] + number)
         backend.synchronise()
         launcher(problem.arguments)
         verdict = problem.verdict()
         if verdict.reason:
-            return {"status": "wrong", "reason": verdict.reason, "rounds": seed}
+            return {"status": "wrong", "reason": verdict.reason, "rounds": number + 1}
         absolute = max(absolute, verdict.max_abs_error or 0.0)
         relative = max(relative, verdict.max_error_over_tolerance or 0.0)
     return {

@@ -28,6 +28,7 @@ from warplog.catalog.contract import Case
 from warplog.catalog.family import Family, load_family
 from warplog.core.locks import hold
 from warplog.core.process import die_with_parent
+from warplog.machine.clocks import Sampler
 from warplog.machine.nvml import kept_loaded
 from warplog.measure.journal import note
 from warplog.measure.worker.backend import (
@@ -36,12 +37,14 @@ from warplog.measure.worker.backend import (
     DriverBackend,
     Launcher,
     LaunchFailed,
+    NumpyBackend,
     classify,
     import_arrays,
     make_backend,
 )
-from warplog.measure.worker.case_data import SHARED_DATA, CaseData
+from warplog.measure.worker.case_data import SEEDS, SHARED_DATA, CaseData
 from warplog.measure.worker.problem import Problem
+from warplog.measure.worker.python_launcher import PythonLauncher, import_languages
 
 CONTEXT_LOST = 70  # exit status after a device error, after which nothing can run in this process
 _SPACERS, _LARGEST_SPACER_MIB = 3, 128
@@ -57,12 +60,20 @@ def main(task_file: Path) -> int:
         die_with_parent(signal.SIGKILL)
     family = load_family(Path(task["family_file"]))
     import_arrays(task["backend"])
+    if task["backend"] != NumpyBackend.name:
+        import_languages(_languages(family, task["cases"]))
     with _alone(task["gpu_lock"], Path(task["journal"])):
         for number, cases in groupby(task["cases"], key=process_of):
             status = _in_child(task, family, list(cases)) if number else _work(task, family, task["cases"])
             if status:
                 return status
     return 0
+
+
+def _languages(family: Family, cases: list[str]) -> set[str]:
+    """Returns the languages of the variants whose cases are run."""
+    names = {parts_of(case)[0] for case in cases}
+    return {variant.language for variant in family.variants if variant.name in names}
 
 
 @contextlib.contextmanager
@@ -99,15 +110,19 @@ def _in_child(task: dict[str, Any], family: Family, cases: list[str]) -> int:
 
 
 def _work(task: dict[str, Any], family: Family, cases: list[str]) -> int:
-    # Timing and captures look at the clock in every case; the other modes do not use NVML.
-    with kept_loaded() if task["timer"] or task["mode"] == "capture" else contextlib.nullcontext():
+    if task["mode"] in ("time", "sustain", "tune"):
+        # Reading the energy takes longer than most measurements at rest, which do not use it.
+        with Sampler(with_energy=task["mode"] == "sustain") as sampler:
+            return _run_cases(task, family, cases, sampler)
+    # Captures look at the clock in every case; the other modes do not use NVML.
+    with kept_loaded() if task["mode"] == "capture" else contextlib.nullcontext():
         return _run_cases(task, family, cases)
 
 
-def _run_cases(task: dict[str, Any], family: Family, cases: list[str]) -> int:
+def _run_cases(task: dict[str, Any], family: Family, cases: list[str], sampler: Sampler | None = None) -> int:
     backend = make_backend(task["backend"])
     journal = Path(task["journal"])
-    runner = _Runner(task, family, backend)
+    runner = _Runner(task, family, backend, sampler)
     note(journal, {"session": {**backend.facts(), **runner.facts()}})
     for name in cases:
         if task["deadline"] is not None and time.monotonic() >= task["deadline"]:
@@ -124,8 +139,11 @@ def _run_cases(task: dict[str, Any], family: Family, cases: list[str]) -> int:
 class _Runner:
     """Runs cases and keeps what they share: launchers, timing core, inputs."""
 
-    def __init__(self, task: dict[str, Any], family: Family, backend: Backend) -> None:
+    def __init__(
+        self, task: dict[str, Any], family: Family, backend: Backend, sampler: Sampler | None
+    ) -> None:
         self._task = task
+        self._sampler = sampler
         self._backend = backend
         self._family = family
         self._timer: Any = None
@@ -138,8 +156,9 @@ class _Runner:
         if task["mode"] == "tune":
             from warplog.measure.worker.tune_setting import Tuner
 
-            self._tuner = Tuner(backend, self._timer, family, task["settings"], task["memory"][""])
-        self._launchers: dict[str, Launcher] = {}
+            settings, memory = task["settings"], task["memory"][""]
+            self._tuner = Tuner(backend, self._timer, family, settings, memory, self._watching())
+        self._launchers: dict[tuple[str, Path], Launcher] = {}  # by variant and library
         self._shapes: list[tuple[int, ...]] = []
         self._kept: tuple[Any, Problem] | None = None  # the problem of the last sustained case
         self._sustained_until = 0.0
@@ -169,15 +188,27 @@ class _Runner:
             status, reason = classify(error)
             return {"status": status, "reason": reason}
         finally:
+            for launcher in self._launchers.values():
+                launcher.release()
             if isinstance(self._backend, CupyBackend):
                 self._backend.xp.get_default_memory_pool().free_all_blocks()
 
+    def _watching(self) -> Sampler:
+        """Returns the sampler, which the modes that time have."""
+        assert self._sampler is not None
+        return self._sampler
+
     def _launcher(self, name: str) -> Launcher:
-        """Returns the launcher of a case's library, which is loaded only once."""
-        library = self._task["libraries"].get(name, self._task["library"])
-        if library not in self._launchers:
-            self._launchers[library] = Launcher(Path(library), self._backend)
-        return self._launchers[library]
+        """Returns the launcher of a case's library or module, which is loaded only once."""
+        library = Path(self._task["libraries"].get(name, self._task["library"]))
+        key = parts_of(name)[0], library
+        if key not in self._launchers:
+            self._launchers[key] = (
+                PythonLauncher(self._family.variant(key[0]), self._backend)
+                if library.suffix == ".py"
+                else Launcher(library, self._backend)
+            )
+        return self._launchers[key]
 
     def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
         """Returns the problem of a case; the pool of pinned memory is kept while the shapes stay the same."""
@@ -197,15 +228,21 @@ class _Runner:
         if mode == "time":
             return self._time(launcher, case, memory, name)
         problem = self._problem(self._family.case(case), memory)
+        launcher.prepare(problem, SEEDS[mode])
         if mode == "check":
             from warplog.measure.worker.check_case import check_case
 
             return check_case(backend, launcher, problem, settings["rounds"])
-        if self._task["mode"] == "sanitize":
+        if mode == "sanitize":
             from warplog.measure.worker.sanitize_case import sanitize_case
 
             assert isinstance(backend, DriverBackend)
             return sanitize_case(backend, launcher, problem)
+        if mode == "compile":
+            from warplog.measure.worker.compile_case import compile_case
+
+            assert isinstance(backend, DriverBackend)
+            return compile_case(backend, launcher, problem)
         from warplog.measure.worker.capture_case import capture_case
 
         assert isinstance(backend, CupyBackend)
@@ -219,7 +256,10 @@ class _Runner:
             settings = settings | {"hot_cases": "none"}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
-            found = time_case(self._backend, launcher, self._timer, problem, settings, process)
+            launcher.prepare(problem, SEEDS["time"])
+            found = time_case(
+                self._backend, launcher, self._timer, problem, settings, self._watching(), process
+            )
             addresses = [array.pointer() for array in problem.arrays.values()]
         return {**found, "process": process, "seed": seed, "addresses": addresses}
 
@@ -236,11 +276,14 @@ class _Runner:
         if self._kept is None or self._kept[0] != key:
             self._kept = None
             self._kept = key, self._problem(self._family.case(case), memory)
+        launcher.prepare(self._kept[1], SEEDS["sustain"])
         time_case.fill(self._backend, self._kept[1])
         from_rest = time.monotonic() > self._sustained_until
         settle_s = sampling.SETTLE_FROM_REST_S if from_rest else sampling.SETTLE_S
         settings, problem = self._task["settings"], self._kept[1]
-        found = time_case.sustain_case(launcher, self._timer, problem, settings, settle_s, process)
+        found = time_case.sustain_case(
+            launcher, self._timer, problem, settings, self._watching(), settle_s, process
+        )
         self._sustained_until = time.monotonic() + sampling.SETTLE_S
         return {**found, "process": process}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from warplog.catalog.contract import Argument, Case
 from warplog.catalog.family import Family
+from warplog.measure.worker import encoding
 from warplog.measure.worker.case_data import CaseData
 
 # Every byte of a guard band is 0xFF, which is NaN in every floating-point type: a kernel that reads past its
@@ -22,11 +23,22 @@ _ROW = 4096
 SCALARS: Mapping[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
+    "int8": ctypes.c_int8,
+    "uint8": ctypes.c_uint8,
+    "int16": ctypes.c_int16,
     "int32": ctypes.c_int32,
     "uint32": ctypes.c_uint32,
     "int64": ctypes.c_int64,
+    "bool": ctypes.c_bool,
 }
-_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+_EPSILON = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float8_e4m3": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 
 
 class GuardedArray:
-    """An array between two guard bands, in one allocation; bfloat16 is stored as its bits (uint16).
+    """An array between two guard bands, in one allocation.
 
     Values are stored and loaded as arrays of `xp`, whether the array is in device, pinned or pageable memory.
     """
@@ -53,8 +65,8 @@ class GuardedArray:
     def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device") -> None:
         self._caller = xp
         self._xp = xp if memory == "device" else np
-        self._is_bfloat16 = dtype == "bfloat16"
-        self.dtype = np.dtype("uint16" if self._is_bfloat16 else dtype)
+        self._type = dtype
+        self.dtype = encoding.stored_dtype(dtype)
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
         self._raw = _allocate(xp, self.nbytes + 2 * GUARD_BYTES, memory)
         self._raw[:GUARD_BYTES] = GUARD_VALUE
@@ -68,32 +80,21 @@ class GuardedArray:
         return int(data.ptr) if hasattr(data, "ptr") else int(self._body.ctypes.data)
 
     def store(self, values: Any) -> None:
-        """Fills the array; float32 values of a bfloat16 array are rounded to nearest even."""
-        encoded = self._encoded(values)
+        """Fills the array; values of a bfloat16 or float8 array are rounded to nearest even."""
+        encoded = encoding.encoded(self._caller, values, self._type)
         self._values[...] = encoded.get() if self._xp is np and hasattr(encoded, "get") else encoded
 
     def load(self) -> Any:
-        """Returns the array's values as float64."""
-        xp = self._caller
-        values = xp.asarray(self._values)
-        if self._is_bfloat16:
-            return (values.astype(xp.uint32) << 16).view(xp.float32).astype(xp.float64)
-        return values.astype(xp.float64)
+        """Returns the array's values as float64, or complex128."""
+        return encoding.decoded(self._caller, self._caller.asarray(self._values), self._type)
 
     def holds(self, values: Any) -> bool:
         """Returns whether the array contains exactly the bits that `store` writes for these values."""
         xp = self._caller  # comparing on the host takes longer than copying to the device
         bits = np.dtype(f"u{self.dtype.itemsize}")
-        expected = xp.ascontiguousarray(self._encoded(values), dtype=self.dtype).reshape(-1).view(bits)
+        encoded = encoding.encoded(xp, values, self._type)
+        expected = xp.ascontiguousarray(encoded, dtype=self.dtype).reshape(-1).view(bits)
         return bool(over_all(xp, "all", xp.asarray(self._body).view(bits) == expected))
-
-    def _encoded(self, values: Any) -> Any:
-        if not self._is_bfloat16:
-            return values
-        xp = self._caller
-        bits = xp.ascontiguousarray(values, dtype=xp.float32).view(xp.uint32)
-        # Adds half of the dropped part, less one bit if the kept part is even, so that ties round to even.
-        return ((bits + (0x7FFF + ((bits >> 16) & 1))) >> 16).astype(xp.uint16)
 
     def poison(self) -> None:
         """Fills the array with the NaN that marks elements as never written."""
@@ -169,7 +170,9 @@ class Problem:
         self.memory = memory or {}
         self._data = data or CaseData(xp, family)
         self.arrays = {
-            a.name: GuardedArray(xp, family.shape(a, case), a.dtype, self.memory.get(a.name, "device"))
+            a.name: GuardedArray(
+                xp, family.shape(a, case), family.dtype(a, case), self.memory.get(a.name, "device")
+            )
             for a in family.arguments
             if a.kind != "scalar"
         }
@@ -181,15 +184,15 @@ class Problem:
             setattr(self.arguments, a.name, value)
 
     def fill(self, seed: int) -> None:
-        """Stores the random inputs of `seed` and poisons the outputs."""
+        """Stores the random inputs of `seed` and poisons the outputs and workspaces."""
         self._seed = seed
         self._store("input")
         self.restore()
 
     def restore(self) -> None:
-        """Restores what launches may change: poisons the outputs and stores the inout arrays again."""
+        """Restores what launches may change: poisons outputs and workspaces, and stores the inout arrays again."""
         self._store("inout")
-        for argument in self._of_kind("output"):
+        for argument in self._of_kind("output", "workspace"):
             self.arrays[argument.name].poison()
 
     def _store(self, kind: str) -> None:
@@ -218,7 +221,7 @@ class Problem:
         xp, name = self._xp, argument.name
         array = self.arrays[name]
         got = array.load()
-        tolerance = self.tolerance() * scale
+        tolerance = self.tolerance(name) * scale
         error = xp.abs(got - expected)
         bad = ~(error <= tolerance)
         count = int(over_all(xp, "sum", bad))
@@ -239,20 +242,26 @@ class Problem:
         where = tuple(int(i) for i in xp.unravel_index(xp.argmax(error), error.shape))
         return Verdict(
             f"{name}: {count} of {got.size} elements are outside the tolerance; worst at {list(where)}: "
-            f"{float(got[where]):.9g} instead of {float(expected[where]):.9g}",
+            f"{_shown(got[where])} instead of {_shown(expected[where])}",
             largest,
             worst,
         )
 
-    def tolerance(self) -> float:
-        """Returns the bound of the rounding error, relative to the reference's scale.
+    def tolerance(self, output: str = "") -> float:
+        """Returns the bound of the rounding error of an output, relative to the reference's scale.
 
         factor * (eps/2) * sqrt(reduction length): a random walk of unit round-offs (Higham, Accuracy and Stability
         of Numerical Algorithms, 2.8 and 3.1), times the family's safety factor.
         """
-        rule = self.family.tolerance
+        rule = self.family.tolerances.get(output, self.family.tolerance)
         length = self.family.value(rule["reduction_length"], self.case)
         return float(rule["factor"] * _EPSILON[rule["dtype"]] / 2 * max(length, 1.0) ** 0.5)
+
+
+def _shown(value: Any) -> str:
+    number = complex(value)
+    imaginary = f"{number.imag:+.9g}i" if number.imag or value.dtype.kind == "c" else ""
+    return f"{number.real:.9g}{imaginary}"
 
 
 def _as_scalar(argument: Argument, value: float) -> float | int:

@@ -6,9 +6,9 @@ At the power limit, the time of a kernel depends on what ran before: the same ma
 rest: launches are so far apart that the SM clock stays at its maximum. The clock that is set is read before each
 launch; a launch before or after which it is below 99 % of the maximum is discarded. Cold samples and short batches
 (hot) are taken at rest.
-sustained: launches follow each other until the board's mean power stands at its limit. The controller of the power
-limit lets power swing around the limit with a period of about a second; the time per launch swings with it. Therefore
-the measurement ends when its mean power is that of the limit.
+sustained: launches follow each other. The controller of the power limit lets power swing around the limit with a period
+of about a second, and the time per launch swings with it. Therefore both are noted in steps of 0.1 s, from which
+measure.power_limit derives the time at the limit.
 """
 
 import math
@@ -24,7 +24,7 @@ from warplog.measure.worker.backend import Launcher
 from warplog.measure.worker.timer import ColdSample, Timer
 
 LEAST_SAMPLES = 3  # taken even if the kernel is so slow that they exceed the time limit
-_LONG_US, _VERY_LONG_US = 8e3, 5e5  # a launch that takes longer is sampled twice, or once
+_LONG_US, _VERY_LONG_US = 8e3, 1e5  # a launch that takes longer is sampled twice, or once
 # Busy for a third of the time: a board that can draw twice its limit stays below it.
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
@@ -37,8 +37,10 @@ _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
 SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.25, 1.2
-# Mean power, as a share of the limit, at which a sustained run may end; in the long run it is about 0.995.
-_AT_LIMIT = (0.985, 1.005)
+ENOUGH_STEPS = 4  # of the energy counter, if a limit acts
+_COUNTER_LAG_S = (
+    0.02  # an update of the energy counter is that late on an H200 (least residual of times over power)
+)
 
 
 @dataclass(frozen=True)
@@ -159,11 +161,13 @@ class HotRun:
     """Back-to-back launches at rest: microseconds per launch of each batch, and the launches of all batches.
 
     `limited` is True if a longer run lowered the clock, so that the kernel has another time when sustained.
+    `uncaptured` says why the batches are no CUDA graphs, see timer.Batch.
     """
 
     samples_us: list[float]
     launches: int
     limited: bool
+    uncaptured: str = ""
 
 
 def batch_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
@@ -180,25 +184,27 @@ def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float
     with timer.batch(launcher, arguments, launches) as batch:
         samples, mhz = batch.run(batches)
     if timer.is_full(mhz):
-        return HotRun(samples, launches * batches, False)
+        return HotRun(samples, launches * batches, False, batch.uncaptured)
     timer.was_limited = True
     timer.recover()
     with timer.batch(launcher, arguments, burst) as batch:
         samples, _ = batch.run(_BURSTS, pause_after(burst * estimate_us))
-    return HotRun(samples, burst * _BURSTS, True)
+    return HotRun(samples, burst * _BURSTS, True, batch.uncaptured)
 
 
 @dataclass(frozen=True)
 class SustainedRun:
-    """Back-to-back launches until the mean power stands at the limit.
+    """Back-to-back launches after settling.
 
     Attributes:
         samples_us: microseconds per launch of each batch of `launches` launches.
-        begin_s, end_s: the measurement, without settling, by the monotonic clock.
+        steps: mean power (W) and mean time per launch (microseconds) between updates of the board's energy counter.
+        begin_s, end_s: the measurement, by the monotonic clock.
     """
 
     samples_us: list[float]
     launches: int
+    steps: list[tuple[float, float]]
     begin_s: float
     end_s: float
 
@@ -212,30 +218,57 @@ def run_sustained(
     estimate_us: float,
     settle_s: float,
     least_s: float,
-    power_limit_w: float | None,
 ) -> SustainedRun:
-    """Runs batches for `settle_s`, then for at least `least_s` until the mean power is that of the limit.
+    """Runs batches for `settle_s`, then for at least `least_s`, and if a limit acts until there are ENOUGH_STEPS.
 
-    If no limit lowers the clock, it ends after `least_s`; if another limit acts, or the board does not report its
-    power, after SUSTAINED_MOST_S.
+    A board that does not report its energy is measured for SUSTAINED_MOST_S if a limit acts.
     """
     launches, batches = batch_plan(estimate_us, _CHUNK_SECONDS)
     most_s = max(least_s, SUSTAINED_MOST_S)
     samples: list[float] = []
+    middles_s: list[float] = []
     limited = False
     with timer.batch(launcher, arguments, launches) as batch:
         started = time.monotonic()
         while time.monotonic() - started < settle_s:
             batch.run(batches)
-        begin = time.monotonic()
-        while True:
+        begin = end = time.monotonic()
+        done = False
+        while not done:
             taken, mhz = batch.run(batches)
-            samples += taken
-            limited = limited or not timer.is_full(mhz)
             end = time.monotonic()
-            power_w = sampler.mean_power(begin, end)
-            share = power_w / power_limit_w if power_w and power_limit_w else 0.0
-            at_limit = _AT_LIMIT[0] <= share <= _AT_LIMIT[1]
-            if end - begin >= (least_s if at_limit or not limited else most_s):
-                break
-    return SustainedRun(samples, launches, begin, end)
+            samples += taken
+            middles_s += _middles([launches * us * 1e-6 for us in taken], end)
+            limited = limited or not timer.is_full(mhz)
+            enough = not limited or len(sampler.energy_steps(begin, end)) >= ENOUGH_STEPS
+            done = end - begin >= (least_s if enough else most_s)
+    return SustainedRun(samples, launches, steps_of(sampler, begin, end, samples, middles_s), begin, end)
+
+
+def _middles(durations_s: Sequence[float], end_s: float) -> list[float]:
+    """Returns the middle of each of consecutive batches, the last of which has ended at `end_s`."""
+    after_s = [sum(durations_s[i + 1 :]) for i in range(len(durations_s))]
+    return [end_s - later - own / 2 for own, later in zip(durations_s, after_s, strict=True)]
+
+
+def steps_of(
+    sampler: Sampler, begin_s: float, end_s: float, samples_us: Sequence[float], middles_s: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Returns power (W) and mean time per launch (microseconds) between updates of the energy counter.
+
+    Args:
+        sampler: has read the counter.
+        begin_s, end_s: the interval, by the monotonic clock.
+        samples_us: the times of the batches.
+        middles_s: when each batch was half done.
+    """
+    found = []
+    for begin, end, power_w in sampler.energy_steps(begin_s, end_s):
+        inside = [
+            us
+            for us, middle in zip(samples_us, middles_s, strict=True)
+            if begin <= middle + _COUNTER_LAG_S <= end
+        ]
+        if inside:
+            found.append((power_w, sum(inside) / len(inside)))
+    return found

@@ -1,11 +1,12 @@
-"""Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs."""
+"""Launches one case for compute-sanitizer, with allocations of exact size and uninitialised outputs and workspaces."""
 
 from typing import Any
 
 from warplog.measure.worker.backend import DriverBackend, Launcher
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 
-_SEED = 40_000
+_SEED = SEEDS["sanitize"]
 
 
 def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def sanitize_case(backend: DriverBackend, launcher: Launcher, problem: Problem) 
             continue
         address = backend.allocate(array.nbytes)
         addresses.append(address)
-        if argument.kind != "output":
+        if argument.kind not in ("output", "workspace"):
             backend.upload(address, array.pointer(), array.nbytes)
         setattr(problem.arguments, argument.name, address)
     try:

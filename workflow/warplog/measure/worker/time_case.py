@@ -1,17 +1,20 @@
 """Times one case in one process: at rest (cold and hot), or sustained; with a check of the results afterwards."""
 
+import time
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from warplog.core.statistics import summarise
 from warplog.machine.clocks import Sampler
 from warplog.measure.worker import sampling
 from warplog.measure.worker.backend import Backend, Launcher
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
-from warplog.measure.worker.sampling import ColdRun, StopRule
+from warplog.measure.worker.sampling import ColdRun, HotRun, StopRule
 from warplog.measure.worker.timer import Timer
 
-_SEED = 20_000
+_SEED = SEEDS["time"]
 _FIRST = 1
 
 
@@ -21,6 +24,7 @@ def time_case(
     timer: Timer,
     problem: Problem,
     settings: dict[str, Any],
+    sampler: Sampler,
     process: int = _FIRST,
 ) -> dict[str, Any]:
     """Returns the times of one case at rest, in microseconds; status 'wrong' without times if its results are wrong.
@@ -33,6 +37,7 @@ def time_case(
         timer: the timing core.
         problem: the case.
         settings: the section `time` of the configuration.
+        sampler: reads the board's state.
         process: number of this process, from 1; the first one checks the results and runs hot for long enough that
             a limit shows.
 
@@ -42,26 +47,26 @@ def time_case(
     fill(backend, problem)
     warm = timer.warm_up(launcher, problem.arguments, settings["warmup_launches"], settings["warmup_ms"])
     rule = _stop_rule(problem, settings)
-    with Sampler() as sampler:
-        run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
-        hot = None
-        if wants_hot(problem, settings):
-            estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
-            seconds = settings["hot_seconds"] if process == _FIRST else 0.0
-            hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
+    begin_s = time.monotonic()
+    run = sampling.sample_at_rest(timer, launcher, problem.arguments, rule, warm.fastest_us)
+    host_us = launcher.host_us([sample.host_us for sample in run.kept])  # before launches are captured
+    hot = None
+    if wants_hot(problem, settings):
+        estimate_us = max(min(s.event_us for s in run.kept) - timer.empty_us, 0.1)
+        seconds = settings["hot_seconds"] if process == _FIRST else 0.0
+        hot = sampling.run_hot(timer, launcher, problem.arguments, estimate_us, seconds)
+    state = sampler.result(begin_s)
     if process == _FIRST and (wrong := _recheck(backend, launcher, problem)):
         return {"status": "wrong", "reason": f"after timing: {wrong}"}
-    hot_record = (
-        {"hot": {**_summary(hot.samples_us), "launches": hot.launches}, "limited": hot.limited} if hot else {}
-    )
     return {
         "status": "ok",
         "reason": "",
         "warmup_launches": warm.launches,
-        "first_launch_us": warm.first_us,
+        "first_launch_us": warm.first_us if launcher.prepared_us is None else launcher.prepared_us,
+        "launch_host_us": median(host_us),
         "cold": _cold(run, timer),
-        **hot_record,
-        **sampler.result(),
+        **(_hot(hot) if hot else {}),
+        **state,
     }
 
 
@@ -70,6 +75,7 @@ def sustain_case(
     timer: Timer,
     problem: Problem,
     settings: dict[str, Any],
+    sampler: Sampler,
     settle_s: float,
     process: int = _FIRST,
 ) -> dict[str, Any]:
@@ -79,29 +85,31 @@ def sustain_case(
         launcher: the variant's launcher.
         timer: the timing core.
         problem: the case, filled with inputs.
-        settings: contain the power limit, `power_limit_w` (None if unknown).
+        sampler: reads the board's state, with its energy.
         settle_s: seconds to run back to back before the measurement.
         process: number of this process, from 1; the first one measures a family with `hot_seconds` for that long.
     """
     long_s = problem.family.measuring.hot_seconds if process == _FIRST else None
-    warm = timer.warm_up(launcher, problem.arguments, 2, 0)
-    with Sampler() as sampler:
-        run = sampling.run_sustained(
-            timer,
-            launcher,
-            problem.arguments,
-            sampler,
-            estimate_us=warm.fastest_us,
-            settle_s=settle_s,
-            least_s=long_s or sampling.SUSTAINED_LEAST_S,
-            power_limit_w=settings["power_limit_w"],
-        )
+    timer.warm_up(launcher, problem.arguments, 2, 0)
+    # The host time of a warm-up launch says little if the launcher chose an algorithm in it.
+    with timer.batch(launcher, problem.arguments, 1) as single:
+        estimate_us = min(single.run(3)[0])
+    run = sampling.run_sustained(
+        timer,
+        launcher,
+        problem.arguments,
+        sampler,
+        estimate_us=estimate_us,
+        settle_s=settle_s,
+        least_s=long_s or sampling.SUSTAINED_LEAST_S,
+    )
     traced = {"samples_us": run.samples_us, "trace": sampler.trace(run.begin_s, run.end_s)} if long_s else {}
     return {
         "status": "ok",
         "reason": "",
         "sustained": {
             "mean_us": sum(run.samples_us) / len(run.samples_us),
+            "steps": run.steps,
             "launches": run.launches * len(run.samples_us),
             "seconds": run.end_s - run.begin_s,
             **sampler.between(run.begin_s, run.end_s),
@@ -136,6 +144,12 @@ def _recheck(backend: Backend, launcher: Launcher, problem: Problem) -> str:
     backend.synchronise()
     launcher(problem.arguments)
     return problem.verdict().reason
+
+
+def _hot(run: HotRun) -> dict[str, Any]:
+    why_no_graph = {"uncaptured": run.uncaptured} if run.uncaptured else {}
+    hot = {**_summary(run.samples_us), "launches": run.launches, **why_no_graph}
+    return {"hot": hot, "limited": run.limited}
 
 
 def _summary(samples_us: Sequence[float]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ struct Timer {
 namespace {
 
 constexpr int kFlushThreads = 512;
-constexpr float kWarmUpEnoughUs = 3e4f;
+constexpr float kWarmUpEnoughUs = 1e4f;
 constexpr float kSlowUs = 1e6f;
 constexpr unsigned long long kProbeNs = 20'000;
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
@@ -157,6 +157,7 @@ struct ColdSample {
     float sm_mhz;    // mean SM clock between the stamps; 0 = unknown
     float set_mhz;   // SM clock that was set just before the launch
     int blocked;     // 0 = not blocked, or the block gave up waiting: host time may be inside event_us
+    float host_us;   // host time of the launcher
 };
 
 extern "C" int warplog_timer_destroy(Timer* t) {
@@ -204,7 +205,7 @@ extern "C" int warplog_timer_create(Timer** out) {
     return cudaStreamSynchronize(t->stream);
 }
 
-// Warm-up: at least `least` launches and at least `milliseconds`; fewer if they take longer than 30 ms. Returns the host
+// Warm-up: at least `least` launches and at least `milliseconds`; fewer if they take longer than 10 ms. Returns the host
 // times of the first launch, which includes loading the module, and of the fastest, which decides the batch size.
 extern "C" int warplog_timer_warm_up(Timer* t, Launcher launch, const void* arguments, int least, float milliseconds,
                                      int* launches, float* first_us, float* fastest_us) {
@@ -258,7 +259,9 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         TRY(stamp(*t, t->stamps_before));
         if (!block) TRY(cudaStreamSynchronize(t->stream));
         TRY(cudaEventRecord(t->begin, t->stream));
+        const auto called = std::chrono::steady_clock::now();
         const int failed = launch != nullptr ? launch(arguments, t->stream) : 0;
+        const std::chrono::duration<float, std::micro> host = std::chrono::steady_clock::now() - called;
         const cudaError_t recorded = cudaEventRecord(t->end, t->stream);
         const cudaError_t stamped = stamp(*t, t->stamps_after);
         t->flags[0] = 1;  // also after an error, which would otherwise leave the stream blocked
@@ -272,7 +275,8 @@ extern "C" int warplog_timer_cold(Timer* t, Launcher launch, const void* argumen
         TRY(cudaMemcpy(t->after.data(), t->stamps_after, stamp_bytes, cudaMemcpyDeviceToHost));
         Stamp probed;
         TRY(cudaMemcpy(&probed, t->probed, sizeof(probed), cudaMemcpyDeviceToHost));
-        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), mhz_of(probed), block && t->flags[1] == 0};
+        out[i] = {1e3f * milliseconds, mean_sm_mhz(*t), mhz_of(probed), block && t->flags[1] == 0,
+                  host.count()};
     }
     return cudaSuccess;
 }
@@ -289,8 +293,11 @@ extern "C" int warplog_timer_prepare(Timer* t, Launcher launch, const void* argu
     int failed = 0;
     for (int i = 0; i < launches && failed == 0; ++i) failed = launch(arguments, t->stream);
     const cudaError_t captured = cudaStreamEndCapture(t->stream, &graph);
-    TRY(static_cast<cudaError_t>(failed));
-    TRY(captured);
+    if (failed != 0 || captured != cudaSuccess) {
+        if (graph != nullptr) cudaGraphDestroy(graph);
+        cudaGetLastError();  // else the next call would report it, which may be plain launches instead of a graph
+        return failed != 0 ? failed : captured;
+    }
     const cudaError_t made = cudaGraphInstantiate(&t->batch, graph, 0);
     TRY(cudaGraphDestroy(graph));
     TRY(made);

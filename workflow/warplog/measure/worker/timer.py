@@ -12,7 +12,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.statistics import summarise
 from warplog.measure.worker.backend import Launcher, LaunchFailed
 
-EMPTY_SAMPLES = 51
+EMPTY_SAMPLES = 31
 # Of the highest SM clock: below it, a limit holds the clock down. One step of the clock is 0.8 %.
 FULL_CLOCK = 0.99
 _RECOVERY_S, _POLL_S = 1.0, 0.005
@@ -22,6 +22,7 @@ class _Sample(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_float) for name in ("event_us", "sm_mhz", "set_mhz")),
         ("blocked", ctypes.c_int),
+        ("host_us", ctypes.c_float),
     ]
 
 
@@ -34,12 +35,14 @@ class ColdSample:
         sm_mhz: mean SM clock during the launch; 0 if unknown.
         set_mhz: SM clock that was set just before the launch, without load; 0 if unknown.
         blocked: whether the launch was queued before it started, so that event_us contains no host time.
+        host_us: host time of the launcher, until it has queued its work.
     """
 
     event_us: float
     sm_mhz: float
     set_mhz: float
     blocked: bool
+    host_us: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ class Timer:
     def warm_up(self, launcher: Launcher, arguments: Any, launches: int, milliseconds: float) -> WarmUp:
         """Launches before sampling, at least `launches` times and for `milliseconds`."""
         count, first, fastest = ctypes.c_int(), ctypes.c_float(), ctypes.c_float()
-        self._call(
+        self._launch(
+            launcher,
             "warm_up",
             self._handle,
             launcher.function,
@@ -133,28 +137,46 @@ class Timer:
         function = launcher.function if launcher else None
         packed = ctypes.byref(arguments) if launcher else None
         pause = ctypes.c_float(pause_us)
-        self._call("cold", self._handle, function, packed, count, out, int(self.blocking), pause)
-        return [ColdSample(s.event_us, s.sm_mhz, s.set_mhz, bool(s.blocked)) for s in out]
+        self._launch(launcher, "cold", self._handle, function, packed, count, out, int(self.blocking), pause)
+        return [ColdSample(s.event_us, s.sm_mhz, s.set_mhz, bool(s.blocked), s.host_us) for s in out]
 
     @contextmanager
     def batch(self, launcher: Launcher, arguments: Any, launches: int) -> Iterator["Batch"]:
         """Prepares a batch of `launches` back-to-back launches."""
-        packed = ctypes.byref(arguments)
-        self._call("prepare", self._handle, launcher.function, packed, launches, int(self.blocking))
+        uncaptured = self._prepare(launcher, arguments, launches)
         try:
-            yield Batch(self, launches)
+            yield Batch(self, launcher, launches, uncaptured)
         finally:
             self._call("release", self._handle)
 
-    def run_batch(self, count: int, pause_us: float) -> tuple[list[float], float]:
+    def run_batch(self, launcher: Launcher, count: int, pause_us: float) -> tuple[list[float], float]:
         """Runs the prepared batch; see Batch.run."""
         out, mhz = (ctypes.c_float * count)(), ctypes.c_float()
-        self._call("run", self._handle, count, ctypes.c_float(pause_us), out, ctypes.byref(mhz))
+        self._launch(launcher, "run", self._handle, count, ctypes.c_float(pause_us), out, ctypes.byref(mhz))
         return [float(v) for v in out], float(mhz.value)
+
+    def _prepare(self, launcher: Launcher, arguments: Any, launches: int) -> str:
+        """Prepares a batch; returns why it is no graph although the stream is blocked, else ''."""
+        of_batch = self._handle, launcher.function, ctypes.byref(arguments), launches
+        try:
+            self._launch(launcher, "prepare", *of_batch, int(self.blocking))
+        except LaunchFailed as refused:
+            if not (self.blocking and launcher.needs_no_graph):
+                raise
+            self._launch(launcher, "prepare", *of_batch, 0)
+            return refused.reason
+        return ""
 
     def _measure_empty(self) -> float:
         self.cold(None, None, 5)
         return summarise([s.event_us for s in self.cold(None, None, EMPTY_SAMPLES)]).median_us
+
+    def _launch(self, launcher: Launcher | None, name: str, *arguments: Any) -> None:
+        """Calls a function that calls the launcher; raises what the launcher says about its failure, if anything."""
+        try:
+            self._call(name, *arguments)
+        except LaunchFailed as failed:
+            raise (launcher.failure() if launcher else None) or failed from None
 
     def _call(self, name: str, *arguments: Any) -> None:
         code = getattr(self._library, f"warplog_timer_{name}")(*arguments)
@@ -165,11 +187,16 @@ class Timer:
 
 @dataclass(frozen=True)
 class Batch:
-    """A prepared batch of back-to-back launches: a CUDA graph, or plain launches if `timer` does not block."""
+    """A prepared batch of back-to-back launches: a CUDA graph, or plain launches if `timer` does not block.
+
+    `uncaptured` says why a launcher that does not synchronise its stream is no graph; '' if it is one.
+    """
 
     timer: Timer
+    launcher: Launcher
     launches: int
+    uncaptured: str = ""
 
     def run(self, count: int, pause_us: float = 0.0) -> tuple[list[float], float]:
         """Runs the batch `count` times with pauses before; returns us per launch, and the SM clock set afterwards."""
-        return self.timer.run_batch(count, pause_us)
+        return self.timer.run_batch(self.launcher, count, pause_us)

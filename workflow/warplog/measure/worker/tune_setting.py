@@ -6,6 +6,7 @@ from typing import Any
 
 from warplog.catalog.family import Family
 from warplog.core.errors import WarplogError
+from warplog.machine.clocks import Sampler
 from warplog.measure.worker.backend import Backend, Launcher
 from warplog.measure.worker.check_case import check_case
 from warplog.measure.worker.problem import Problem
@@ -24,6 +25,7 @@ class Tuner:
         family: the family, which defines the cases.
         settings: settings of the task: check_cases, rounds, cases, time and default_mhz (see tuning.search).
         memory: arrays in host memory by name.
+        sampler: reads the board's state.
     """
 
     def __init__(
@@ -33,12 +35,14 @@ class Tuner:
         family: Family,
         settings: dict[str, Any],
         memory: Mapping[str, str],
+        sampler: Sampler,
     ) -> None:
         def problems(cases: list[str]) -> list[Problem]:
             return [Problem(backend.xp, family, family.case(name), memory) for name in cases]
 
         self._backend = backend
         self._timer = timer
+        self._sampler = sampler
         self._settings = settings
         self._checked, self._timed = problems(settings["check_cases"]), problems(settings["cases"])
 
@@ -64,6 +68,7 @@ class Tuner:
                 self._timer,
                 problem,
                 self._settings["time"],
+                self._sampler,
             )
             if found["status"] != "ok":
                 return {"status": found["status"], "reason": f"case {problem.case.name}: {found['reason']}"}

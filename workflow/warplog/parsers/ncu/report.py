@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.parsers.inputs import printable
+from warplog.parsers.inputs import valid_unicode
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
 
@@ -87,7 +87,7 @@ def _actions(path: Path) -> Iterator[NcuObject]:
 @contextmanager
 def _nameable(path: Path) -> Iterator[str]:
     """Yields a name of the file that the package accepts, which must be UTF-8: the file's own, or that of a link."""
-    if path == Path(printable(str(path))):
+    if path == Path(valid_unicode(str(path))):
         yield str(path)
     else:
         with tempfile.TemporaryDirectory(prefix="warplog-") as folder:

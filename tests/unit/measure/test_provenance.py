@@ -1,0 +1,76 @@
+"""The commit in the provenance of measurements: of the configuration, of the checkout, or of the campaign."""
+
+from pathlib import Path
+
+import pytest
+
+from warplog.core import paths
+from warplog.core.records import read_json, write_json
+from warplog.machine.device import Gpu
+from warplog.measure import job as jobs
+from warplog.measure import provenance
+
+KERNELS = Path(__file__).parents[3] / "kernels"
+GPU = Gpu("host", "a GPU", "GPU-1", (9, 0), "sm_90", 4, 1 << 30, "580", "13.0", 1000, None, "")
+CHECKED_OUT, NAMED = "0" * 40, "1234567"
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """Returns a function that starts a campaign with a configured commit, and returns the path of its record."""
+    monkeypatch.setattr(provenance, "commit_of", lambda project: CHECKED_OUT)
+    monkeypatch.setattr(jobs, "this_gpu", lambda slug: GPU)
+
+    def started(commit):
+        path = tmp_path / "campaign" / "host.json"
+        provenance.write_campaign(path, GPU, "auto", commit, "0" * 64, {})
+        return path
+
+    return started
+
+
+def commit_of_a_job(campaign):
+    family = KERNELS / "transpose" / "family.yaml"
+    builds = [campaign.with_name("record.json")]
+    (job,) = jobs.make_jobs(
+        **{
+            "family_file": family,
+            "variants": ["naive"],
+            "gpu": "host",
+            "builds": builds,
+            "campaign": campaign,
+        },
+        **{"settings": {}, "record": campaign.with_name("transpose.json")},
+    )
+    return job.head("check", {"source_sha256": "0" * 64}, {})["provenance"]["commit"]
+
+
+def test_measurements_carry_the_commit_that_the_configuration_names(record):
+    campaign = record(NAMED)
+    assert read_json(campaign, "record")["commit"] == NAMED
+    assert commit_of_a_job(campaign) == NAMED
+
+
+def test_otherwise_measurements_carry_the_commit_of_the_checkout_they_ran_in(record, monkeypatch):
+    campaign = record("auto")
+    assert read_json(campaign, "record")["commit"] == CHECKED_OUT
+    monkeypatch.setattr(provenance, "commit_of", lambda project: "f" * 40)
+    assert commit_of_a_job(campaign) == "f" * 40
+
+
+def test_outside_of_a_checkout_measurements_carry_the_commit_of_the_campaign(record, monkeypatch):
+    campaign = record("auto")
+    monkeypatch.setattr(provenance, "commit_of", lambda project: "")
+    assert commit_of_a_job(campaign) == CHECKED_OUT
+    earlier = read_json(campaign, "record")  # as earlier versions wrote it, without a mark
+    write_json(campaign, {**earlier, "commit": NAMED}, "record")
+    assert commit_of_a_job(campaign) == NAMED
+
+
+def test_the_commit_is_asked_of_the_project(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(provenance, "commit_of", lambda project: asked.append(project) or CHECKED_OUT)
+    provenance.write_campaign(tmp_path / "host.json", GPU, "auto", NAMED, "0" * 64, {})
+    assert asked == []
+    provenance.write_campaign(tmp_path / "host.json", GPU, "auto", "auto", "0" * 64, {})
+    assert asked == [paths.project()]

@@ -1,0 +1,95 @@
+"""The columns about the kernel of a variant are those of the kernel that was launched."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from host_family import make_family
+from warplog.tables.launched import launched_columns
+
+
+def kernel(name: str, registers: int, instructions: int, spills: int | None = 0) -> dict:
+    found = {"kernel": name, "registers_per_thread": registers, "static_shared_bytes": 16 * registers}
+    known = {} if spills is None else {"spill_store_bytes": spills, "spill_load_bytes": 2 * spills}
+    return {**found, **known, "sass_instructions": instructions}
+
+
+BUILT = [
+    kernel("void tile<64, false>(float const*, int)", 40, 700),
+    kernel("void tile<128, true>(float const*, int)", 64, 500, spills=4),
+    kernel("(anonymous namespace)::reduce(float*)", 16, 900, spills=8),
+]
+
+
+def captured(*captures: tuple[str, str, tuple[tuple[str, float, int], ...]]) -> dict:
+    """Returns an extract record with (name, us, registers) of the launches of each (case, tool)."""
+    rows = [row for case, tool, launches in captures for row in made(case, tool, launches)]
+    kernels = [{"kernel": row["kernel"]} for row in rows if "-to-" not in row["kernel"]]
+    return {"rows": rows, "kernels": kernels}
+
+
+def made(case: str, tool: str, launches: tuple[tuple[str, float, int], ...]) -> list[dict]:
+    found = []
+    for number, (name, us, registers) in enumerate(launches):
+        key = {"case": case, "kernel": name, "launch": number, "tool": tool, "status": "ok"}
+        found.append({**key, "metric": "duration_us", "value": us})
+        found.append({**key, "metric": "registers_per_thread", "value": registers})
+    return found
+
+
+@pytest.fixture
+def family(tmp_path: Path):
+    return replace(make_family(tmp_path), profile_cases=("64", "1000"), headline_case="64")
+
+
+def test_without_a_capture_it_is_the_kernel_with_most_instructions(family) -> None:
+    assert launched_columns(family, BUILT, captured()) == {
+        "kernel": "(anonymous namespace)::reduce(float*)",
+        "registers_per_thread": 16,
+        "static_shared_bytes": 256,
+        "spill_bytes": 24,
+    }
+
+
+def test_the_capture_names_the_longest_kernel_and_its_template_arguments(family) -> None:
+    name = "void tile<(int)128, (bool)1>(const float *, int)"
+    reduce = "void <unnamed>::reduce(float *)"
+    both = ("64", "ncu", ((reduce, 2.0, 16), (name, 9.0, 64))), ("1000", "ncu", ((reduce, 99.0, 16),))
+    found = launched_columns(family, BUILT, captured(*both))
+    assert (found["kernel"], found["registers_per_thread"], found["spill_bytes"]) == (name, 64, 12)
+
+
+@pytest.mark.parametrize(("registers", "expected"), [(40, 40), (64, 64), (99, 40)])
+def test_an_instance_whose_arguments_cannot_be_read_is_told_by_its_registers(
+    family, registers: int, expected: int
+) -> None:
+    found = launched_columns(family, BUILT, captured(("64", "nsys", (("tile", 1.0, registers),))))
+    assert found["registers_per_thread"] == expected
+
+
+def test_a_kernel_in_an_anonymous_namespace_is_found_and_a_copy_is_no_kernel(family) -> None:
+    launches = ("Host-to-Device", 90.0, 0), ("<unnamed>::reduce(float *)", 2.0, 16)
+    found = launched_columns(family, BUILT, captured(("1000", "nsys", launches)))
+    assert (found["kernel"], found["spill_bytes"]) == ("<unnamed>::reduce(float *)", 24)
+
+
+def test_ncu_reports_at_least_sixteen_registers(family) -> None:
+    built = [kernel("k<1>(int)", 10, 50), kernel("k<2>(int)", 20, 90)]
+    found = launched_columns(family, built, captured(("64", "ncu", (("k", 1.0, 16),))))
+    assert found["registers_per_thread"] == 10
+
+
+def test_a_kernel_of_a_library_has_a_name_and_no_resources(family) -> None:
+    found = launched_columns(family, BUILT, captured(("64", "ncu", (("sm90_xmma_gemm", 1.0, 128),))))
+    assert found == {
+        "kernel": "sm90_xmma_gemm",
+        "registers_per_thread": None,
+        "static_shared_bytes": None,
+        "spill_bytes": None,
+    }
+    assert launched_columns(family, [], captured())["kernel"] == ""
+
+
+def test_spills_that_are_unknown_are_empty_instead_of_zero(family) -> None:
+    assert launched_columns(family, [kernel("k(int)", 8, 9, spills=None)], captured())["spill_bytes"] is None

@@ -1,0 +1,70 @@
+"""Interactive charts: their values are those of the tables, and a page with them needs nothing else."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from worklog_pages import HOSTILE, Page, told
+
+from warplog.worklog.html import html
+from warplog.worklog.pictures import charts
+
+
+def values(page):
+    spec = json.loads(page.chart)
+    (found,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
+    return {(one["variant"], one["case"], one["regime"]): one for one in found}
+
+
+def test_values_are_those_of_the_tables_at_rest_and_back_to_back(page, recorded):
+    found = values(page)
+    rows = recorded.measurements[recorded.measurements["status"] == "ok"]
+    assert {(name, case) for name, case, _ in found} == set(zip(rows["variant"], rows["case"], strict=True))
+    one = rows[(rows["variant"] == "warptile") & (rows["case"] == "4096")].iloc[0]
+    cold = found["warptile", "4096", "with a cold L2"]
+    assert cold["speed"] == pytest.approx(one["gflops"] / 1e3)
+    assert cold["percent"] == pytest.approx(100 * one["ratio_to_baseline"])
+    hot = found["warptile", "4096", "back to back"]
+    assert hot["speed"] * hot["time_us"] == pytest.approx(cold["speed"] * cold["time_us"])
+    assert hot["time_us"] == one["hot_us"]
+
+
+def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
+    rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
+    found = values(told(replace(recorded, measurements=rows)))
+    assert {regime for _, _, regime in found} == {"at rest", "sustained"}
+    assert found["naive", "128", "sustained"]["percent"] == found["naive", "128", "at rest"]["percent"]
+
+
+def test_the_reader_chooses_case_unit_regime_order_and_variants(page):
+    spec = json.loads(page.chart)
+    named = {one["name"]: one for one in spec["params"]}
+    assert {"in_case", "in_unit", "in_regime", "in_order", "chosen"} <= set(named)
+    assert named["in_case"]["value"] == "4096"
+    assert 1 <= len(named["chosen"]["value"]) <= 6
+
+
+def test_a_page_with_charts_is_one_file_that_asks_no_network(page):
+    source = html(page, "window.vegaEmbed = () => 0;")
+    seen = Page(source)
+    assert seen.tags.count("script") == 2
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
+    assert 'class="static"' in source
+
+
+def test_no_name_ends_the_script(recorded):
+    rows = recorded.measurements.assign(case=recorded.measurements["case"] + HOSTILE)
+    variants = recorded.variants.assign(headline_case="4096" + HOSTILE)
+    source = html(told(replace(recorded, measurements=rows, variants=variants)), "0;")
+    assert Page(source).tags.count("script") == 2
+    script = re.search(r"const SPEC = (.*);\n", source)[1]
+    assert "<" not in script
+    assert any(HOSTILE in one["case"] for one in next(iter(json.loads(script)["datasets"].values())))
+
+
+def test_the_library_comes_in_one_piece_that_ends_no_script():
+    library = charts.library()
+    assert "vegaEmbed" in library
+    assert "</script" not in library
+    assert len(library) < 2 << 20

@@ -1,0 +1,145 @@
+"""The page in a real browser: charts, heat map, links, print and phone; nothing is asked of a network."""
+
+import math
+import shutil
+
+import pytest
+from worklog_pages import FAMILY, hot_line, told
+
+from warplog.worklog.html import html
+from warplog.worklog.pictures import charts
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LINE = "        __syncthreads();"
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome in PATH")
+
+
+@pytest.fixture(scope="module")
+def address(recorded, tmp_path_factory):
+    number = FAMILY.variant("warptile").file.read_text().splitlines().index(LINE) + 1
+    line = hot_line(recorded, number, 0.4) | {"text": LINE, "instruction_share": math.nan}
+    path = tmp_path_factory.mktemp("page") / "sgemm.html"
+    path.write_text(html(told(recorded, lines=[line]), charts.library()))
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    with playwright.sync_playwright() as running:
+        shown = running.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield shown
+        shown.close()
+
+
+class Shown:
+    """A page that was opened, with what went wrong and what it asked for."""
+
+    def __init__(self, browser, address, width=1400, **options):
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+        self.wrong, self.asked = [], []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+
+    def drawn(self):
+        self.page.wait_for_selector("html.drawn")
+        return self.page
+
+    def bars(self):
+        """The names at the axis of the bars, from top to bottom."""
+        return self.page.eval_on_selector_all(
+            "#chart svg .role-axis-label text, #chart svg .mark-text.role-axis-label text",
+            "all => all.map(one => [one.getBoundingClientRect().y, one.textContent]).sort((a, b) => a[0] - b[0])"
+            ".map(one => one[1])",
+        )
+
+    def close(self):
+        assert self.wrong == []
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in self.asked)
+        self.page.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    one = Shown(browser, address)
+    yield one
+    one.close()
+
+
+def names(shown):
+    known = {v.name for v in FAMILY.variants}
+    return [name for name in dict.fromkeys(shown.bars()) if name in known]
+
+
+def test_the_charts_replace_the_figure_and_sort_by_speed(opened):
+    page = opened.drawn()
+    assert not page.is_visible(".static")
+    assert names(opened)[0] == "naive"
+    page.check('input[name="in_order"][value="speed"]')
+    page.wait_for_function("window.chartView.signal('in_order') === 'speed'")
+    page.evaluate("window.chartView.runAsync().then(() => 0)")
+    assert names(opened)[-1] == "naive"
+
+
+def test_case_and_unit_are_chosen(opened):
+    page = opened.drawn()
+    page.select_option('select[name="in_case"]', "1024")
+    page.check('input[name="in_unit"][value="% of cublas"]')
+    page.wait_for_selector("text=% of cublas at 1024, with a cold L2")
+
+
+def test_a_value_appears_under_the_pointer(opened):
+    page = opened.drawn()
+    page.hover("#chart svg .mark-rect.role-mark path >> nth=3")
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    assert "TFLOP/s" in page.inner_text("#vg-tooltip-element")
+
+
+def test_a_variant_is_chosen_in_the_legend(opened):
+    page = opened.drawn()
+    before = page.evaluate("window.chartView.data('chosen_store').length")
+    page.click("#chart svg .role-legend-label text >> text=blocktile_1d")
+    page.wait_for_function(f"window.chartView.data('chosen_store').length !== {before}")
+
+
+def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):
+    page = opened.page
+    page.evaluate(
+        "document.querySelectorAll('#rung-warptile details').forEach(one => one.open = one.className !== 'source')"
+    )
+    page.click("#rung-warptile a:text-matches('^warptile.cu:')")
+    page.wait_for_selector(".heatmap .l:target")
+    assert "40 %" in page.inner_text(".l:target .heat")
+    assert page.inner_text(".l:target .stall") == "wait"
+
+
+def test_a_link_to_a_folded_variant_opens_it(opened, address):
+    page = opened.page
+    page.goto(f"{address}#rung-cublas")
+    page.wait_for_selector("#rung-cublas .idea", state="visible")
+
+
+def test_on_a_phone_the_figures_stand_and_nothing_is_cut_off(browser, address):
+    shown = Shown(browser, address, width=390)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert shown.page.is_visible(".fall")
+    assert not shown.page.is_visible("#chart")
+    shown.close()
+
+
+def test_without_scripts_the_page_is_whole(browser, address):
+    shown = Shown(browser, address, java_script_enabled=False)
+    assert shown.page.is_visible(".fall")
+    assert shown.page.is_visible("#rung-warptile pre")
+    assert not shown.page.is_visible("#chart")
+    shown.close()
+
+
+def test_print_shows_the_figures_and_not_the_charts(opened):
+    page = opened.drawn()
+    page.emulate_media(media="print")
+    assert not page.is_visible("#chart")
+    assert page.is_visible(".fall")

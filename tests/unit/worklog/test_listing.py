@@ -1,0 +1,152 @@
+"""The code of a step: the kernel wherever it lies, its difference to the parent's, and the samples of its lines."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from worklog_pages import FAMILY, hot_line, rung, told
+
+from warplog.worklog.code.heat import HeatMap, heat_map
+from warplog.worklog.code.listing import code, listing
+from warplog.worklog.html import html
+
+KERNEL = """\
+#pragma once
+template <int N>
+__device__ int load(int i) {
+    return i;
+}
+template <int N>
+__global__ void __launch_bounds__(Size<(N)>::THREADS)
+    shared_kernel(int* x) {
+    x[0] = load<N>(1);
+}
+"""
+SOURCE = """\
+// A title
+#include "kernel.cuh"
+
+using Layout = Padded;
+
+extern "C" int launch(int* x) { return start<Layout>(x); }
+"""
+OWN = """\
+__device__ int helper(int i) { return i + 1; }
+__device__ int unused(int i) { return i; }
+__global__ void own_kernel(int* x) {
+    x[0] = helper(0);
+}
+extern "C" int launch(int* x) { return 0; }
+"""
+NO_HEAT = HeatMap()
+
+
+def numbers(lines):
+    return [(line.file, line.number) for line in lines]
+
+
+def test_the_kernel_is_listed_and_not_its_launcher():
+    lines = listing({Path("own.cu"): OWN}, "own_kernel", NO_HEAT)
+    assert numbers(lines) == [("own.cu", n) for n in (1, 3, 4, 5)]  # with the function that it calls
+
+
+def test_a_kernel_in_a_header_follows_the_code_that_chooses_it():
+    lines = listing({Path("mine.cu"): SOURCE, Path("kernel.cuh"): KERNEL}, "shared_kernel", NO_HEAT)
+    assert numbers(lines) == [
+        *(("mine.cu", n) for n in (4, 5, 6)),
+        *(("kernel.cuh", n) for n in range(6, 11)),
+    ]
+
+
+def test_a_function_of_a_header_is_listed_if_many_samples_are_in_it():
+    row = {"file": "kernel.cuh", "line": 4, "text": "return i;", "sample_share": 0.4, "instruction_share": 0.1,
+           "shared_wavefronts_excess": 0.0, "stall": "wait"}  # fmt: skip
+    heat = heat_map([row], {"kernel.cuh": KERNEL})
+    texts = {Path("own.cu"): OWN, Path("kernel.cuh"): KERNEL}
+    assert ("kernel.cuh", 4) in numbers(listing(texts, "own_kernel", heat))
+    assert ("kernel.cuh", 4) not in numbers(listing(texts, "own_kernel", NO_HEAT))
+
+
+def test_marks_choose_the_code_in_a_header_too():
+    marked = KERNEL.replace("    return i;", "    // [excerpt]\n    return i;\n    // [/excerpt]")
+    lines = listing({Path("mine.cu"): SOURCE, Path("kernel.cuh"): marked}, "shared_kernel", NO_HEAT)
+    assert [line.text.strip() for line in lines] == ["return i;"]
+
+
+def test_a_diff_has_the_line_numbers_of_each_source_and_folds_what_is_the_same():
+    body = "".join(f"    x[{n}] = {n};\n" for n in range(20))
+    before = f"__global__ void one(int* x) {{\n{body}}}\n"
+    after = before.replace("x[10] = 10", "x[10] = 11")
+    mine, parents = (
+        listing({Path(f"{n}.cu"): text}, "one", NO_HEAT) for n, text in (("b", after), ("a", before))
+    )
+    found = code(mine, parents, "a")
+    assert [(c.kind, c.line.file, c.line.number) for c in found.changes if c.kind in ("new", "gone")] == [
+        ("gone", "a.cu", 12),
+        ("new", "b.cu", 12),
+    ]
+    assert [c.folded for c in found.changes if c.kind == "folded"] == [9, 8]
+    assert (found.added, found.removed) == (1, 1)
+
+
+def test_code_with_little_in_common_is_shown_whole():
+    mine, parents = (
+        listing({Path("x.cu"): text}, "", NO_HEAT)
+        for text in (OWN, "__global__ void other() {\n    __syncthreads();\n}\n")
+    )
+    found = code(mine, parents, "other")
+    assert {change.kind for change in found.changes} == {"same"}
+    assert found.remark == "Rewritten: it has little code in common with other."
+
+
+def test_no_step_of_the_ladder_shows_only_its_launcher(page):
+    for one in page.rungs:
+        text = "\n".join(change.line.text for change in one.code.changes)
+        assert not text or "__global__" in text or one.code.parent or one.name == "cublas"
+
+
+def test_parameters_tell_variants_of_one_source_apart(recorded):
+    from dataclasses import replace
+
+    twin = FAMILY.variant("blocktile_2d")
+    given = {**twin.parameters, "BK": 16}
+    rungs = tuple(
+        replace(v, file=twin.file, parent="blocktile_2d", parameters=given) if v.name == "vectorized" else v
+        for v in FAMILY.variants
+    )
+    found = rung(told(recorded, replace(FAMILY, variants=rungs)), "vectorized").code
+    assert found.changes == ()
+    assert found.remark == "Same source as blocktile_2d; BK 8 → 16."
+
+
+def test_a_line_that_moved_since_it_was_sampled_is_found_by_its_text():
+    rows = [
+        {"file": "k/own.cu", "line": 1, "text": " x[0] = helper(0);", "sample_share": 0.7, "stall": "wait"},
+        {"file": "k/own.cu", "line": 3, "text": "gone", "sample_share": 0.2, "stall": ""},
+    ]
+    heat = heat_map(rows, {"own.cu": OWN})
+    assert heat.moved == {("own.cu", 1): ("own.cu", 4)}
+    assert heat.places[("own.cu", 4)].share == 0.7
+    assert [row["line"] for row in heat.elsewhere] == [3]
+
+
+def test_mentions_of_a_line_lead_to_it_and_it_has_its_samples_and_stall(recorded):
+    text = "        __syncthreads();"
+    source = FAMILY.variant("warptile").file.read_text().splitlines()
+    number = source.index(text) + 1
+    line = hot_line(recorded, number, 0.4) | {"text": text, "instruction_share": math.nan}
+    shown = html(told(recorded, lines=[line]))
+    place = f"warptile.warptile.cu.{number}"
+    assert f'<a href="#{place}">warptile.cu:{number}</a>' in shown
+    at = re.search(rf'id="{re.escape(place)}">.*', shown)[0]
+    assert "40 %" in at
+    assert ">wait<" in at
+
+
+@pytest.mark.parametrize("name", ["naive", "warptile"])
+def test_every_line_number_in_the_margin_is_that_of_the_file(page, name):
+    source = FAMILY.variant(name).file.read_text().splitlines()
+    for change in rung(page, name).code.changes:
+        if change.kind != "gone":
+            assert source[change.line.number - 1].rstrip() == change.line.text

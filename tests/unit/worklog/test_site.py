@@ -1,0 +1,143 @@
+"""A campaign as static pages whose links lead somewhere, and two campaigns side by side."""
+
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+from worklog_pages import CAMPAIGN, CLAIM, RECORDED
+
+from warplog.worklog.site.beside import beside
+from warplog.worklog.site.pages import Site, case_file
+
+
+class Links(HTMLParser):
+    """Addresses and ids of a page."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.addresses, self.ids = [], set()
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name in ("href", "src"):
+                self.addresses.append(value)
+            elif name == "id":
+                self.ids.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(page, recorded, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    made = Site(folder, "window.vegaEmbed = () => 0;")
+    made.add(page, recorded)
+    made.finish(CAMPAIGN)
+    return folder
+
+
+def test_every_link_leads_to_a_file_of_the_site_and_to_a_place_in_it(site):
+    pages = {path: Links(path.read_text()) for path in site.rglob("*.html")}
+    assert len(pages) > 10
+    for path, seen in pages.items():
+        for address in seen.addresses:
+            file, _, place = address.partition("#")
+            assert not re.match(r"[a-z]+:|/", address), address
+            target = (path.parent / unquote(file)).resolve() if file else path
+            assert target.is_file(), f"{path.name}: {address}"
+            assert not place or place in pages[target].ids, f"{path.name}: {address}"
+
+
+def test_each_step_and_each_case_has_an_address_that_stays(site, page, recorded):
+    names = {path.name for path in (site / "sgemm").glob("*.html")}
+    assert names == {
+        "index.html",
+        *(f"{one.name}.html" for one in page.rungs),
+        *(case_file(case) for case in recorded.measurements["case"].unique()),
+    }
+
+
+def test_the_page_of_a_case_shows_its_times(site, recorded):
+    rows = recorded.measurements
+    one = rows[(rows["variant"] == "naive") & (rows["case"] == "1024")].iloc[0]
+    text = (site / "sgemm" / "at-1024.html").read_text()
+    assert f">{one['median_us']:.1f} µs<" in text
+
+
+def test_the_index_names_the_fastest_variant_of_each_family(site):
+    text = (site / "index.html").read_text()
+    assert '<a href="sgemm/index.html">sgemm</a>' in text
+    assert "warptile" in text
+
+
+def test_a_hostile_case_is_a_file_name():
+    assert case_file("../../x y") == "at-..-..-x-y.html"
+
+
+NAMES = ("h200", "h100")
+
+
+def other(tables, slower=2.0):
+    """A campaign on a GPU with half the SMs and a quarter of the bandwidth, where each time is `slower` as long."""
+    rows = tables.measurements.copy()
+    for column in ("median_us", "q1_us", "q3_us"):
+        rows[column] *= slower
+    rows["gflops"] /= slower
+    gpus = tables.gpus.assign(sms=tables.gpus["sms"] / 2)
+    gpus["dram_gbytes_per_s_peak"] = tables.gpus["dram_gbytes_per_s_peak"] / 4
+    return replace(tables, measurements=rows.assign(gpu="h100"), gpus=gpus)
+
+
+def cells(table, name):
+    return dict(zip(table.titles, next(row for row in table.rows if row[0] == name), strict=True))
+
+
+def test_ratios_are_given_as_measured_and_relative_to_sms_and_bandwidth(recorded):
+    row = cells(beside(recorded, other(recorded), NAMES).speeds, "warptile")
+    assert row["ratio"] == "0.500x"
+    assert row["per SM and clock"] == "1.00x"
+    assert row["per DRAM bandwidth"] == "2.00x"
+    assert (row["TFLOP/s, h200"], row["TFLOP/s, h100"]) == ("44.5", "22.3")
+
+
+def test_nothing_differs_where_all_variants_scale_alike(recorded):
+    found = beside(recorded, other(recorded), NAMES)
+    assert found.facts == ("The fastest variant is warptile on both.",)
+    assert found.steps is None
+    assert found.claims is None
+    assert all(row[-1].split(" → ")[0] == row[-1].split(" → ")[1] for row in found.speeds.rows)
+
+
+def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_said(recorded):
+    theirs = other(recorded)
+    rows = theirs.measurements
+    hit = rows["variant"] == "warptile"
+    rows.loc[hit, ["median_us", "q1_us", "q3_us"]] *= 3
+    ours = replace(recorded, claims=pd.DataFrame([CLAIM]))
+    theirs = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted"}]))
+    found = beside(ours, theirs, NAMES)
+    assert found.facts[0] == "The fastest variant is warptile on h200 and vectorized on h100."
+    (step,) = found.steps.rows
+    assert step[:2] == ("warptile", "vectorized")
+    assert float(step[2][:-1]) > 1 > float(step[3][:-1])
+    assert found.claims.rows == (("C1: coalescing brings 6x", "confirmed", "refuted"),)
+    before, after = cells(found.speeds, "warptile")["place"].split(" → ")
+    assert int(before) < int(after)
+
+
+@pytest.mark.parametrize(("gpu", "written"), [("h100", True), ("h200", False)])
+def test_the_site_has_a_page_for_a_campaign_of_another_gpu_only(page, recorded, tmp_path, gpu, written):
+    tables = shutil.copytree(RECORDED / "tables", tmp_path / "second" / "tables")
+    for path in tables.glob("*.parquet"):
+        table = pd.read_parquet(path)
+        if "gpu" in table:
+            table.assign(gpu=gpu).to_parquet(path)
+    site = Site(tmp_path / "site", "")
+    site.add(page, recorded)
+    site.beside(tables)
+    site.finish(CAMPAIGN)
+    assert (tmp_path / "site" / "beside-second.html").is_file() == written
+    assert ("beside-second.html" in (tmp_path / "site" / "index.html").read_text()) == written

@@ -1,0 +1,115 @@
+"""The main path of a ladder, its detours, and the counters that explain a step."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from worklog_pages import FAMILY, Page, rung, told
+
+from warplog import worklog
+from warplog.worklog import explain
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.html import html
+from warplog.worklog.pictures.story import counters, main_path, waterfall
+
+
+def row(parent, us, **more):
+    ends = {"q1_us": us * 0.999, "q3_us": us * 1.001}
+    return {"parent": parent, "median_us": us, "status": "ok", "is_baseline": False, **ends, **more}
+
+
+LADDER = {
+    "first": row(None, 100.0),
+    "second": row("first", 20.0),
+    "wrong": row("second", math.nan, status="wrong"),
+    "dead_end": row("second", 40.0),
+    "deeper": row("dead_end", 39.99),
+    "third": row("second", 10.0),
+    "unrelated": row(None, 50.0),
+    "library": row(None, 5.0, is_baseline=True),
+}
+SPEEDS = dict.fromkeys(LADDER, "")
+
+
+def test_the_main_path_leads_from_the_first_step_to_the_fastest_variant_that_is_no_baseline():
+    assert main_path(LADDER) == ("first", "second", "third")
+    assert main_path({"wrong": LADDER["wrong"]}) == ()
+
+
+def test_a_path_may_begin_at_the_baseline():
+    rows = {
+        "plain": row(None, 9.0, is_baseline=True),
+        "better": row("plain", 3.0),
+        "best": row("better", 1.0),
+    }
+    assert main_path(rows) == ("plain", "better", "best")
+    assert [step.name for step in waterfall(rows, dict.fromkeys(rows, ""), "plain").steps] == list(rows)
+
+
+def test_detours_stand_at_the_step_of_the_path_that_they_descend_from():
+    steps = {step.name: step for step in waterfall(LADDER, SPEEDS, "library").steps}
+    assert {(one.name, one.ratio, one.verdict) for one in steps["second"].detours} == {
+        ("wrong", "", "wrong"),
+        ("dead_end", "0.500x", "slower"),
+        ("deeper", "1.00x", "tied"),
+    }
+    assert steps["first"].detours == steps["third"].detours == ()
+
+
+def test_equal_factors_are_equal_lengths_and_a_step_begins_where_the_one_before_ends():
+    times = {"a": 1000.0, "b": 100.0, "c": 10.0}
+    rows = {name: row(parent, times[name]) for name, parent in (("a", None), ("b", "a"), ("c", "b"))}
+    fall = waterfall(rows, dict.fromkeys(rows, ""))
+    _, second, third = fall.steps
+    assert second.end - second.start == pytest.approx(third.end - third.start)
+    assert third.start == second.end
+    assert 0 < fall.steps[0].end < third.end <= 1
+    assert [step.ratio for step in fall.steps] == ["", "10.0x", "10.0x"]
+    assert fall.baseline is None
+
+
+def test_a_path_of_two_steps_has_no_waterfall():
+    assert waterfall({name: LADDER[name] for name in ("first", "second")}, SPEEDS) is None
+
+
+def test_the_page_opens_with_the_main_path_and_folds_the_detours(page):
+    assert [step.name for step in page.waterfall.steps] == [one.name for one in page.rungs if one.on_path]
+    source = html(page)
+    assert source.index('class="fall"') < source.index('id="rung-')
+    for one in page.rungs:
+        tag = "section" if one.on_path else "details"
+        assert f'<{tag} class="rung{"" if one.on_path else " side"}" id="rung-{one.name}">' in source
+
+
+def test_a_step_shows_what_was_expected_of_it_beside_what_it_got(recorded, tmp_path):
+    variants = recorded.variants.assign(expected="Twice the speed, <at most>.")
+    page = told(replace(recorded, variants=variants))
+    assert "Twice the speed, <at most>." in Page(html(page)).text
+    assert "Expected: Twice the speed, &lt;at most>." in worklog.markdown(page, tmp_path)
+    assert rung(page, "warptile").header.cost.startswith("Seven sizes that must fit each other.")
+
+
+def test_at_most_three_counters_explain_a_step_and_none_a_tie(page, recorded):
+    shown = {one.name: one.counters for one in page.rungs}
+    assert ("LDG instructions", "4.29 G", "134 M") in shown["smem_tiled"]
+    assert all(len(found) <= 3 for found in shown.values())
+    rows = recorded.measurements.copy()
+    parent = rows[(rows["variant"] == "gmem_coalesced") & (rows["case"] == "4096")]
+    hit = (rows["variant"] == "smem_tiled") & (rows["case"] == "4096")
+    for column in ("median_us", "q1_us", "q3_us"):
+        rows.loc[hit, column] = parent[column].iloc[0]
+    assert rung(told(replace(recorded, measurements=rows), FAMILY), "smem_tiled").counters == ()
+
+
+def test_no_counter_moves_against_the_step_that_it_explains(recorded):
+    for step in explain.steps(recorded):
+        for name, before, after in counters(step):
+            if name.endswith("cycles per instruction"):
+                assert (float(after) < float(before)) == (step.ratio > 1)
+
+
+def test_a_wait_that_grew_only_because_fewer_warps_ran_is_no_evidence():
+    wait = StateChange(Change("barrier", 8.6, 3.9), -1e6, -0.2, ())
+    fewer = Factor(Change("achieved_occupancy_pct", 16.0, 8.0), 0.5)
+    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (wait,), 1.0, True)
+    assert counters(step) == (("active warps", "16 %", "8 %"),)

@@ -1,0 +1,96 @@
+"""The live workflow on a machine with two boards, of which the CPU pretends to be both."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import snakemake_runs
+from copied_project import copy_project
+from host_family import REFERENCE, YAML
+from warplog.core.records import FamilyRecord
+
+PROJECT = Path(__file__).parents[2]
+CONFIG = (
+    *("kernel_folders=[host]", "families=scale,twice", "campaign=host"),
+    'profile={"ncu": false, "nsys": false}',
+    'time={"processes": 2, "placements": 0, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
+)
+RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
+FAMILIES = ("scale", "twice")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a project with two families of C functions."""
+    place = tmp_path_factory.mktemp("boards")
+    copy_project(place)
+    (place / "site").mkdir()
+    shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
+    for name in FAMILIES:
+        family = place / "host" / name
+        family.mkdir(parents=True)
+        text = YAML.replace("family: scale", f"family: {name}").rstrip()
+        (family / "family.yaml").write_text(text + "\n  - {name: same, parent: right, idea: the same}\n")
+        (family / "reference.py").write_text(REFERENCE)
+        (family / "right.cu").write_text(RIGHT)
+        # The first launch of the worker kills it, as `kill -9` from outside does.
+        once = f'if (access("{place}/{name}.killed", F_OK)) {{ fclose(fopen("{place}/{name}.killed", "w"));'
+        (family / "same.cu").write_text(f"{once} kill(getpid(), SIGKILL); }} {RIGHT}")
+    return place
+
+
+def snakemake(place: Path, *arguments: str, **variables: str) -> str:
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("MLFLOW_TRACKING_URI", "CUDA_VISIBLE_DEVICES")
+    }
+    environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
+    environment |= {"PRETENDED_BOARDS": "2", **variables}
+    options = ("--cores", "3", "--nocolor", *(() if "boards" in arguments else ("tables",)))
+    done = snakemake_runs.run(
+        place, *options, *arguments, "--config", "gpu=all", *CONFIG, environment=environment
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    return done.stdout + done.stderr
+
+
+def boards(place: Path) -> dict[str, set[str]]:
+    """Returns the boards that each family was timed on."""
+    records = {name: FamilyRecord.read(place / "results/time/host" / f"{name}.json") for name in FAMILIES}
+    return {
+        name: {one["provenance"]["gpu_uuid"] for one in found.variants.values()}
+        for name, found in records.items()
+    }
+
+
+def test_each_board_measures_a_family_and_every_row_names_its_board(place: Path) -> None:
+    assert "the families are spread over 2 boards" in snakemake(place)
+    assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-1"}}
+    table = pd.read_parquet(place / "results/tables/measurements.parquet")
+    named = {family: set(rows["board"]) for family, rows in table.groupby("family")}
+    assert named == boards(place)
+    assert "Nothing to be done" in snakemake(place)
+
+
+def test_after_a_worker_was_killed_its_board_measures_on(place: Path) -> None:
+    killed = FamilyRecord.read(place / "results/check/host/scale.json").variants["same"]
+    assert "SIGKILL" in killed["reason"]
+    (place / "host/scale/same.cu").write_text(RIGHT)
+    snakemake(place)
+    assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-1"}}
+    record = FamilyRecord.read(place / "results/time/host/scale.json")
+    assert {one["status"] for one in record.variants.values()} == {"ok"}
+
+
+def test_a_lost_boards_family_is_timed_again_on_the_one_that_is_left(place: Path) -> None:
+    (place / "host/twice/same.cu").write_text(RIGHT)
+    snakemake(place, LOST_BOARDS="GPU-1")
+    assert boards(place) == {"scale": {"GPU-0"}, "twice": {"GPU-0"}}
+
+
+def test_the_oracle_is_timed_on_every_board_to_compare_them(place: Path) -> None:
+    output = snakemake(place, "boards", "--dry-run", "--quiet", "host")
+    for board in ("GPU-0", "GPU-1"):
+        assert f"results/boards/{board}/time/host/oracle.json" in output

@@ -1,0 +1,22 @@
+"""Times the kernels of an oracle family on one board."""
+
+from pathlib import Path
+from typing import Any
+
+from warplog.measure import check_time
+from warplog.measure import job as jobs
+from warplog.plan.script import job, values_of_family
+
+
+def main(values: dict[str, Any], check: Path, timer: Path, cases: list[str]) -> None:
+    check_time.time_family(jobs.make_jobs(**values), check, timer, cases)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            values_of_family(snakemake),
+            Path(snakemake.input.check),
+            Path(snakemake.input.timer),
+            snakemake.params.job["cases"],
+        )

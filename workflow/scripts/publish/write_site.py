@@ -1,0 +1,39 @@
+"""Writes the campaign as static pages: an index, and for each family a page, its steps and its cases."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from warplog import worklog
+from warplog.core import paths
+from warplog.core.records import read_json
+from warplog.plan.plan import Plan
+from warplog.plan.script import job
+from warplog.tables import view
+from warplog.tables.records import build_record
+from warplog.worklog.site import Site
+
+
+def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library: Path, output: Path) -> None:
+    campaign = read_json(Path(plan.campaign()), "record")
+    read = view.read_all(tables)
+    site = Site(output, library.read_text(encoding="utf-8"))
+    for name, variants in plan.chosen.items():
+        data = view.of_family(read, tables, name, plan.gpu)
+        pictures = [paths.RESULTS / "figures" / name / f"{figure}.png" for figure in figures[name]]
+        kept = {v.name: build_record(plan.root, plan.arch, v).with_name("kernel.sass") for v in variants}
+        page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)
+        site.add(page, data)
+    for folder in sorted((paths.RESULTS / "recorded").glob("*/tables")):
+        site.beside(folder)
+    site.finish(campaign)
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main(
+            Plan.made_of(snakemake.params.plan),
+            Path(snakemake.input.tables[0]).parent,
+            snakemake.params.figures,
+            Path(snakemake.input.library),
+            Path(snakemake.output[0]),
+        )

@@ -1,0 +1,90 @@
+"""The languages that a variant can be written in, and what a Python variant must be."""
+
+import symtable
+from collections.abc import Mapping
+from pathlib import Path
+
+from warplog.core.errors import WarplogError
+
+CUDA = "cuda"
+# The modules that each language requires. Triton's launchers get PyTorch tensors.
+MODULES: Mapping[str, tuple[str, ...]] = {
+    CUDA: (),
+    "triton": ("triton", "torch"),
+    "cupy": ("cupy",),
+    "torch": ("torch",),
+}
+_PYTHON = tuple(language for language in MODULES if language != CUDA)
+_REFUSED = {
+    "cute": "CuTe DSL keeps its compiled kernels to itself, so warplog cannot read their registers, spills and machine"
+    " code, and none of its releases is tested with warplog; a module with `language: torch` can call such a kernel,"
+    " which is then checked, timed and profiled without these"
+}
+LAUNCH = "launch(arrays, scalars, stream)"
+
+
+def language_of(said: str | None, file: str, place: str) -> str:
+    """Returns the language of a variant: what family.yaml says, else `cuda` for a .cu file.
+
+    Args:
+        said: the key `language`; None if there is none.
+        file: name of the source.
+        place: family.yaml and variant, for errors.
+
+    Raises:
+        WarplogError: The language is missing, does not fit the file, or is not supported.
+    """
+    choices = " | ".join(_PYTHON)
+    if said in _REFUSED:
+        raise WarplogError(f"{place}: language: {said} is not supported: {_REFUSED[said]}")
+    if said is None and file.endswith(".py"):
+        raise WarplogError(f"{place}: {file} is Python; add language: {choices}")
+    language = said or CUDA
+    if (language == CUDA) == file.endswith(".py"):
+        wanted = "a .cu file" if language == CUDA else "a .py file"
+        raise WarplogError(f"{place}: language: {language} requires {wanted}, not {file}")
+    return language
+
+
+def default_file(name: str, said: str | None) -> str:
+    """Returns the name of a variant's source if family.yaml names none."""
+    return f"{name}.cu" if said in (None, CUDA) else f"{name}.py"
+
+
+def check_module(path: Path) -> None:
+    """Checks that a Python variant defines `launch`, without running it: planning imports no array library.
+
+    Raises:
+        WarplogError: The file cannot be read as Python, or `launch` is missing.
+    """
+    if "launch" not in defined_names(path):
+        raise WarplogError(f"{path}: the function launch is missing; define {LAUNCH}")
+
+
+def check_options(place: str, language: str, used: Mapping[str, bool]) -> None:
+    """Checks that a Python variant uses no option that only launchers in C++ have.
+
+    Raises:
+        WarplogError: `used` says so of one; its keys are the names of the options.
+    """
+    for option, is_used in used.items():
+        if is_used and language != CUDA:
+            raise WarplogError(f"{place}: {option} requires language: {CUDA}, not {language}; remove the key")
+
+
+def defined_names(path: Path) -> set[str]:
+    """Returns the names that a Python file defines or imports at its top level, without running it.
+
+    Raises:
+        WarplogError: The file cannot be read as Python.
+    """
+    try:
+        table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
+    except (SyntaxError, ValueError) as error:
+        raise WarplogError(f"{path}: cannot be read as Python: {error}") from None
+    return {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+
+
+def missing(language: str, versions: Mapping[str, str]) -> list[str]:
+    """Returns the modules that the language requires and that have no version in `versions`."""
+    return [module for module in MODULES[language] if not versions.get(module)]

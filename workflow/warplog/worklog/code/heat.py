@@ -1,0 +1,97 @@
+"""Where a kernel spends its samples: the rows of the table `lines` at the lines of today's sources.
+
+A campaign may have sampled an earlier version of a source. A row therefore counts for the line with its number only if
+the text there is the same; otherwise for the nearest line with the same text, if there is one.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Heat:
+    """What a line costs: its share of the kernel's samples (NaN if it was not sampled) and of its instructions.
+
+    `stall` is the warp state of most of its samples, "" if unknown; `excess` its excess shared wavefronts.
+    """
+
+    samples: float
+    instructions: float
+    stall: str
+    excess: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of samples; of instructions if the kernel was not sampled; 0 without either."""
+        known = (value for value in (self.samples, self.instructions) if not math.isnan(value))
+        return next(known, 0.0)
+
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The heat of the lines of a variant's sources, by file name and line number.
+
+    Attributes:
+        moved: The line of today's source for (file, line) as recorded, where it is another one.
+        elsewhere: Rows about lines that no source of the project has: toolkit headers, or code that is gone.
+    """
+
+    places: Mapping[Place, Heat] = field(default_factory=dict)
+    moved: Mapping[Place, Place] = field(default_factory=dict)
+    elsewhere: tuple[Mapping[str, Any], ...] = ()
+
+    def hot(self, file: str, least: float) -> list[int]:
+        """Returns the numbers of the lines of a file that have at least the share `least`."""
+        return sorted(n for (name, n), heat in self.places.items() if name == file and heat.share >= least)
+
+    def of_file(self, file: str) -> float:
+        """Returns the share of a file."""
+        return sum(heat.share for (name, _), heat in self.places.items() if name == file)
+
+
+def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> HeatMap:
+    """Returns the heat of one kernel's rows of the table `lines`; `texts` are the sources by file name."""
+    split = {name: [line.strip() for line in text.splitlines()] for name, text in texts.items()}
+    places: dict[Place, Heat] = {}
+    moved: dict[Place, Place] = {}
+    elsewhere: list[Mapping[str, Any]] = []
+    for row in rows:
+        name, number = str(row["file"]).rsplit("/", 1)[-1], int(row["line"])
+        found = _line(split.get(name, ()), number, str(row.get("text") or "").strip())
+        if not found:
+            elsewhere.append(row)
+            continue
+        if found != number:
+            moved[name, number] = name, found
+        places[name, found] = _hotter(places.get((name, found)), _heat(row))
+    return HeatMap(places, moved, tuple(elsewhere))
+
+
+def _line(lines: Sequence[str], number: int, text: str) -> int:
+    """Returns the number of the line with this text that is nearest to `number`; 0 if there is none."""
+    if 0 < number <= len(lines) and lines[number - 1] == text:
+        return number
+    same = [place for place, line in enumerate(lines, 1) if line == text and text]
+    return min(same, key=lambda place: abs(place - number), default=0)
+
+
+def _hotter(one: Heat | None, other: Heat) -> Heat:
+    return other if one is None or other.share > one.share else one
+
+
+def _heat(row: Mapping[str, Any]) -> Heat:
+    numbers = [
+        _number(row.get(name)) for name in ("sample_share", "instruction_share", "shared_wavefronts_excess")
+    ]
+    stall = row.get("stall")
+    excess = 0.0 if math.isnan(numbers[2]) else numbers[2]
+    return Heat(numbers[0], numbers[1], stall if isinstance(stall, str) else "", excess)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan

@@ -1,0 +1,179 @@
+"""The code of a variant with its line numbers, and what differs from its parent's.
+
+A listing is the kernel, wherever it lies: between the marks of `excerpt` in the source or in one of its headers, in the
+source itself, or in a header. For a kernel in a header, the source's own code (what follows its header comment) is
+listed first, since it is what tells the variants of that kernel apart. Functions that the kernel calls are listed if
+they are in its file, or if they are in a header of the project and many samples fall there.
+"""
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplog.worklog.code.heat import HeatMap
+from warplog.worklog.excerpt import functions, marked, of_streams
+
+_CONTEXT = 2
+_LEAST_IN_COMMON = 0.35
+_HOT = 0.1
+_INCLUDE = re.compile(r"#\s*(?:include|pragma once)\b")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a source file, with its number in it."""
+
+    file: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of a diff, or a run of lines that are left out because both sources have them.
+
+    Attributes:
+        kind: "same", "new", "gone", or "folded" for a run of lines that are left out.
+        line: The line in the variant's code; for "gone", in its parent's.
+        folded: How many lines are left out.
+    """
+
+    kind: str
+    line: Line
+    folded: int = 0
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a variant as it is shown.
+
+    Attributes:
+        changes: The lines; all "same" if there is no diff.
+        parent: The variant that the diff compares with; "" if there is no diff.
+        remark: Why there is no diff, or what is not shown; "" for nothing.
+    """
+
+    changes: tuple[Change, ...]
+    parent: str = ""
+    remark: str = ""
+
+    @property
+    def added(self) -> int:
+        """How many lines the parent does not have."""
+        return sum(change.kind == "new" for change in self.changes)
+
+    @property
+    def removed(self) -> int:
+        """How many lines of the parent are gone."""
+        return sum(change.kind == "gone" for change in self.changes)
+
+
+def listing(texts: Mapping[Path, str], kernel: str, heat: HeatMap) -> tuple[Line, ...]:
+    """Returns the code of a variant.
+
+    Args:
+        texts: Its source, which comes first, and its headers.
+        kernel: The name of its longest kernel; "" if unknown.
+        heat: Where that kernel spends its samples: functions in headers that have many of them are listed too.
+
+    Raises:
+        WarplogError: if the marks of a file are not one pair.
+    """
+    for path, text in texts.items():
+        if span := marked(path, text.splitlines()):
+            return _lines(path, text, *span)
+    source = next(iter(texts))
+    if span := of_streams(texts[source]):
+        return _lines(source, texts[source], *span)
+    in_source = functions(texts[source])
+    if in_source:
+        span = in_source.get(kernel) or next(iter(in_source.values()))
+        own = _with_helpers(source, texts[source], span)
+    else:
+        own = _own(source, texts[source])
+    headers = [(path, text) for path, text in texts.items() if path != source]
+    return (*own, *(line for path, text in headers for line in _from_header(path, text, kernel, heat)))
+
+
+def _from_header(path: Path, text: str, kernel: str, heat: HeatMap) -> Iterator[Line]:
+    """Yields a header's part of the code: the kernel, and the functions with many samples."""
+    spans = [span for name, span in functions(text).items() if name == kernel]
+    hot = heat.hot(path.name, _HOT)
+    for first, last in functions(text, "__device__").values():
+        if any(first <= number <= last for number in hot):
+            spans.append((first, last))
+    for span in sorted(set(spans)):
+        yield from _lines(path, text, *span)
+
+
+def _with_helpers(path: Path, text: str, kernel: tuple[int, int]) -> tuple[Line, ...]:
+    """Returns a kernel with the device functions of its file that it calls, directly or not, in the file's order."""
+    helpers, lines = functions(text, "__device__"), text.splitlines()
+    spans = [kernel]
+    for first, last in spans:  # grows while it is read
+        words = set(re.findall(r"\w+", " ".join(lines[first - 1 : last])))
+        spans += [span for name, span in helpers.items() if name in words and span not in spans]
+    return tuple(line for span in sorted(spans) for line in _lines(path, text, *span))
+
+
+def whole(source: Path, text: str) -> tuple[Line, ...]:
+    """Returns all lines of a source after its header comment."""
+    lines = text.splitlines()
+    first = next((n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("//")), 1)
+    return _lines(source, text, first, len(lines))
+
+
+def code(mine: Sequence[Line], parents: Sequence[Line], parent: str, shared: Collection[str] = ()) -> Code:
+    """Returns a variant's code as a diff to its parent's; whole if they have little in common or there is no parent.
+
+    Lines are compared without their indentation. Two lines around each change are shown. Lines of the files `shared`,
+    headers that both include, are the same in both and follow the diff.
+    """
+    if not parent or not parents:
+        return Code(tuple(Change("same", line) for line in mine))
+    old, own = ([line for line in lines if line.file not in shared] for lines in (parents, mine))
+    before, after = ([" ".join(line.text.split()) for line in lines] for lines in (old, own))
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    if before != after and matcher.ratio() < _LEAST_IN_COMMON:
+        remark = f"Rewritten: it has little code in common with {parent}."
+        return Code(tuple(Change("same", line) for line in mine), "", remark)
+    rest = tuple(Change("same", line) for line in mine if line.file in shared)
+    return Code((*_diff(matcher, old, own), *rest), parent)
+
+
+def _diff(
+    matcher: "difflib.SequenceMatcher[str]", before: Sequence[Line], after: Sequence[Line]
+) -> Iterator[Change]:
+    steps = matcher.get_opcodes()
+    for number, (kind, low, high, start, end) in enumerate(steps):
+        if kind == "equal":
+            yield from _common(after[start:end], number == 0, number == len(steps) - 1)
+            continue
+        yield from (Change("gone", line) for line in before[low:high])
+        yield from (Change("new", line) for line in after[start:end])
+
+
+def _common(lines: Sequence[Line], is_first: bool, is_last: bool) -> Iterator[Change]:
+    """Yields the lines next to a change; those between as one fold, unless that would hide a single line."""
+    head, tail = (0 if is_first else _CONTEXT), (0 if is_last else _CONTEXT)
+    if len(lines) <= head + tail + 1:
+        yield from (Change("same", line) for line in lines)
+        return
+    yield from (Change("same", line) for line in lines[:head])
+    yield Change("folded", lines[head], len(lines) - head - tail)
+    yield from (Change("same", line) for line in lines[len(lines) - tail :])
+
+
+def _own(source: Path, text: str) -> tuple[Line, ...]:
+    """Returns the source's code without header comment and include lines."""
+    kept = [line for line in whole(source, text) if not _INCLUDE.match(line.text)]
+    while kept and not kept[0].text.strip():
+        kept = kept[1:]
+    return tuple(kept)
+
+
+def _lines(path: Path, text: str, first: int, last: int) -> tuple[Line, ...]:
+    shown = text.splitlines()[first - 1 : last]
+    return tuple(Line(path.name, number, line.rstrip()) for number, line in enumerate(shown, first))

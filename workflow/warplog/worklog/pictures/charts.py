@@ -1,0 +1,199 @@
+"""Interactive charts of a ladder as one Vega-Lite specification, which a page draws if it may run scripts.
+
+Bars show all variants at one case, lines their speed over the problem size. The reader chooses case, regime (at rest or
+sustained), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from warplog.core.text import visible
+from warplog.tables import regimes
+
+Row = Mapping[str, Any]
+_MOST_HIGHLIGHTED = 6
+_WIDTH, _BAR = 600, 17
+_PLAIN = "datum.value < 1e5 ? format(datum.value, 'd') : format(datum.value, '.3~s')"
+
+
+def points(
+    rows: Sequence[Row], order: Sequence[str], path: Sequence[str], speed: tuple[str, str, float]
+) -> list[dict[str, Any]]:
+    """Returns the values of the charts, one per variant, case and regime that has a time.
+
+    Args:
+        rows: Rows of the table `measurements`.
+        order: The variants in the order of the ladder.
+        path: The main path.
+        speed: The column of the speed, its unit, and the factor from the column's unit.
+    """
+    column, _, factor = speed
+    rest, (long_column, long) = regimes.where_timed(rows), _long(rows)
+    by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
+    found = []
+    for row in rows:
+        name, us = str(row["variant"]), regimes.value(row, "median_us")
+        if row["status"] != "ok" or name not in order or not us > 0:
+            continue
+        kind = "baseline" if name == row.get("baseline") else "main path" if name in path else "detour"
+        about = {
+            "variant": visible(name),
+            "place": order.index(name),
+            "kind": kind,
+            "case": visible(str(row["case"])),
+        }
+        about["size"] = regimes.value(row, "size")
+        base = by_case.get(str(row["case"]), {})
+        for regime, timed in ((rest, "median_us"), (long, long_column)):
+            time_us, base_us = regimes.value(row, timed), regimes.value(base, timed)
+            if time_us > 0:
+                faster = us / time_us if column != "median_us" else time_us / us
+                rate, percent = regimes.value(row, column) * factor * faster, 100 * base_us / time_us
+                values = {
+                    "regime": regime,
+                    "speed": _known(rate),
+                    "percent": _known(percent),
+                    "time_us": time_us,
+                }
+                found.append(about | values)
+    return found
+
+
+def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_label: str) -> str:
+    """Returns the Vega-Lite specification of the charts as JSON; "" if there are no values.
+
+    `headline` is the case that is shown first; `unit` is that of the speed.
+    """
+    # Parameters are named in_...: Vega has signals of its own, such as "unit", and `case` is a word of its expressions.
+    import altair as alt
+
+    if not values:
+        return ""
+    cases = list(dict.fromkeys(str(one["case"]) for one in values))
+    named = list(dict.fromkeys(str(one["regime"]) for one in values))
+    units = [unit, *([f"% of {baseline}"] if any(one["percent"] is not None for one in values) else [])]
+    names = list(dict.fromkeys(str(one["variant"]) for one in sorted(values, key=lambda one: one["place"])))
+    case = alt.param(
+        name="in_case", value=visible(headline), bind=alt.binding_select(options=cases, name="case ")
+    )
+    scale = alt.param(name="in_unit", value=units[0], bind=alt.binding_radio(options=units, name="unit "))
+    regime = alt.param(
+        name="in_regime", value=named[0], bind=alt.binding_radio(options=named, name="regime ")
+    )
+    sort = alt.param(
+        name="in_order", value="ladder", bind=alt.binding_radio(options=["ladder", "speed"], name="order ")
+    )
+    chosen = alt.selection_point(
+        name="chosen", fields=["variant"], bind="legend", toggle="true",
+        value=[{"variant": name} for name in _highlighted(values, visible(headline))],
+    )  # fmt: skip
+    data = alt.InlineData(values=list(values))
+    base = (
+        alt.Chart(data)
+        .transform_filter("datum.regime == in_regime")
+        .transform_calculate(value=f"in_unit == {json.dumps(unit)} ? datum.speed : datum.percent")
+        .transform_filter("isValid(datum.value)")
+    )
+    tooltip = [
+        alt.Tooltip("variant:N"), alt.Tooltip("case:N"), alt.Tooltip("speed:Q", format=".4~g", title=unit),
+        *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
+        alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
+    ]  # fmt: skip
+    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#d1603d"])
+    bars = (
+        base.transform_filter("datum['case'] == in_case")
+        .transform_calculate(sorted="in_order == 'ladder' ? datum.place : -datum.value")
+        .mark_bar()
+        .encode(
+            y=alt.Y(
+                "variant:N",
+                sort=alt.EncodingSortField("sorted", op="min"),
+                title=None,
+                axis=alt.Axis(labelLimit=220),
+            ),
+            x=alt.X("value:Q", title=None),
+            color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
+            tooltip=tooltip,
+        )
+        .properties(
+            width=_WIDTH,
+            height=alt.Step(_BAR),
+            title=alt.TitleParams(
+                text=alt.expr("in_unit + ' at ' + in_case + ', ' + in_regime"), anchor="start"
+            ),
+        )
+    )
+    lines = (
+        base.transform_filter("datum.size > 0")
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(
+                "size:Q",
+                scale=alt.Scale(type="log", base=2, nice=False),
+                title=size_label,
+                axis=alt.Axis(labelExpr=_PLAIN),
+            ),
+            y=alt.Y("value:Q", title=None),
+            detail="variant:N",
+            color=alt.when(chosen)
+            .then(
+                alt.Color(
+                    "variant:N",
+                    sort=names,
+                    title="click to choose",
+                    legend=alt.Legend(symbolLimit=60, labelLimit=200),
+                )
+            )
+            .otherwise(alt.value("#9a9a92")),
+            opacity=alt.when(chosen).then(alt.value(1.0)).otherwise(alt.value(0.18)),
+            tooltip=tooltip,
+        )
+        .add_params(chosen)
+        .properties(
+            width=_WIDTH - 60,
+            height=320,
+            title=alt.TitleParams(text=alt.expr("in_unit + ' by size, ' + in_regime"), anchor="start"),
+        )
+    )
+    whole = alt.vconcat(bars, lines).resolve_scale(color="independent").add_params(case, scale, regime, sort)
+    return str(whole.configure_view(stroke=None).to_json(indent=None))
+
+
+@cache
+def library() -> str:
+    """Returns the JavaScript of Vega, Vega-Lite and their embedding in a page, for a <script> element.
+
+    It defines `vegaEmbed` and needs no network.
+    """
+    import vl_convert
+
+    source = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
+
+
+def _long(rows: Sequence[Row]) -> tuple[str, str]:
+    """Returns the column of times of a long run and its regime; hot times for campaigns without sustained ones."""
+    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
+    return ("sustained_us", "sustained") if sustained else ("hot_us", "back to back")
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _highlighted(values: Sequence[Row], case: str) -> list[str]:
+    """Returns the variants that are coloured first: the baseline and the end of the main path, six at most."""
+    here = {
+        str(one["variant"]): one
+        for one in values
+        if one["case"] == case and one["regime"] == values[0]["regime"]
+    }
+    kept = [name for name, one in here.items() if one["kind"] == "baseline"]
+    path = sorted(
+        (n for n, one in here.items() if one["kind"] == "main path"), key=lambda n: -here[n]["time_us"]
+    )
+    ends = [*path[:1], *path[1 - _MOST_HIGHLIGHTED + len(kept) + 1 :]]
+    return list(dict.fromkeys([*kept, *ends]))[:_MOST_HIGHLIGHTED]

@@ -1,0 +1,208 @@
+"""The story of a ladder: its main path from the first step to the fastest variant, and the detours beside it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warplog.core.numbers import short_number
+from warplog.core.text import Table
+from warplog.tables import regimes
+from warplog.worklog.decomposition import Change, Step
+from warplog.worklog.sentences import name_of, times_text
+
+Row = Mapping[str, Any]
+_MOST_COUNTERS = 3
+_LEAST_FACTOR = 0.1  # of the ratio, on a log scale: as in the sentences
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A variant beside the main path: how it compares with its parent.
+
+    `verdict` is "faster", "slower", "tied" (within noise), or its status if it has no time.
+    """
+
+    name: str
+    parent: str
+    ratio: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """A step of the main path.
+
+    Attributes:
+        ratio: Speed over that of the step before; "" for the first step.
+        tied: Whether that is within noise.
+        speed: Speed at the headline case, with its unit.
+        start, end: Where its bar begins and ends: from 0 to 1 on a logarithmic axis of speed.
+        detours: The variants that branch off here and do not lead to the fastest one.
+    """
+
+    name: str
+    ratio: str
+    tied: bool
+    speed: str
+    start: float
+    end: float
+    detours: tuple[Detour, ...]
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The main path as a waterfall on a logarithmic axis; `baseline` is where the baseline lies, None without one."""
+
+    steps: tuple[PathStep, ...]
+    baseline: float | None
+    baseline_name: str
+    ticks: tuple[tuple[float, str], ...]
+
+
+def main_path(rows: Mapping[str, Row]) -> tuple[str, ...]:
+    """Returns the steps from a variant without a parent, which may be the baseline, to the fastest one besides it.
+
+    `rows` are the rows of the ladder at the headline case, by variant. Empty if no variant has a time.
+    """
+    own = {name: row for name, row in rows.items() if _us(row) > 0 and not row["is_baseline"]}
+    if not own:
+        return ()
+    way = [min(own, key=lambda name: _us(own[name]))]
+    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
+        way.append(parent)
+    root = str(own[way[-1]]["parent"] or "")
+    if root in rows and rows[root]["is_baseline"] and _us(rows[root]) > 0:
+        way.append(root)
+    return tuple(reversed(way))
+
+
+def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str = "") -> Waterfall | None:
+    """Returns the waterfall of the main path; None if that has fewer than three steps.
+
+    Args:
+        rows: The rows of the ladder at the headline case, by variant, in its order.
+        speeds: The speed of each variant as text.
+        relative: The baseline; "" if there is none.
+    """
+    path = main_path(rows)
+    if len(path) < 3:
+        return None
+    rates = {name: 1 / _us(row) for name, row in rows.items() if _us(row) > 0}
+    shown = [*path, *([relative] if relative in rates else [])]
+    low, high = (
+        math.log10(limit)
+        for limit in (min(map(rates.__getitem__, shown)), max(map(rates.__getitem__, shown)))
+    )
+    low, high = low - 0.04 * (high - low), high + 0.02 * (high - low)
+
+    def place(name: str) -> float:
+        return (math.log10(rates[name]) - low) / (high - low)
+
+    beside = _beside(rows, path)
+    steps = []
+    for number, name in enumerate(path):
+        before = path[number - 1] if number else ""
+        ratio = times_text(rates[name] / rates[before]) if before else ""
+        tied = bool(before) and regimes.tied(rows[name], rows[before])
+        start = place(before) if before else 0.0
+        steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name]))
+    base = place(relative) if relative in rates else None
+    return Waterfall(
+        tuple(steps), base, relative, _ticks(low, high, rates[path[-1]], relative and rates.get(relative))
+    )
+
+
+def path_table(fall: Waterfall) -> Table:
+    """Returns the steps of the main path with their speed, the gain over the step before, and their detours."""
+    rows = []
+    for step in fall.steps:
+        beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
+        rows.append((step.name, step.speed, step.ratio + (" (tied)" if step.tied else ""), beside))
+    return Table(
+        ("main path", "speed", "over the step before", "detours, over their parents"),
+        tuple(rows),
+        frozenset({1, 2}),
+    )
+
+
+def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
+    """Returns the two or three counters that explain a step as (name, before, after).
+
+    They are the factor that weighs most in the direction of the step, what changed along with the largest warp state in
+    that direction, and that state. Empty if the counters do not explain the step.
+    """
+    if step is None or step.gap or math.isnan(step.ratio) or not step.explicable:
+        return ()
+    sign = 1 if step.ratio > 1 else -1
+    least = _LEAST_FACTOR * abs(math.log(step.ratio))
+    found: list[Change] = []
+    for factor in step.factors:
+        if sign * math.log(factor.factor) >= least and len(found) < 1:
+            found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
+    # A state may save cycles in total although an instruction waits longer in it: such a counter would mislead.
+    states = [
+        state
+        for state in step.states
+        if sign * state.share > 0
+        and sign * (state.change.before - state.change.after) > 0
+        and state.change.name not in _NO_WAIT
+    ]
+    for state in states[:1]:
+        found += state.evidence[:1]
+        found.append(
+            Change(f"{state.change.name} cycles per instruction", state.change.before, state.change.after)
+        )
+    unique = {change.name: change for change in found}
+    return tuple(_shown(change) for change in list(unique.values())[:_MOST_COUNTERS])
+
+
+_NO_WAIT = ("selected", "not_selected")
+
+
+def _shown(change: Change) -> tuple[str, str, str]:
+    unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
+    return name_of(change), f"{short_number(change.before)}{unit}", f"{short_number(change.after)}{unit}"
+
+
+def _beside(rows: Mapping[str, Row], path: Sequence[str]) -> dict[str, tuple[Detour, ...]]:
+    """Returns the variants beside the path, by the step of the path that they descend from."""
+    beside: dict[str, list[Detour]] = {name: [] for name in path}
+    for name, row in rows.items():
+        if name in beside or row["is_baseline"]:
+            continue
+        root, seen = str(row["parent"] or ""), {name}
+        while root not in beside and root in rows and root not in seen:
+            seen.add(root)
+            root = str(rows[root]["parent"] or "")
+        if root in beside:
+            beside[root].append(_detour(name, row, rows))
+    return {name: tuple(found) for name, found in beside.items()}
+
+
+def _detour(name: str, row: Row, rows: Mapping[str, Row]) -> Detour:
+    parent = str(row["parent"] or "")
+    if row["status"] != "ok":
+        return Detour(name, parent, "", str(row["status"]).replace("_", " "))
+    above = rows.get(parent, {})
+    if not (_us(row) > 0 and _us(above) > 0):
+        return Detour(name, parent, "", "")
+    ratio = _us(above) / _us(row)
+    verdict = "tied" if regimes.tied(row, above) else "faster" if ratio > 1 else "slower"
+    return Detour(name, parent, times_text(ratio), verdict)
+
+
+def _ticks(
+    low: float, high: float, best: float, baseline: float | str | None
+) -> tuple[tuple[float, str], ...]:
+    """Returns ticks at 1, 2 and 5 times powers of ten of the percentage of the baseline, or of the fastest variant."""
+    whole = baseline if isinstance(baseline, float) else best
+    marks = [digit * 10.0**power for power in range(-3, 3) for digit in (1, 2, 5)]
+    places = ((math.log10(mark * whole / 100) - low) / (high - low) for mark in marks)
+    shown = [(place, f"{mark:g} %") for place, mark in zip(places, marks, strict=True) if 0 <= place <= 1]
+    return tuple(shown if len(shown) < 9 else [tick for tick in shown if tick[1][0] == "1"])
+
+
+def _us(row: Row) -> float:
+    value = row.get("median_us") if row.get("status") == "ok" else None
+    return float(value) if isinstance(value, (int, float)) else math.nan

@@ -1,0 +1,143 @@
+"""Two campaigns side by side: the same variants on two GPUs, as measured and relative to what the GPUs offer.
+
+Speeds are compared three ways: as measured; per SM and clock, which is what a kernel bound by its SMs keeps; and per
+byte/s of device memory, which is what a kernel bound by DRAM keeps. A ratio near 1 in one of the last two columns says
+which of them the kernel scales with. The clock is the one at which each row was timed, or the GPU's maximum.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warplog.core.numbers import rate_unit
+from warplog.core.text import Table
+from warplog.tables import published, regimes
+from warplog.tables.view import FigureTables
+from warplog.worklog.asides import number, records
+from warplog.worklog.sentences import times_text
+
+Row = Mapping[str, Any]
+Names = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a family's page says about two campaigns.
+
+    Attributes:
+        speeds: Both speeds of each variant at the headline case, and their ratio as measured and normalised.
+        steps: Steps that are faster than their parent in one campaign and slower in the other; None if there are none.
+        claims: Claims with another verdict; None if there are none.
+        facts: What differs, one sentence each.
+    """
+
+    speeds: Table
+    steps: Table | None
+    claims: Table | None
+    facts: tuple[str, ...]
+
+
+def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
+    """Returns the comparison of a family in two campaigns, called `names`, at the headline case of the first."""
+    mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
+    both = [name for name in mine if name in other]
+    steps, claims = _steps(mine, other, both, names), _claims(ours, theirs, names)
+    return Beside(
+        _speeds(ours, theirs, both, names), steps, claims, _facts(mine, other, both, names, steps, claims)
+    )
+
+
+def _rows(tables: FigureTables, case: str) -> dict[str, Row]:
+    """Returns the rows with a time, by variant in ladder order."""
+    rows = records(tables.ladder(case))
+    return {
+        str(row["variant"]): row for row in rows if row["status"] == "ok" and number(row["median_us"]) > 0
+    }
+
+
+def _speeds(ours: FigureTables, theirs: FigureTables, both: Sequence[str], names: Names) -> Table:
+    mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
+    quantity = ours.quantity()
+    rates = [number(rows[name].get(quantity.column)) for rows in (mine, other) for name in both]
+    unit, factor = rate_unit(quantity.unit, rates)
+    places = [{name: place for place, name in enumerate(_ranked(rows, both), 1)} for rows in (mine, other)]
+    lines = []
+    for name in both:
+        pair = mine[name], other[name]
+        ratio = number(pair[0]["median_us"]) / number(pair[1]["median_us"])
+        cells = [published.speed(number(row.get(quantity.column)) * factor) for row in pair]
+        compute = ratio / (_compute(theirs, pair[1]) / _compute(ours, pair[0]))
+        memory = ratio / (theirs.peak("dram_gbytes_per_s_peak") / ours.peak("dram_gbytes_per_s_peak"))
+        moved = " → ".join(str(place[name]) for place in places)
+        lines.append((name, *cells, _times(ratio), _times(compute), _times(memory), moved))
+    where = (f"{unit}, {names[0]}", f"{unit}, {names[1]}")
+    titles = ("variant", *where, "ratio", "per SM and clock", "per DRAM bandwidth", "place")
+    return Table(titles, tuple(lines), frozenset({1, 2, 3, 4, 5}))
+
+
+def _compute(tables: FigureTables, row: Row) -> float:
+    """Returns SMs times SM clock in MHz while the row was timed; NaN if one is unknown."""
+    clock = regimes.value(row, "sm_mhz")
+    return tables.peak("sms") * (tables.peak("max_sm_mhz") if math.isnan(clock) else clock)
+
+
+def _steps(
+    mine: Mapping[str, Row], other: Mapping[str, Row], both: Sequence[str], names: Names
+) -> Table | None:
+    lines = []
+    for name in both:
+        parent = str(mine[name]["parent"] or "")
+        if parent not in both or any(regimes.tied(rows[name], rows[parent]) for rows in (mine, other)):
+            continue
+        ratios = [
+            number(rows[parent]["median_us"]) / number(rows[name]["median_us"]) for rows in (mine, other)
+        ]
+        if (ratios[0] > 1) != (ratios[1] > 1):
+            lines.append((name, parent, *map(times_text, ratios)))
+    titles = ("step", "over", f"on {names[0]}", f"on {names[1]}")
+    return Table(titles, tuple(lines), frozenset({2, 3})) if lines else None
+
+
+def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | None:
+    known = {str(row["id"]): row for row in records(theirs.claims)}
+    lines = tuple(
+        (
+            f"{row['id']}: {row['claim']}",
+            *(str(one["verdict"]).replace("_", " ") for one in (row, known[str(row["id"])])),
+        )
+        for row in records(ours.claims)
+        if str(row["id"]) in known and row["verdict"] != known[str(row["id"])]["verdict"]
+    )
+    return Table(("claim", f"on {names[0]}", f"on {names[1]}"), tuple(lines)) if lines else None
+
+
+def _facts(
+    mine: Mapping[str, Row], other: Mapping[str, Row], both: Sequence[str], names: Names,
+    steps: Table | None, claims: Table | None,
+) -> tuple[str, ...]:  # fmt: skip
+    own = [name for name in both if not mine[name]["is_baseline"]]
+    if not own:
+        return ("No variant has a time in both campaigns.",)
+    first, second = (_ranked(rows, own)[0] for rows in (mine, other))
+    facts = [f"The fastest variant is {first} on both." if first == second
+             else f"The fastest variant is {first} on {names[0]} and {second} on {names[1]}."]  # fmt: skip
+    if steps:
+        count = len(steps.rows)
+        facts.append(
+            f"{count} step{'s are' if count > 1 else ' is'} faster than the parent on one GPU and slower on the other."
+        )
+    if claims:
+        count = len(claims.rows)
+        facts.append(f"{count} claim{'s have' if count > 1 else ' has'} another verdict.")
+    lost = sorted({*mine, *other} - set(both))
+    facts += [f"Timed in one campaign only: {', '.join(lost)}."] if lost else []
+    return tuple(facts)
+
+
+def _ranked(rows: Mapping[str, Row], names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda name: number(rows[name]["median_us"]))
+
+
+def _times(ratio: float) -> str:
+    return "n/a" if math.isnan(ratio) else times_text(ratio)

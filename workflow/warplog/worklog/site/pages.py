@@ -1,0 +1,221 @@
+"""A campaign as static pages that any web host serves: an index, a page per family, and one per step and case.
+
+    index.html                        the campaign and its families
+    <family>/index.html               the worklog of a family
+    <family>/<variant>.html           a step, under an address that stays
+    <family>/at-<case>.html           all variants at one case
+    assets/, <family>/figures/        style sheet, charts, figures
+
+All addresses are relative, so that the folder may lie anywhere.
+"""
+
+import math
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from warplog.core.files import write_text
+from warplog.core.numbers import rate_unit
+from warplog.core.text import Table
+from warplog.tables import published, regimes, view
+from warplog.tables.view import FigureTables
+from warplog.worklog.asides import number, records
+from warplog.worklog.html import Look, css, linked_script, render
+from warplog.worklog.page import Page
+from warplog.worklog.sentences import time_text
+from warplog.worklog.site.beside import beside
+
+_UP = "../"
+_STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
+
+
+class Site:
+    """The folder of a site; `add` writes a family, `finish` the index.
+
+    `library` is the JavaScript that draws charts: see `warplog.worklog.pictures.charts.library`.
+    """
+
+    def __init__(self, folder: Path, library: str) -> None:
+        self.folder = folder
+        self._families: list[tuple[Page, FigureTables]] = []
+        self._more: list[tuple[str, str]] = []
+        write_text(folder / "assets" / "style.css", css())
+        write_text(folder / "assets" / "charts.js", library)
+
+    def add(self, page: Page, tables: FigureTables) -> None:
+        """Writes the pages of a family, with copies of its figures."""
+        folder = self.folder / page.family
+        style = Markup(_STYLE.format(_UP))  # noqa: S704
+        script = linked_script(page, f"{_UP}assets/charts.js")
+        write_text(folder / "index.html", render("page.html.j2", Look(style, script, _UP), page=page))
+        pictures = [*page.key, *([page.ladder] if page.ladder else []), *page.pictures]
+        (folder / "figures").mkdir(exist_ok=True)
+        for picture in pictures:
+            shutil.copyfile(picture.path, folder / "figures" / picture.path.name)
+        self._steps(page, self._look(_UP))
+        self._cases(page, tables, self._look(_UP))
+        self._families.append((page, tables))
+
+    def beside(self, folder: Path) -> None:
+        """Writes a page that sets the families added so far beside those of the campaign with the tables in `folder`.
+
+        Nothing is written if that campaign is of the same GPU or shares no family.
+
+        Raises:
+            WarplogError: if a table is missing, not readable or lacks a column.
+        """
+        read = view.read_all(folder)
+        known = set(read["variants"]["family"])
+        pairs = [(page, ours) for page, ours in self._families if page.family in known]
+        if not pairs:
+            return
+        theirs = {page.family: view.of_family(read, folder, page.family) for page, _ in pairs}
+        gpus = [
+            str(tables.measurements["gpu"].iloc[0]) for tables in (pairs[0][1], theirs[pairs[0][0].family])
+        ]
+        if gpus[0] == gpus[1]:
+            return
+        found: list[tuple[str, Sequence[str], Table]] = []
+        for page, ours in pairs:
+            one = beside(ours, theirs[page.family], (gpus[0], gpus[1]))
+            links = [f"{page.family}/{row[0]}.html" for row in one.speeds.rows]
+            speeds = replace(one.speeds, notes=one.facts)
+            found.append((f"{page.family} at {ours.case}", links, speeds))
+            found += [("", (), table) for table in (one.steps, one.claims) if table]
+        title = f"{gpus[0]} beside {gpus[1]}"
+        lead = (
+            f"Ratios are speeds on {gpus[1]} over speeds on {gpus[0]}: as measured, divided by the ratio of SMs times"
+            " clock, and divided by the ratio of DRAM bandwidths. Near 1, the kernel scales with that resource."
+        )
+        content = {"title": title, "lead": lead, "trail": (("Campaign", "index.html"),), "tables": found}
+        address = f"beside-{re.sub(r'[^A-Za-z0-9_.-]', '-', folder.parent.name)}.html"
+        write_text(
+            self.folder / address, render("site.html.j2", self._look("./"), rung=None, most=0, **content)
+        )
+        self._more.append((title, address))
+
+    @staticmethod
+    def _look(root: str) -> Look:
+        """Returns the look of a page without charts whose path to the site's folder is `root`."""
+        return Look(Markup(_STYLE.format(root)), Markup(""), root)  # noqa: S704
+
+    def finish(self, campaign: Mapping[str, Any]) -> None:
+        """Writes the index of the campaign."""
+        rows, links = [], []
+        for page, tables in self._families:
+            fastest, speed, share = _fastest(tables)
+            rows.append((page.family, page.title, fastest, speed, share, str(len(page.rungs))))
+            links.append(f"{page.family}/index.html")
+        titles = ("family", "task", "fastest variant", "speed", "% of baseline", "variants")
+        found = [("", links, Table(titles, tuple(rows), frozenset({3, 4, 5})))]
+        if self._more:
+            found.append(("Beside other campaigns", [address for _, address in self._more],
+                          Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
+        name = str(campaign.get("campaign", "unknown"))
+        gpu = str(campaign.get("gpu_name", "unknown GPU"))
+        lead = f"{gpu}. Speeds are those of each family's headline case."
+        content = {
+            "title": f"Campaign {name}",
+            "lead": lead,
+            "trail": (),
+            "rung": None,
+            "most": 0,
+            "tables": found,
+        }
+        write_text(self.folder / "index.html", render("site.html.j2", self._look("./"), **content))
+
+    def _steps(self, page: Page, look: Look) -> None:
+        most = max([100.0, *(rung.percent for rung in page.rungs if rung.percent is not None)])
+        for rung in page.rungs:
+            trail = (("Campaign", f"{_UP}index.html"), (page.family, f"index.html#rung-{rung.name}"))
+            content = {"title": f"{page.family}: {rung.name}", "lead": "", "trail": trail, "tables": ()}
+            text = render("site.html.j2", look, rung=rung, most=most, **content)
+            write_text(self.folder / page.family / f"{rung.name}.html", text)
+
+    def _cases(self, page: Page, tables: FigureTables, look: Look) -> None:
+        rows = records(tables.measurements.sort_values("size", kind="stable"))
+        names = list(dict.fromkeys(str(row["case"]) for row in rows))
+        for case in names:
+            mine = {str(row["variant"]): row for row in rows if row["case"] == case}
+            found = [mine[rung.name] for rung in page.rungs if rung.name in mine]
+            links = [f"{row['variant']}.html" for row in found]
+            others = Table(("other cases",), tuple((other,) for other in names if other != case))
+            content = {
+                "title": f"{page.family} at {case}",
+                "lead": f"All variants at {case}. {page.about}.",
+                "trail": (("Campaign", f"{_UP}index.html"), (page.family, "index.html")),
+                "tables": (
+                    ("", links, _case_table(found, tables)),
+                    ("", [case_file(other) for other in names if other != case], others),
+                ),
+            }
+            text = render("site.html.j2", look, rung=None, most=0, **content)
+            write_text(self.folder / page.family / case_file(case), text)
+
+
+def case_file(case: str) -> str:
+    """Returns the name of the page of a case."""
+    return f"at-{re.sub(r'[^A-Za-z0-9_.-]', '-', case)}.html"
+
+
+def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Table:
+    """Returns time, spread, speed and share of the baseline of each variant, and its time in a long run."""
+    quantity = tables.quantity()
+    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
+    long, word = _long(rows)
+    lines = []
+    for row in rows:
+        if row["status"] != "ok":
+            lines.append((str(row["variant"]), str(row["status"]).replace("_", " "), "", "", "", ""))
+            continue
+        ends = " to ".join(_time(end) for end in regimes.interval_us(row))
+        rate = published.speed(number(row.get(quantity.column)) * factor, "ok")
+        share = _share(number(row.get("ratio_to_baseline")))
+        lines.append(
+            (
+                str(row["variant"]),
+                _time(number(row["median_us"])),
+                ends,
+                rate,
+                share,
+                _time(number(row.get(long))),
+            )
+        )
+    titles = ("variant", f"time {regimes.where_timed(rows)}", regimes.interval_words(rows), unit,
+              f"% of {rows[0].get('baseline') or 'the baseline'}", f"time {word}")  # fmt: skip
+    return Table(titles, tuple(lines), frozenset({1, 2, 3, 4, 5}))
+
+
+def _long(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
+    return ("sustained_us", "sustained") if sustained else ("hot_us", "back to back")
+
+
+def _fastest(tables: FigureTables) -> tuple[str, str, str]:
+    """Returns the fastest variant besides the baseline at the headline case, its speed and share of the baseline."""
+    quantity = tables.quantity()
+    rows = [row for row in records(tables.ladder(tables.case)) if row["status"] == "ok"]
+    own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
+    if not own:
+        return "none", "", ""
+    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
+    best = min(own, key=lambda row: number(row["median_us"]))
+    rate = number(best.get(quantity.column)) * factor
+    return (
+        str(best["variant"]),
+        f"{published.speed(rate)} {unit}",
+        _share(number(best.get("ratio_to_baseline"))),
+    )
+
+
+def _time(us: float) -> str:
+    return "" if math.isnan(us) else time_text(us)
+
+
+def _share(ratio: float) -> str:
+    return "" if math.isnan(ratio) else published.share(ratio)
