@@ -105,6 +105,7 @@ class Family:
         probes: quantities with known true values; only families of the oracle have any.
         measuring: measurement options.
         figures: additional figures to draw.
+        timeline: the case whose timeline is captured, by variant with marks.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Family:
     probes: tuple[Probe, ...] = ()
     measuring: Measuring = field(default_factory=Measuring)
     figures: tuple[str, ...] = ()
+    timeline: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:
@@ -243,6 +245,7 @@ def load_family(path: Path) -> Family:
         probes=make_probes(data.get("probes", ()), names),
         measuring=Measuring(**data.get("measuring", {})),
         figures=tuple(data.get("figures", ())),
+        timeline=data.get("timeline", {}),
     )
     check_family(family)
     return family
@@ -342,6 +345,8 @@ def _check_names(family: Family) -> None:
         ),
         ("variants.published.case", published, list(family.cases)),
         ("variants.requires", limited, sorted(in_all_cases)),
+        ("timeline", tuple(family.timeline), names),
+        ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
         ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
     ):
         for name in used:
