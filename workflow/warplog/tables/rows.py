@@ -12,7 +12,7 @@ from warplog.core import remarks, text
 from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
-from warplog.tables import published
+from warplog.tables import published, timelines
 from warplog.tables.agreement import agreement
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
@@ -62,6 +62,8 @@ def make_rows(
                 "lines": records.extract.get("lines", ()),
             }
             key = {"family": name, "variant": variant.name, **source.labels()}
+            if variant.name in family.timeline:
+                found |= timelines.rows(stored.timeline(variant.name), variant, source.origin)
             for table, own in found.items():
                 rows[table] += ({**key, **row} for row in own)
         add_ratios(measured, family.baseline)
