@@ -97,6 +97,15 @@ def test_a_launch_is_captured_with_its_overhead_and_its_trace(tmp_path, checked)
     assert record_problems(tmp_path) == []
 
 
+def test_verify_names_a_timeline_that_was_edited(tmp_path, checked):
+    captured(tmp_path, checked)
+    data = json.loads(checked.record.read_text())
+    data["variants"]["right"]["cases"][0]["overhead"]["overhead_pct"] += 1
+    checked.record.write_text(json.dumps(data))
+    (problem,) = record_problems(tmp_path)
+    assert "timeline/none/scale.json: right: case 64: overhead.overhead_pct is" in problem
+
+
 def test_a_captured_launch_is_not_captured_again_unless_its_trace_is_gone(tmp_path, checked):
     first = captured(tmp_path, checked)
     assert captured(tmp_path, checked) == first

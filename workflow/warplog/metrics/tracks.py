@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 
+import numpy as np
+
 # In the order of timeline::Region in kernels/include/timeline.cuh.
 REGIONS = ("none", "load", "wait", "compute", "store", "handover", "lookback", "sync")
 _TILE_ENDS = ("store", "handover")
@@ -140,14 +142,16 @@ def numbers(tracks: Sequence[Track], sm_mhz: float) -> Numbers:
 
 def shares(tracks: Iterable[Track]) -> dict[str, float]:
     """Returns the percentage of each region in the warps' time, from their first region to the end of the last."""
-    clocks = dict.fromkeys(REGIONS[1:], 0)
-    total = 0
+    clocks, total = np.zeros(len(REGIONS)), 0
     for track in tracks:
-        spans = track.spans()
-        total += spans[-1].end - spans[0].begin if spans else 0
-        for span in spans:
-            clocks[span.region] += span.clocks
-    return {region: 100 * spent / total for region, spent in clocks.items() if spent} if total else {}
+        ends = track.starts[1:] if track.lost else (*track.starts[1:], track.end)
+        regions = np.array(track.regions[: len(ends)], np.int64)
+        lengths = np.array(ends, np.int64) - np.array(track.starts[: len(ends)], np.int64)
+        used = np.flatnonzero(regions)
+        if used.size:
+            total += int(lengths[used[0] : used[-1] + 1].sum())
+            clocks += np.bincount(regions, lengths, len(REGIONS))
+    return {REGIONS[i]: float(100 * clocks[i] / total) for i in range(1, len(REGIONS)) if clocks[i] > 0}
 
 
 def _leads(producers: Iterable[Track], consumers: Iterable[Track]) -> list[int]:

@@ -66,9 +66,8 @@ class Marks:
         self._hold(used, per_warp)
 
     def clear(self) -> None:
-        """Forgets all launches."""
-        for part in (self._head, self._warps, self._events):
-            part.fill(0)
+        """Forgets the launches so far; each launch writes the records of all warps anew."""
+        self._head.fill(0)
 
     def save(self, path: Path) -> None:
         """Writes the buffer to a file for `warplog.parsers.timeline_buffer`."""
