@@ -14,7 +14,7 @@ rule build_marked:
     params:
         job=plan.marked_job,
     script:
-        "../scripts/build/build_variant.py"
+        "../scripts/timeline/build_marked.py"
 
 
 rule capture_timelines:

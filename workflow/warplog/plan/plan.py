@@ -316,7 +316,8 @@ class Plan:
         job = self.build_job(wildcards)
         made = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant) / "record.json"
         parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
-        return {**job, "parameters": parameters, "recorded": "", "attempt": staleness.attempt(made)}
+        del job["recorded"]
+        return {**job, "parameters": parameters, "attempt": staleness.attempt(made)}
 
     def timeline_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of capturing the timelines of a family."""
