@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "timeline.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -32,6 +33,7 @@ struct Ring {
     uint8_t* stages;
     Barriers& barriers;
     mbarrier::Turn<Stages> turn;
+    TIMELINE_TRACK(track);
 
     __device__ Ring(uint8_t* memory, Barriers& shared_barriers) : stages(memory), barriers(shared_barriers) {}
 
@@ -51,12 +53,15 @@ struct Ring {
 
     // By the producer's thread, before it loads the stage: waits for its readers and sets what `full` waits for.
     __device__ __forceinline__ void claim(int bytes = STAGE_BYTES) const {
+        TIMELINE(track, WAIT);
         mbarrier::wait(empty(), turn.parity ^ 1);
+        TIMELINE(track, LOAD);
         mbarrier::expect(full(), bytes);
     }
 
     // By the producer's thread, before a block of a cluster ends: waits for all arrivals at its barriers.
     __device__ __forceinline__ void drain() {
+        TIMELINE(track, WAIT);
         for (int s = 0; s < Stages; ++s, turn.advance()) mbarrier::wait(empty(), turn.parity ^ 1);
     }
 
@@ -84,7 +89,9 @@ struct Ring {
     __device__ __forceinline__ void start(float (&sum)[Columns / 2], Operands first, bool adds) const {
         const uint32_t a_rows = first.a + turn.stage * (STAGE_BYTES / 16);
         const uint32_t b_rows = first.b + turn.stage * (STAGE_BYTES / 16);
+        TIMELINE(track, WAIT);
         mbarrier::wait(full(), turn.parity);
+        TIMELINE(track, COMPUTE);
         wgmma::fence();
 #pragma unroll
         for (int k = 0; k < BK / wgmma::K; ++k)

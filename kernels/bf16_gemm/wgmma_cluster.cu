@@ -79,6 +79,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
             const int row = (tile.row * CLUSTER + neighbours.row) * BM + consumer * ROWS;
             float sum[BN / 2];
             ring.multiply<1>(sum, consumer, K, give_back);
+            TIMELINE(ring.track, STORE);
             wgmma::store<TUNED>(sum, C, row, tile.column * BN, M, N);
         }
     }

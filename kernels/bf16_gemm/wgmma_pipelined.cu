@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "thread_barriers.cuh"
+#include "timeline.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -42,6 +43,7 @@ static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "TMA allows the
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_pipelined(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                               __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+    TIMELINE_TRACK(track);
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
     uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
@@ -55,7 +57,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x > 0) return;
         for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
             uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+            TIMELINE(track, WAIT);
             uint64_t* full = barriers.claim(turn.stage, STAGE_BYTES);
+            TIMELINE(track, LOAD);
             tma::load(stage, a_map, block_row, k0, full);
             tma::load(stage + A_BYTES, b_map, block_col, k0, full);
         }
@@ -67,7 +71,9 @@ __global__ void __launch_bounds__(THREADS, 1)
             const uint8_t* stage = stages + turn.stage * STAGE_BYTES;
             const uint64_t a = wgmma::describe(stage + consumer * ROWS * BK * 2);
             const uint64_t b = wgmma::describe(stage + A_BYTES);
+            TIMELINE(track, WAIT);
             barriers.wait_full(turn.stage);
+            TIMELINE(track, COMPUTE);
             wgmma::fence();
 #pragma unroll
             for (int k = 0; k < BK / wgmma::K; ++k)
@@ -79,6 +85,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             wgmma::wait<0>();
             barriers.give_back(turn.stage);
         }
+        TIMELINE(track, STORE);
 #pragma unroll
         for (int i = 0; i < ROWS / wgmma::M; ++i) {
             wgmma::pin(sum[i]);

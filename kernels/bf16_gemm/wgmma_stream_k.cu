@@ -166,11 +166,13 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
         while (walk.next(piece)) {
             float sum[BN / 2];
             if (piece.begin > 0) {
+                TIMELINE(ring.track, HANDOVER);
                 mbarrier::wait(&messages.came, 0);
                 take(partial_of(partials, block - Neighbours::BLOCKS), sum);
             }
             multiply(ring, sum, consumer, piece.end - piece.begin, piece.begin > 0, give_back);
             if (piece.end < deal.steps) {
+                TIMELINE(ring.track, HANDOVER);
                 leave(partial_of(partials, block), sum);
                 mbarrier::arrive(&messages.left);
                 continue;
@@ -178,6 +180,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             const tiles::Tile tile = tile_at(piece.tile, tile_rows, tile_columns);
             const int row = (tile.row * DOWN + neighbours.row) * BM + consumer * ROWS;
             const int column = (tile.column * ACROSS + neighbours.column) * BN;
+            TIMELINE(ring.track, STORE);
             store(c_map, ring.stages + TileRing::BYTES, sum, consumer, row, column);
         }
         if (threadIdx.x % 128 == 0) tma::wait_stores_read<0>();

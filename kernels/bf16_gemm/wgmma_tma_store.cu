@@ -76,6 +76,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             const int column = (tile.column * ACROSS + neighbours.column) * BN;
             float sum[BN / 2];
             ring.multiply<1>(sum, consumer, K, give_back);
+            TIMELINE(ring.track, STORE);
             store(c_map, ring.stages + TileRing::BYTES, sum, consumer, row, column);
         }
         if (threadIdx.x % 128 == 0) tma::wait_stores_read<0>();

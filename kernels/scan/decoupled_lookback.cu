@@ -19,6 +19,7 @@
 
 #include "lookback.cuh"
 #include "tile.cuh"
+#include "timeline.cuh"
 
 // The sum of all tiles before `tile`, which is not the first. By a whole warp; the result is in lane 0.
 __device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
@@ -35,6 +36,7 @@ __device__ __forceinline__ float look_back(const volatile Word* published, unsig
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
     scan_lookback(const float* __restrict__ x, float* __restrict__ out, Word* words, unsigned n) {
+    TIMELINE_TRACK(track);
     __shared__ unsigned ticket;
     __shared__ float start;
     if (threadIdx.x == 0) ticket = static_cast<unsigned>(atomicAdd(words, Word{1}));
@@ -44,10 +46,13 @@ __global__ void __launch_bounds__(BLOCK)
 
     float4 quad[QUADS];
     float total;
+    TIMELINE(track, LOAD);
     load_tile<ALIGNED>(x, tile, n, quad);
     const float before = scan_tile(quad, &total);
 
+    TIMELINE(track, SYNC);
     if (threadIdx.x < 32) {
+        TIMELINE(track, LOOKBACK);
         if (threadIdx.x == 0) published[tile] = pack(tile > 0 ? SUM : PREFIX, total);
         const float prefix = tile > 0 ? look_back(published, tile) : 0.0f;
         if (threadIdx.x == 0) {
@@ -56,6 +61,7 @@ __global__ void __launch_bounds__(BLOCK)
         }
     }
     __syncthreads();
+    TIMELINE(track, STORE);
     store_tile<ALIGNED>(out, tile, n, start + before, quad);
 }
 

@@ -32,6 +32,7 @@
 #include "lookback.cuh"
 #include "mbarrier.cuh"
 #include "tile.cuh"
+#include "timeline.cuh"
 
 constexpr int WARPS = BLOCK / 32;        // of the summers, and of the scanners
 constexpr int THREADS = 2 * BLOCK + 64;  // summers, scanners, producer, looker
@@ -66,11 +67,14 @@ struct Job {
 
 // By one warp. Bytes that are not a multiple of 16, or not aligned to 16, are copied by the lanes, float by float.
 __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
     const unsigned lane = threadIdx.x % 32;
     unsigned tile = 0;
     for (Turn turn; tile < job.tiles; turn.advance()) {
         uint64_t* full = &ring.full[turn.stage];
+        TIMELINE(track, WAIT);
         mbarrier::wait(&ring.empty[turn.stage], turn.parity ^ 1);
+        TIMELINE(track, LOAD);
         if (lane == 0) ring.tile[turn.stage] = tile = static_cast<unsigned>(atomicAdd(job.words, Word{1}));
         tile = __shfl_sync(~0u, tile, 0);
         const float* from = job.x + tile * TILE;
@@ -97,10 +101,13 @@ __device__ __forceinline__ bool next_tile(Ring& ring, const Turn& turn, const Jo
 
 // By BLOCK threads.
 __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const int thread = threadIdx.x % BLOCK, warp = thread / 32, lane = thread % 32;
     volatile Word* published = job.words + 1;
     unsigned tile;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
+        TIMELINE(track, COMPUTE);
         const float4* quads = ring.quads[turn.stage] + thread * QUADS;
         float up_to = 0.0f;
 #pragma unroll
@@ -114,6 +121,7 @@ __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
         ring.before[turn.stage][thread] = lane > 0 ? left : 0.0f;
         if (lane == 31) ring.sums[turn.stage][warp] = up_to;
         mbarrier::arrive(&ring.summed[turn.stage]);
+        TIMELINE(track, WAIT);
         if (warp > 0) continue;
         mbarrier::wait(&ring.summed[turn.stage], turn.parity);
         const float total = warp_sum(lane < WARPS ? ring.sums[turn.stage][lane] : 0.0f);
@@ -143,10 +151,13 @@ __device__ __forceinline__ void add_sums(const volatile Word* published, unsigne
 
 // By one warp. Lane l adds the sums of the tiles l, l + 32, l + 64, ...
 __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const unsigned lane = threadIdx.x % 32;
     unsigned tile, next = lane;
     float sum = 0.0f;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
+        TIMELINE(track, LOOKBACK);
         while (next < tile) add_sums(job.words + 1, tile, &next, &sum);
         __syncwarp();
         const float start = warp_sum(sum);
@@ -154,6 +165,7 @@ __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
             ring.start[turn.stage] = start;
             mbarrier::arrive(&ring.started[turn.stage]);
         }
+        TIMELINE(track, WAIT);
     }
 }
 
@@ -175,6 +187,8 @@ __device__ __forceinline__ void bring_out(const float4* from, const Job& job, un
 
 // By BLOCK threads, each with the same part of a tile as in sum_up.
 __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const int thread = threadIdx.x % BLOCK, warp = thread / 32;
     unsigned tile;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
@@ -187,6 +201,7 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) up_to += w < warp ? ring.sums[turn.stage][w] : 0.0f;
         mbarrier::wait(&ring.started[turn.stage], turn.parity);
+        TIMELINE(track, COMPUTE);
         up_to += ring.start[turn.stage];
 #pragma unroll
         for (int q = 0; q < QUADS; ++q) {
@@ -198,7 +213,9 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
         }
         bulk::publish_writes();  // a bulk copy writes here next
         __syncwarp();
+        TIMELINE(track, STORE);
         bring_out(ring.quads[turn.stage] + warp * (SEGMENT / 4), job, tile, &ring.empty[turn.stage]);
+        TIMELINE(track, WAIT);
     }
 }
 

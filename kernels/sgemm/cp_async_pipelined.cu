@@ -14,6 +14,7 @@
 // Source       CUDA C++ Programming Guide, asynchronous copies; NVIDIA CUTLASS, multistage SIMT kernels.
 
 #include "double_buffer.cuh"
+#include "timeline.cuh"
 
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
 using Copy = sgemm::TileCopy<Warp, BK>;
@@ -57,6 +58,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                    float alpha, float beta) {
     // Two tiles of A, transposed; the stages of B; the stages of the queue that holds A as the threads copied it.
     extern __shared__ __align__(16) float shared[];
+    TIMELINE_TRACK(track);
 
     const int tid = threadIdx.x;
     const int block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
@@ -110,12 +112,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     };
 
     int k_left = K;  // of the step that is copied next
+    TIMELINE(track, LOAD);
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage, k_left -= BK) start_copies(stage, k_left);
+    TIMELINE(track, WAIT);
     wait_for_groups<STAGES - 2>();
     take_from_queue(0);
     transpose_into(0);
     __syncthreads();
+    TIMELINE(track, COMPUTE);
     load_operands(0, 0, 0, 0);
 
     float sum[Warp::ROWS][Warp::COLUMNS] = {};
@@ -126,12 +131,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         for (int k = 0; k < BK; ++k) {
             if (k == 0) start_copies(filling, k_left);  // its content was read before the last barrier
             if (k == BK / 2) {
+                TIMELINE(track, WAIT);
                 wait_for_groups<STAGES - 2>();
+                TIMELINE(track, COMPUTE);
                 take_from_queue(next);
             }
             if (k == BK - 1) {
                 transpose_into(half ^ 1);
+                TIMELINE(track, SYNC);
                 __syncthreads();
+                TIMELINE(track, COMPUTE);
                 half ^= 1;
                 filling = reading;
                 reading = next;
@@ -140,6 +149,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             sgemm::multiply_line_by_line(sum, a_column[k % 2], b_row[k % 2]);
         }
     }
+    TIMELINE(track, STORE);
     wait_for_groups<0>();
     warp.finish<WIDE>(C, M, N, block_row, block_column, sum, alpha, beta);
 }

@@ -23,6 +23,7 @@
 
 #include "double_buffer.cuh"
 #include "tiles.cuh"
+#include "timeline.cuh"
 #include "tma_tiles.cuh"
 #include "workspace.cuh"
 
@@ -144,6 +145,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     sgemm_stream_k(const __grid_constant__ sgemm::TileMaps maps, float* __restrict__ C, float4* __restrict__ partials,
                    int M, int N, int K, float alpha, float beta) {
     extern __shared__ float shared[];
+    TIMELINE_TRACK(track);
 
     const int tid = threadIdx.x;
     const int tile_rows = (M - 1) / BM + 1, tile_columns = (N - 1) / BN + 1;
@@ -172,11 +174,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     while (is_left) {
         const tiles::Tile tile = tiles::in_groups(segment.tile, tile_rows, tile_columns, GROUP);
         const int block_row = tile.row * BM, block_column = tile.column * BN;
+        TIMELINE(track, WAIT);
         mbarrier::wait(&ring.landed[reading], parity);
         half ^= 1;  // the other one may still be read
         ring.take(reading);
         ring.transpose(half);
         __syncthreads();
+        TIMELINE(track, COMPUTE);
         float a_column[2][Warp::ROWS] = {}, b_row[2][Warp::COLUMNS] = {};
         ring.load_operands(a_column[0], b_row[0], half, reading, 0);
 
@@ -188,13 +192,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             // The content of this stage was read before the last barrier.
             if (tid == 0 && step > segment.begin && step + STAGES - 1 < segment.end)
                 ring.request(maps, filling, block_row, block_column, (step + STAGES - 1) * BK);
+            TIMELINE(track, WAIT);
             if (step + 1 < segment.end) mbarrier::wait(&ring.landed[next], parity);
+            TIMELINE(track, COMPUTE);
 #pragma unroll
             for (int k = 0; k < BK; ++k) {
                 if (k == BK / 2) ring.take(next);  // after the last step this is old data, which is not used
                 if (k == BK - 1) {
                     ring.transpose(half ^ 1);
+                    TIMELINE(track, SYNC);
                     __syncthreads();
+                    TIMELINE(track, COMPUTE);
                     half ^= 1;
                     filling = reading;
                     reading = next;
@@ -206,17 +214,22 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             }
         }
 
+        TIMELINE(track, LOAD);
         const Segment finished = segment;
         is_left = work.next(segment);
         if (is_left) start(segment);
         if (finished.end < work.steps) {
+            TIMELINE(track, HANDOVER);
             hand_over(partials, number, sum, alpha);
             continue;
         }
+        TIMELINE(track, STORE);
         warp.finish<true>(C, M, N, block_row, block_column, sum, alpha, beta);
         if (finished.begin > 0)
-            for (int block = number - 1; work.begins_within(block + 1, finished.tile); --block)
+            for (int block = number - 1; work.begins_within(block + 1, finished.tile); --block) {
+                TIMELINE(track, HANDOVER);
                 if (work.has_share(block)) add_partial(partials, block, warp, C, M, N, block_row, block_column);
+            }
     }
 }
 

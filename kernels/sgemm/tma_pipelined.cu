@@ -18,6 +18,7 @@
 //              CUTLASS, sm90 main loops.
 
 #include "double_buffer.cuh"
+#include "timeline.cuh"
 #include "tma_tiles.cuh"
 
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
     sgemm_tma(const __grid_constant__ sgemm::TileMaps maps, float* __restrict__ C, int M, int N, int K,
               float alpha, float beta) {
     extern __shared__ float shared[];
+    TIMELINE_TRACK(track);
 
     const int tid = threadIdx.x;
     const int block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
@@ -40,13 +42,16 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
 
     if (tid == 0) tiles.init_barriers();
     __syncthreads();
+    TIMELINE(track, LOAD);
 #pragma unroll
     for (int stage = 0; stage < STAGES; ++stage)
         if (stage < steps) start_copies(stage, stage);
+    TIMELINE(track, WAIT);
     mbarrier::wait(&tiles.landed[0], 0);
     tiles.take(0);
     tiles.transpose(0);
     __syncthreads();
+    TIMELINE(track, COMPUTE);
     float a_column[2][Warp::ROWS], b_row[2][Warp::COLUMNS];
     tiles.load_operands(a_column[0], b_row[0], 0, 0, 0);
 
@@ -60,12 +65,16 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
             // The content of this stage was read before the last barrier.
             if (k == 0 && step > 0 && step + STAGES - 1 < steps) start_copies(filling, step + STAGES - 1);
             if (k == BK / 2) {
+                TIMELINE(track, WAIT);
                 if (step + 1 < steps) mbarrier::wait(&tiles.landed[next], parity);
+                TIMELINE(track, COMPUTE);
                 tiles.take(next);  // after the last step this is old data, which is not used
             }
             if (k == BK - 1) {
                 tiles.transpose(half ^ 1);
+                TIMELINE(track, SYNC);
                 __syncthreads();
+                TIMELINE(track, COMPUTE);
                 half ^= 1;
                 filling = reading;
                 reading = next;
@@ -75,6 +84,7 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
             sgemm::multiply_line_by_line(sum, a_column[k % 2], b_row[k % 2]);
         }
     }
+    TIMELINE(track, STORE);
     warp.finish<true>(C, M, N, block_row, block_column, sum, alpha, beta);
 }
 
