@@ -211,3 +211,55 @@ def test_too_many_combinations_are_refused(tmp_path: Path) -> None:
     path.write_text(YAML.replace("  - {name: right, idea: as it should be}\n", text))
     with pytest.raises(WarplogError, match="262144 combinations, the limit is 100000"):
         catalog.load([tmp_path])
+
+
+BY_CASE = "{name: y, kind: output, dtype: {float32: wide == 1, bfloat16: wide == 0}, shape: [N]}"
+WIDE_AND_NARROW = (
+    ("{name: y, kind: output, dtype: float32, shape: [N]}", BY_CASE),
+    ("defaults: {factor: 3.0}", "defaults: {factor: 3.0, wide: 1}"),
+    ("odd: {N: 127}", "odd: {N: 127, wide: 0}"),
+)
+
+
+def by_case(folder: Path, *changes: tuple[str, str]) -> Path:
+    """Writes the family `scale` with an output whose type depends on the case, and further changes to its text."""
+    make_family(folder)
+    text = YAML
+    for old, new in (*WIDE_AND_NARROW, *changes):
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "scale" / "family.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_dtype_of_an_array_may_depend_on_the_case(tmp_path: Path) -> None:
+    family = catalog.load_family(by_case(tmp_path))
+    x, y = family.arguments[:2]
+    assert [family.dtype(x, family.case(name)) for name in ("odd", "even")] == ["float32", "float32"]
+    assert [family.dtype(y, family.case(name)) for name in ("odd", "even")] == ["bfloat16", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("odd: {N: 127, wide: 0}", "odd: {N: 127, wide: 2}", "(odd): y has no dtype: none of its conditions"),
+        ("bfloat16: wide == 0", "bfloat16: width == 0", "known names: N, factor, wide"),
+        ("bfloat16: wide == 0", "bfloat16: wide", "gives int, not true or false"),
+        ("bfloat16: wide == 0", "bf16: wide == 0", "'bf16'"),
+        (", bfloat16: wide == 0", "", "arguments.1.dtype"),
+        (
+            "kind: scalar, dtype: int32",
+            "kind: scalar, dtype: {int32: wide == 1, int64: wide == 0}",
+            "N: only the dtype of an array may depend on the case",
+        ),
+    ],
+)
+def test_a_dtype_that_depends_on_the_case_wrongly_is_refused(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    path = by_case(tmp_path, (old, new))
+    with pytest.raises(WarplogError) as error:
+        catalog.load_family(path)
+    assert str(path) in str(error.value)
+    assert words in str(error.value)

@@ -185,3 +185,15 @@ def test_the_verdict_reports_the_largest_error_of_all_outputs(tmp_path, monkeypa
         judged.arrays[name].store(np.ones(64))
     verdict = judged.verdict()
     assert (verdict.reason, verdict.max_abs_error, verdict.max_error_over_tolerance) == ("", 2.0**-25, 0.5)
+
+
+def test_an_array_whose_type_depends_on_the_case_is_stored_in_the_type_of_the_case(tmp_path):
+    family = make_family(tmp_path)
+    kept, y, *scalars = family.arguments
+    by_case = replace(y, dtype="void", dtypes={"bfloat16": "N == 127", "float32": "N != 127"})
+    family = replace(family, arguments=(kept, by_case, *scalars))
+    arrays = {name: Problem(np, family, family.case(name)).arrays["y"] for name in ("odd", "even")}
+    assert {name: array.nbytes for name, array in arrays.items()} == {"odd": 2 * 127, "even": 4 * 256}
+    for array in arrays.values():
+        array.store(np.full(array.nbytes // array.dtype.itemsize, 1 + 2.0**-10, dtype=np.float32))
+    assert [array.load()[0] for array in arrays.values()] == [1.0, 1 + 2.0**-10]

@@ -1,6 +1,7 @@
 """The plan: which files a configuration requires; unknown names are refused with a suggestion."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
 from warplog.machine import device, interpreter
 from warplog.plan import plan
+from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_figures
 
 LIVE = {"mode": "live", "gpu": "h200"}
@@ -251,6 +253,19 @@ def test_contracts_of_a_family_do_not_depend_on_the_chosen_variants(place: Path)
     assert len(one.variants) < len(everything.variants)
     assert one.check_contract() == everything.check_contract()
     assert one.time_contract() == everything.time_contract()
+
+
+def test_contracts_change_with_the_element_type_of_a_case(place: Path) -> None:
+    def with_types(small: str, large: str) -> FamilyPlan:
+        made = plan.make_plan(LIVE).of("sgemm")
+        a, *rest = made.family.arguments
+        by_case = replace(a, dtype="void", dtypes={small: "M < 1000", large: "M >= 1000"})
+        return replace(made, family=replace(made.family, arguments=(by_case, *rest)))
+
+    one, other = with_types("float32", "bfloat16"), with_types("bfloat16", "float32")
+    assert one.check_contract() != other.check_contract()
+    assert one.time_contract() != other.time_contract()
+    assert one.time_contract() == with_types("float32", "bfloat16").time_contract()
 
 
 def test_the_memory_of_arrays_is_a_parameter_of_the_job(place: Path) -> None:

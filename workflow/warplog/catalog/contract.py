@@ -12,13 +12,16 @@ class Argument:
 
     Attributes:
         kind: "input", "output", "inout" or "scalar".
+        dtype: element type; "void" if it depends on the case.
         shape: one formula per dimension; empty for scalars.
+        dtypes: if it depends on the case, the condition for each type; the first that holds decides.
     """
 
     name: str
     kind: str
     dtype: str
     shape: tuple[str | int, ...] = ()
+    dtypes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,15 @@ class Probe:
     relative: float = 0.0
     absolute: float = 0.0
     at_least: bool = False
+
+
+def make_argument(data: Mapping[str, Any]) -> Argument:
+    """Makes an argument from its entry in family.yaml."""
+    dtype = data["dtype"]
+    by_case = {} if isinstance(dtype, str) else dtype
+    return Argument(
+        data["name"], data["kind"], "void" if by_case else dtype, tuple(data.get("shape", ())), by_case
+    )
 
 
 def matching(patterns: Collection[str], names: Collection[str]) -> tuple[str, ...]:

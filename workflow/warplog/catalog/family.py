@@ -16,6 +16,7 @@ from warplog.catalog.contract import (
     Probe,
     Published,
     Requires,
+    make_argument,
     make_probes,
     matching,
     probed,
@@ -164,6 +165,23 @@ class Family:
         """Returns the shape of an array for one case."""
         return tuple(int(self.value(d, case)) for d in argument.shape)
 
+    def dtype(self, argument: Argument, case: Case) -> str:
+        """Returns the element type of an argument for one case.
+
+        Raises:
+            WarplogError: The type depends on the case, and no condition holds for this one.
+        """
+        if not argument.dtypes:
+            return argument.dtype
+        where = f"{self.file} ({case.name})"
+        for dtype, condition in argument.dtypes.items():
+            if formula.holds(condition, case.values, where):
+                return dtype
+        conditions = ", ".join(argument.dtypes.values())
+        raise WarplogError(
+            f"{where}: {argument.name} has no dtype: none of its conditions holds: {conditions}"
+        )
+
     def shapes(self, case: Case) -> list[tuple[int, ...]]:
         """Returns the shapes of all arrays for one case, in argument order."""
         return [self.shape(a, case) for a in self.arguments if a.kind != "scalar"]
@@ -223,7 +241,7 @@ def load_family(path: Path) -> Family:
         title=data["title"],
         summary=data["summary"],
         folder=path.parent,
-        arguments=tuple(Argument(**{**a, "shape": tuple(a.get("shape", ()))}) for a in data["arguments"]),
+        arguments=tuple(make_argument(a) for a in data["arguments"]),
         tolerance=data["tolerance"],
         flops=str(work["flops"]),
         bytes_moved=str(work["bytes"]),
@@ -297,8 +315,13 @@ def check_family(family: Family) -> None:
             family.value(text, case)
         for argument in family.arguments:
             family.shape(argument, case)
+            family.dtype(argument, case)
             if argument.kind == "scalar" and argument.name not in case.values:
                 raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+            if argument.kind == "scalar" and argument.dtypes:
+                raise WarplogError(
+                    f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+                )
 
 
 def _check_reference(path: Path) -> None:

@@ -28,6 +28,7 @@ _C_TYPES = {
     "int32": "int",
     "uint32": "unsigned int",
     "int64": "long long",
+    "void": "void",  # depends on the case
 }
 _HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
 _LAUNCHER_SOURCE = "launcher.cu"

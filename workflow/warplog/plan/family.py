@@ -56,11 +56,13 @@ class FamilyPlan:
     def check_contract(self) -> str:
         """Returns the hash of what checking depends on for all variants: cases, tolerance and settings."""
         family = self.family
-        return sha256_of(_values(family.check_cases), dict(family.tolerance), self.settings["check"])
+        return sha256_of(_values(family, family.check_cases), dict(family.tolerance), self.settings["check"])
 
     def time_contract(self) -> str:
         """Returns the hash of what timing depends on for all variants: cases, settings, `measuring` in family.yaml."""
-        return sha256_of(_values(self.family.cases), self.settings["time"], self.family.measuring)
+        return sha256_of(
+            _values(self.family, self.family.cases), self.settings["time"], self.family.measuring
+        )
 
     def captured_cases(self) -> dict[str, list[str]]:
         """Returns the cases that ncu captures, by variant."""
@@ -73,5 +75,10 @@ class FamilyPlan:
         return {v.name: timed if v.library else profiled for v in self.variants}
 
 
-def _values(cases: Mapping[str, Case]) -> dict[str, Any]:
-    return {name: dict(case.values) for name, case in cases.items()}
+def _values(family: Family, cases: Mapping[str, Case]) -> dict[str, Any]:
+    """Returns the parameters of each case, and the element types of arrays for which they depend on the case."""
+    by_case = [argument for argument in family.arguments if argument.dtypes]
+    return {
+        name: dict(case.values) | {argument.name: family.dtype(argument, case) for argument in by_case}
+        for name, case in cases.items()
+    }

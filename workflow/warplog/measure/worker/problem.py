@@ -169,7 +169,9 @@ class Problem:
         self.memory = memory or {}
         self._data = data or CaseData(xp, family)
         self.arrays = {
-            a.name: GuardedArray(xp, family.shape(a, case), a.dtype, self.memory.get(a.name, "device"))
+            a.name: GuardedArray(
+                xp, family.shape(a, case), family.dtype(a, case), self.memory.get(a.name, "device")
+            )
             for a in family.arguments
             if a.kind != "scalar"
         }
