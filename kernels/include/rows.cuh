@@ -181,7 +181,12 @@ bool are_aligned(int columns, Arrays... arrays) {
     return columns % Pack<T>::SIZE == 0 && ((bytes_past_16(arrays) == 0) && ...);
 }
 
-constexpr int MOST_THREADS = 1024;  // of a block
+// Threads per SM for which kernels that keep a row in registers leave registers: 1536, or all that Turing has.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int RESIDENT_THREADS = 1024;
+#else
+constexpr int RESIDENT_THREADS = 1536;
+#endif
 
 // The threads of a block, whole warps, in which each thread has at most `per_thread` of the packs.
 inline int threads_for(int packs, int per_thread) { return ((packs - 1) / per_thread / 32 + 1) * 32; }

@@ -1,8 +1,8 @@
 // naive: one thread computes one row.
 //
-// Idea         The definition: a thread reads its row for the mean, again for the squared differences from the mean, and
-//              again to write. Neighbouring lanes read neighbouring rows, so that a load of a warp touches 32 lines,
-//              and few rows leave most of the GPU idle.
+// Idea         The definition: a thread reads its row for the mean, again for the squared differences from the mean,
+//              and again to write. Neighbouring lanes read neighbouring rows, so that a load of a warp touches 32
+//              lines, and few rows leave most of the GPU idle.
 // Expected     A few percent of the bandwidth of a copy at 4096 rows; less with fewer rows, down to one busy lane.
 // Cost         Three reads, each of 32 sectors per request; no thread shares any work.
 // Constraints  Any rows and columns >= 1, any alignment.

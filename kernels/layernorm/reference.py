@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # also stands for the arrays and generators of cupy
 def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> dict[str, ndarray]:
     """Returns x [rows, columns], gamma and beta [columns].
 
-    x is uniform in offset +- 2. The first and the last element of a row and one in between are sqrt(columns) / 2 from the
-    offset, up or down, so that each has about a tenth of the variance, and a kernel that leaves out any of them is
+    x is uniform in offset +- 2. The first and the last element of a row and one in between are sqrt(columns) / 2 from
+    the offset, up or down, so that each has about a tenth of the variance, and a kernel that leaves out any of them is
     refused. If `constant` is 1, all elements of row r are r % 7 - 3: the variance is 0, and all sums are exact. gamma
     is uniform in 1 +- 0.5, beta in +-1. The values are exact in the type of the case.
     """
@@ -33,7 +33,9 @@ def make_inputs(xp: ModuleType, rng: Generator, case: Mapping[str, float]) -> di
     gamma = rng.random(columns, dtype=xp.float32) + xp.float32(0.5)
     beta = 2 * rng.random(columns, dtype=xp.float32) - 1
     inputs = {"x": x, "gamma": gamma, "beta": beta}
-    return inputs if case["element_bytes"] == 4 else {name: to_bf16(xp, value) for name, value in inputs.items()}
+    return (
+        inputs if case["element_bytes"] == 4 else {name: to_bf16(xp, value) for name, value in inputs.items()}
+    )
 
 
 def reference(
@@ -42,8 +44,8 @@ def reference(
     """Returns the result in float64 and the scale of its error, in units of fp32's rounding error u = 2^-24.
 
     With n columns, z the normalised element, d the root of variance + epsilon and m the mean of |x|: the mean of n
-    numbers is off by up to u sqrt(n) m, which moves z by (m / d) of that; the sum of n squares, in any order, is off by u
-    sqrt(n) of itself, and z by half of that; each operation adds u. A variance that was computed as E[x^2] - E[x]^2
+    numbers is off by up to u sqrt(n) m, which moves z by (m / d) of that; the sum of n squares, in any order, is off by
+    u sqrt(n) of itself, and z by half of that; each operation adds u. A variance that was computed as E[x^2] - E[x]^2
     would be off by u (m / d)^2. The result is rounded once more, in bf16 by 2^-8 = 2^16 u. family.yaml doubles all of
     it, but for bf16 so that rounding to nearest has a factor of 1.5, which refuses truncation.
     """

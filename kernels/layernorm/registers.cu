@@ -18,7 +18,7 @@
 
 // One block per row, PACKS packs of it per thread.
 template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, 1536 / THREADS) layernorm_registers(const Layer<T> layer) {
+__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS) layernorm_registers(const Layer<T> layer) {
     __shared__ float sums[32], deviations[32];
     const rows::Row<T, true> row(layer.x, blockIdx.x, layer.columns);
     rows::Pack<T> pack[PACKS];

@@ -4,8 +4,8 @@
 //              differences from it, and merges the three numbers with those of the packs before: one division for 16
 //              elements (fp32) or 32 (bf16) instead of one for each, and no chain from element to element. Packs start
 //              on 16 bytes even if the row does not: then its first and last pack are read element by element.
-// Expected     1.5 times `welford` in fp32, 2.5 times in bf16. At rows that fit into L2, about 0.8 of the bandwidth of a
-//              copy: the second read of a row comes from L2.
+// Expected     1.5 times `welford` in fp32, 2.5 times in bf16. At rows that fit into L2, about 0.8 of the bandwidth of
+//              a copy: the second read of a row comes from L2.
 // Cost         A row is still read twice; a row of 128 columns has work for 16 or 32 of the threads.
 // Constraints  As `naive`. Wide accesses to gamma, beta and y require that they start on 16 bytes where x does.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access;

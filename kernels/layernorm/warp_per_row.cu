@@ -1,9 +1,9 @@
 // warp_per_row: short rows have a warp each, or eight lanes of one.
 //
 // Idea         A row of up to 4 KiB fits into the registers of a warp, and a row of up to 512 bytes into those of eight
-//              lanes. Its lanes combine with shuffles alone: no shared memory and no barrier, so that no warp waits
-//              for another, and 65536 rows of 128 columns are 4096 blocks instead of 65536. Longer rows have a block
-//              each, as in `registers`.
+//              lanes. Its lanes combine with shuffles alone: no shared memory and no barrier, so that no warp waits for
+//              another, and 65536 rows of 128 columns are 4096 blocks instead of 65536. Longer rows have a block each,
+//              as in `registers`.
 // Expected     Twice `registers` or more at 128 columns, where a block of 32 threads per row leaves half of the SM's
 //              warps unused; equal above 4 KiB. At 65536 x 128, 0.9 of the bandwidth of a copy.
 // Cost         Instances for each length; a row of 4 KiB takes 32 registers per lane.

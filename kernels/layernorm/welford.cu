@@ -1,9 +1,9 @@
 // welford: mean and squared differences in one pass over the row.
 //
-// Idea         A thread keeps the mean so far and the squared differences from it, and each element updates both. Unlike
-//              E[x^2] - E[x]^2, which cancels where the mean is larger than the deviation, this loses no precision. Two
-//              parts of a row merge in the same way, weighted by their counts, so that one reduction over the block
-//              replaces two, and a row is read twice instead of three times.
+// Idea         A thread keeps the mean so far and the squared differences from it, and each element updates both.
+//              Unlike E[x^2] - E[x]^2, which cancels where the mean is larger than the deviation, this loses no
+//              precision. Two parts of a row merge in the same way, weighted by their counts, so that one reduction
+//              over the block replaces two, and a row is read twice instead of three times.
 // Expected     1.1 to 1.3 times `block_per_row` where the reads limit: two reads and a write instead of three and a
 //              write. Less than the bytes alone would give, since each update depends on the one before.
 // Cost         A reciprocal and four dependent operations per element; a merge takes about ten instructions.

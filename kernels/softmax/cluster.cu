@@ -6,10 +6,10 @@
 //              it. So an SM holds parts of several rows in different phases, which keeps loads in flight while others
 //              wait, rows up to 256 KiB are read once, and one row of 65536 columns is the work of eight SMs. Shorter
 //              rows have lanes or a block, as before: this is the best of the family for every shape.
-// Expected     1.2 times `warp_per_row` at 128 KiB per row, where one block of 1024 threads occupies its SM alone;
-//              four times at one row of 65536 fp32. At least 0.9 of the bandwidth of a copy above 64 MB.
-// Cost         A round trip between SMs per row, hidden where there are other blocks. Eight blocks of a cluster must find
-//              room in one part of the GPU (GPC) at the same time.
+// Expected     1.2 times `warp_per_row` at 128 KiB per row, where one block of 1024 threads occupies its SM alone; four
+//              times at one row of 65536 fp32. At least 0.9 of the bandwidth of a copy above 64 MB.
+// Cost         A round trip between SMs per row, hidden where there are other blocks. Eight blocks of a cluster must
+//              find room in one part of the GPU (GPC) at the same time.
 // Constraints  sm_90 or later; else as `vectorized`. Rows of more than 256 KiB are read twice.
 // Source       NVIDIA, CUDA C++ Programming Guide, thread block clusters; Dao-AILab, quack (softmax over clusters).
 
@@ -24,7 +24,7 @@ static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at 
 
 // One cluster per row; its blocks have the packs of the row in their order.
 template <typename T>
-__global__ void __launch_bounds__(BLOCK, 1536 / BLOCK)
+__global__ void __launch_bounds__(BLOCK, rows::RESIDENT_THREADS / BLOCK)
     softmax_cluster(const T* __restrict__ x, T* __restrict__ y, int columns) {
     __shared__ Pair part[32];
     __shared__ Exchange exchange;

@@ -11,7 +11,7 @@ constexpr int WARPS_BLOCK = 128, MOST_OF_A_WARP = 32 * 8, MOST_OF_A_BLOCK = 8 * 
 
 // One block per row, PACKS packs of it per thread: see registers.cu.
 template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, 1536 / THREADS)
+__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS)
     softmax_block(const T* __restrict__ x, T* __restrict__ y, int columns) {
     __shared__ Pair part[32];
     const rows::Row<T, true> row(x, blockIdx.x, columns);

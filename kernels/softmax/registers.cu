@@ -7,7 +7,7 @@
 // Expected     1.2 times `vectorized` at 4096 x 4096, at least 0.9 of the bandwidth of a copy. L2 delivers half as many
 //              bytes, and the wait for the second read is gone.
 // Cost         A row of 64 KiB or more occupies an SM alone, which then loads, waits and writes in turns. Rows of more
-//              than 128 KiB do not fit and are read twice, as in `vectorized`.
+//              than 128 KiB, and rows that are not whole packs, are read twice, as in `vectorized`.
 // Constraints  As `vectorized`.
 // Source       J. Guo, How to implement an efficient softmax CUDA kernel, OneFlow 2021; registers in place of memory:
 //              V. Volkov, Better performance at lower occupancy, GTC 2010.
@@ -18,7 +18,7 @@
 
 // One block per row, PACKS packs of it per thread.
 template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, 1536 / THREADS)
+__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS)
     softmax_registers(const T* __restrict__ x, T* __restrict__ y, int columns) {
     __shared__ Pair part[32];
     const rows::Row<T, true> row(x, blockIdx.x, columns);
