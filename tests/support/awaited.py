@@ -7,6 +7,6 @@ NEW: set[tuple[str, str]] = {
     *(
         (family, name)
         for family in ("softmax", "layernorm")
-        for name in ("registers", "warp_per_row", "cluster")
+        for name in ("registers", "warp_per_row", "cluster", "cupy", "triton", "torch")
     ),
 }
