@@ -46,3 +46,13 @@ def test_every_kernel_states_what_was_expected_of_it(path):
         pytest.skip("kernels of the oracle have known answers instead")
     header = read_header(path)
     assert all((header.idea, header.expected, header.cost, header.constraints, header.source))
+
+
+def test_the_docstring_of_a_python_module_is_its_header(tmp_path):
+    path = tmp_path / "softmax_triton.py"
+    fields = "Idea         Whole rows\n             as arrays.\nExpected     As fast.\n"
+    path.write_text(f'"""triton: one program per row.\n\n{fields}"""\nimport triton\n')
+    found = read_header(path)
+    assert (found.idea, found.expected, found.cost) == ("Whole rows as arrays.", "As fast.", "")
+    path.write_text("import triton\n\ndef broken(:\n")
+    assert read_header(path).idea == ""

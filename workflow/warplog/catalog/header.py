@@ -1,9 +1,11 @@
-"""The comment at the top of a CUDA source as data: what it does, and what was expected of it before it was measured.
+"""The comment at the top of a source as data: what it does, and what was expected of it before it was measured.
 
-A header is the block of `//` lines that a source begins with. Its fields are Idea, Expected, Cost, Constraints and
-Source: a name at the start of a line, and text that goes on in the indented lines below.
+A header is the block of `//` lines that a CUDA source begins with, or the docstring of a Python module. Its fields are
+Idea, Expected, Cost, Constraints and Source: a name at the start of a line, and text that goes on in the indented lines
+below.
 """
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Returns the header of a CUDA source; all fields are empty if it has none.
+    """Returns the header of a source; all fields are empty if it has none.
 
     Raises:
         WarplogError: if the file cannot be read, or is larger than 1 MiB.
@@ -35,9 +37,19 @@ def read_header(path: Path) -> Header:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        return header_of(path.read_text(encoding="utf-8", errors="replace"))
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return header_of(comment_of_module(text) if path.suffix == ".py" else text)
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror}); restore the file") from None
+
+
+def comment_of_module(text: str) -> str:
+    """Returns the docstring of a Python module as the comment of a CUDA source; "" if there is none."""
+    try:
+        docstring = ast.get_docstring(ast.parse(text), clean=False) or ""
+    except (SyntaxError, ValueError):
+        return ""
+    return "\n".join(f"// {line}".rstrip() for line in docstring.rstrip().splitlines())
 
 
 def header_of(text: str) -> Header:
