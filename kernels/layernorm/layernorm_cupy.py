@@ -1,4 +1,4 @@
-"""cupy: a RawModule with the idea of `welford`, compiled by NVRTC at the first launch.
+"""layernorm_cupy: a RawModule with the idea of `welford`, compiled by NVRTC at the first launch.
 
 Idea         CUDA C++ in a string, compiled at run time for the GPU that is there: a block per row, and counts, means
              and squared differences that are updated by each element and merged through shuffles. bf16 is handled as

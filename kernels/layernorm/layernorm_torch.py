@@ -1,4 +1,4 @@
-"""torch: the baseline, PyTorch's eager operator.
+"""layernorm_torch: the baseline, PyTorch's eager operator.
 
 Idea         torch.nn.functional.layer_norm, whose kernel has a block per row, vectorised loads and Welford's update.
              The operator has no variant that writes to a given array, so that its result is copied to the output.

@@ -1,4 +1,4 @@
-"""torch_compile: PyTorch's operator, compiled by TorchInductor to a Triton kernel.
+"""layernorm_torch_compile: PyTorch's operator, compiled by TorchInductor to a Triton kernel.
 
 Idea         torch.compile writes a kernel for the operator and the shape, and fuses the copy to the given output. It
              keeps short rows in registers and reads longer ones twice or more.

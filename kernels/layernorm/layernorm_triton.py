@@ -1,4 +1,4 @@
-"""triton: one program per tile of rows, which Triton keeps in registers.
+"""layernorm_triton: one program per tile of rows, which Triton keeps in registers.
 
 Idea         The code handles whole rows as arrays; which thread has which column, the shuffles and the shared memory
              are the compiler's choice. A tile holds one long row or several short ones, padded to a power of two, and

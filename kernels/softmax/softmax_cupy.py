@@ -1,4 +1,4 @@
-"""cupy: a RawModule with the idea of `online`, compiled by NVRTC at the first launch.
+"""softmax_cupy: a RawModule with the idea of `online`, compiled by NVRTC at the first launch.
 
 Idea         CUDA C++ in a string, compiled at run time for the GPU that is there: a block per row, and pairs of largest
              logit and sum that are updated by each element and combined through shuffles. bf16 is handled as its bits,

@@ -1,4 +1,4 @@
-"""torch: the baseline, PyTorch's eager operator.
+"""softmax_torch: the baseline, PyTorch's eager operator.
 
 Idea         torch.softmax along the rows, into the given output. PyTorch takes a warp for a short row, a block with its
              row in shared memory where it fits, and a block that reads its row several times otherwise.

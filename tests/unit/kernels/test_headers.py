@@ -6,11 +6,18 @@ from pathlib import Path
 import pytest
 
 from warplog.catalog import family as catalog
+from warplog.catalog.header import comment_of_module
 
 KERNELS = Path(__file__).parents[3] / "kernels"
 SOURCES = sorted({v.file for family in catalog.load([KERNELS]).values() for v in family.variants})
 KEYS = ["Idea", "Expected", "Cost", "Constraints", "Source"]
 TEXT_COLUMN = len("// ") + 13
+
+
+def header(source: Path) -> str:
+    """The comment that a source begins with, and a blank line; the docstring of a Python module as such a comment."""
+    text = source.read_text(encoding="utf-8")
+    return f"{comment_of_module(text)}\n\n" if source.suffix == ".py" else text
 
 
 def parse(source: str) -> tuple[str, dict[str, str]]:
@@ -32,12 +39,13 @@ def parse(source: str) -> tuple[str, dict[str, str]]:
 
 
 def test_every_source_belongs_to_a_variant():
-    assert set(KERNELS.glob("*/*.cu")) == set(SOURCES)
+    modules = {path for path in KERNELS.glob("*/*.py") if path.name not in ("reference.py", "__init__.py")}
+    assert modules | set(KERNELS.glob("*/*.cu")) == set(SOURCES)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_header_has_a_summary_that_names_the_file_and_each_key_once_in_order(source):
-    summary, keys = parse(source.read_text(encoding="utf-8"))
+    summary, keys = parse(header(source))
     names, _, text = summary.partition(": ")
     assert names.split(", ")[0] == source.stem
     assert text.endswith(".")
@@ -48,7 +56,7 @@ def test_a_header_has_a_summary_that_names_the_file_and_each_key_once_in_order(s
 def test_a_header_names_only_variants_of_its_file():
     for family in catalog.load([KERNELS]).values():
         for source in {v.file for v in family.variants}:
-            summary, _ = parse(source.read_text(encoding="utf-8"))
+            summary, _ = parse(header(source))
             of_the_file = {v.name for v in family.variants if v.file == source}
             names = summary.partition(": ")[0].split(", ")
             assert set(names) <= of_the_file | {source.stem}, source
