@@ -40,7 +40,7 @@ _COLUMNS = (
     "profile/achieved_occupancy_pct",
     "profile/dram_bytes",
 )
-_NO_KNOBS = ("variant", "parent", *FACTS)
+_NO_KNOBS = ("variant", "parent", "language", "compile", *FACTS)
 _LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
 _RUN_NAME = "attributes.`Run Name`"
 

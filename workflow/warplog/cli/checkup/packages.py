@@ -20,6 +20,7 @@ READER: Mapping[str, str] = {
     "simpleeval": "simpleeval",
 }
 WORKFLOW: Mapping[str, str] = {
+    "altair": "altair",
     "grimp": "grimp",
     "jinja2": "jinja2",
     "markupsafe": "markupsafe",
@@ -29,6 +30,7 @@ WORKFLOW: Mapping[str, str] = {
     "pygments": "pygments",
     "seaborn": "seaborn",
     "snakemake": "snakemake",
+    "vl-convert-python": "vl_convert",
 }
 _READER_COMMAND, _WORKFLOW_COMMAND = "pip install warplog", 'pip install "warplog[workflow]"'
 

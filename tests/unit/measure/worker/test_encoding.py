@@ -167,7 +167,7 @@ def test_the_launcher_takes_each_type_as_cuda_names_it(tmp_path: Path) -> None:
     assert set(SCALARS) == set(problem.SCALARS)
 
 
-OWN = Path(__file__).parents[2] / "data" / "own_kernels" / "every_type" / "family.yaml"
+OWN = Path(__file__).parents[3] / "data" / "own_kernels" / "every_type" / "family.yaml"
 
 
 def test_the_reference_of_every_type_accepts_its_own_answer() -> None:
