@@ -11,11 +11,12 @@ from warplog.core.errors import WarplogError
 from warplog.core.statistics import summarise
 from warplog.core.verification.timelines import overhead
 from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
+from warplog.measure.worker.case_data import SEEDS
 from warplog.measure.worker.problem import Problem
 from warplog.measure.worker.timer import Timer
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP
 
-_SEED = 50_000
+_SEED = SEEDS["timeline"]
 _MOST_WARPS = 1 << 18
 _LEAST_EVENTS = 16
 _WARM_MS = 25.0  # as before timing, so that the clock has risen
