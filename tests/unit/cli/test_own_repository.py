@@ -1,6 +1,8 @@
 """`warplog init` and `warplog run` in a repository of kernels, and the repositories in examples/."""
 
 import importlib.util
+import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import snakemake_runs
 from sass_builds import compilers
 from warplog.catalog.family import load_family
 from warplog.cli import main, starting
@@ -15,7 +18,9 @@ from warplog.core.records import read_json
 from warplog.machine import device
 from warplog.measure import build
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+PROJECT = Path(__file__).parents[3]
+EXAMPLES = PROJECT / "examples"
+PAGE = PROJECT / "workflow" / "docs" / "own-kernels.md"
 
 
 def written(folder, *options):
@@ -161,3 +166,35 @@ def test_a_repository_of_python_kernels_is_planned(tmp_path, capfd, without_gpu)
     assert main.main(["run", str(root / "warplog"), "--", "-n"]) == 0
     said = capfd.readouterr()
     assert "build_variant        2" in said.out + said.err
+
+
+def block(language, holds):
+    """Returns the first code block of the page in `language` that contains `holds`."""
+    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return next(text for text in found if holds in text)
+
+
+@pytest.mark.nvcc
+def test_the_kernel_of_the_page_compiles(tmp_path):
+    folder = written(tmp_path, "--op", "matmul", "--name", "gemm") / "gemm"
+    (folder / "tiled.cu").write_text(block("c++", "launch("))
+    with (folder / "family.yaml").open("a") as file:
+        file.write(block("yaml", "tiled"))
+    family = load_family(folder / "family.yaml")
+    made = build.build_variant(family, family.variant("tiled"), "sm_90", *compilers(), tmp_path / "out")
+    assert made["status"] == "ok", made["reason"]
+
+
+def test_the_files_that_the_page_shows_are_written(tmp_path):
+    written(tmp_path, "--op", "matmul", "--name", "gemm")
+    shown = [line for line in block("console", "warplog init").splitlines() if line.startswith("warplog/")]
+    assert {str(path.relative_to(tmp_path)) for path in files(tmp_path)} == set(shown)
+
+
+def test_the_snakefile_of_the_page_plans_the_campaign_of_that_folder(tmp_path):
+    place = written(tmp_path, "--op", "rows").parent
+    (place / "config" / "config.yaml").write_text("mode: live\ngpu: h200\n")
+    (place / "Snakefile").write_text(block("python", "module warplog"))
+    done = snakemake_runs.run(place, "--cores", "1", "-n", "build", environment=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "results/build/sm_90/rows/naive/record.json" in done.stdout + done.stderr
