@@ -6,10 +6,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from warplog.cli.checkup import packages
 from warplog.cli.starting import FOLDER
-from warplog.core import paths, schema
+from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError, say
 
@@ -63,7 +64,9 @@ def campaign_folder(folder: Path) -> Path:
     raise WarplogError(f"{place}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
 
 
-def _settings(folder: Path) -> dict[str, object]:
+def _settings(folder: Path) -> dict[str, Any]:
+    from warplog.core import schema
+
     file = folder / "config" / "config.yaml"
     return schema.read_yaml(file, "config") if file.is_file() else {}
 
