@@ -111,7 +111,7 @@ def test_numbers_in_code_captions_and_parameters_are_no_results_but_parameters_a
     assert [one.printed for one in audited(folder)[0].wrong] == ["999"]
 
 
-@pytest.mark.parametrize("cell", ["time", "remainder", "active warps, %"])
+@pytest.mark.parametrize("cell", ["time", "remainder", "achieved occupancy, %"])
 def test_every_number_in_a_table_is_checked(results, tmp_path, cell):
     page = (results / "worklog" / "sgemm.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| {cell} "))

@@ -140,13 +140,13 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
 
 def test_the_smallest_factors_that_are_told_are_not_told_as_one():
     change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.99)
-    assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
-    assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x lower")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x lower")
 
 
-def test_active_time_and_clock_change_in_percent():
+def test_activity_changes_by_a_factor_and_the_clock_in_percent():
     busy = decomposition.Change("sm_busy_pct", 100.0, 80.0)
-    assert sentences._factor(decomposition.Factor(busy, 0.8)) == "SMs active 20 % less (100 % → 80 %)"
+    assert sentences._factor(decomposition.Factor(busy, 0.8)) == "1.25x lower SM activity (100 % → 80 %)"
     clock = decomposition.Change("sm_mhz", 1500.0, 1980.0)
     assert (
         sentences._factor(decomposition.Factor(clock, 1.32)) == "SM clock 32 % higher (1500 MHz → 1980 MHz)"
@@ -158,7 +158,7 @@ def test_what_works_against_a_step_is_said():
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 1.0}, 50)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
     step = decomposition.Step("f", "b", "a", "1", 2.5, factors, (), 1.0, explained=True)
-    assert "Against it: 2x fewer active warps (100 % → 50 %)." in explain.sentence(step)
+    assert "Against it: 2x lower achieved occupancy (100 % → 50 %)." in explain.sentence(step)
 
 
 def test_a_ratio_that_the_counters_do_not_make_is_not_explained():

@@ -218,22 +218,19 @@ def _steps_factor(
     found = known.factor(_steps_parent(page), page.variant, metric)
     old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
     yield Check(times, max(found, 1 / found))
-    yield Check(how, "more" if new > old else "fewer")
+    level = metric in ("achieved_occupancy_pct", "sm_busy_pct")
+    yield Check(how, (("lower", "higher") if level else ("fewer", "more"))[new > old])
     yield from _steps_span(page, metric, before, after)
     for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", mainly or ""):
         yield from _steps_span(page, f"inst_{opcode.lower()}", was, now)
 
 
-def _steps_percent(page: Place, name: str, change: str, how: str, before: str, after: str) -> Checks:
+def _steps_clock(page: Place, change: str, how: str, before: str, after: str) -> Checks:
     known = page.known
-    metric = {"SMs active": "sm_busy_pct", "SM clock": "sm_mhz"}[name]
-    old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
+    old, new = (known.counter(v, "sm_mhz") for v in (_steps_parent(page), page.variant))
     yield Check(change, 100 * abs(new / old - 1), exact=True)
-    yield Check(
-        how,
-        ("higher" if new > old else "lower") if metric == "sm_mhz" else "more" if new > old else "less",
-    )
-    yield from _steps_span(page, metric, before, after)
+    yield Check(how, "higher" if new > old else "lower")
+    yield from _steps_span(page, "sm_mhz", before, after)
 
 
 def _steps_remainder(page: Place, value: str) -> Checks:
@@ -271,10 +268,10 @@ _STEPS: Sequence[Rule] = (
     (rf"{_AT}{N}x (as fast as|slower than) {V}\.", _steps_faster),
     (rf"{_AT}As fast as {V}( within noise)? \({N}x\)\.", _steps_equal),
     (
-        rf"{N}x (more|fewer) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
+        rf"{N}x (more|fewer|higher|lower) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
         _steps_factor,
     ),
-    (rf"(SMs active|SM clock) {N} % (more|less|higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_percent),
+    (rf"SM clock {N} % (higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_clock),
     (rf"matches the measured ratio within {N} %", _steps_within),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (

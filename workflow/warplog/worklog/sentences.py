@@ -13,8 +13,8 @@ from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 NAMES = {
     "instructions_executed": "instructions",
     "warp_cycles_per_issue": "warp cycles per issued instruction",
-    "achieved_occupancy_pct": "active warps",
-    "sm_busy_pct": "SM active time",
+    "achieved_occupancy_pct": "achieved occupancy",
+    "sm_busy_pct": "SM activity",
     "sm_mhz": "SM clock",
     "shared_wavefronts_excess": "excess shared wavefronts",
     "shared_wavefronts": "shared wavefronts",
@@ -46,11 +46,8 @@ WAITS_FOR: Mapping[str, str] = {
     "tex_throttle": "room in the queue of texture accesses",
     "wait": "a fixed latency",
 }
-# Quantities whose change is given in percent, with the words for an increase and a decrease.
-_IN_PERCENT = {
-    "sm_busy_pct": ("SMs active {} more", "SMs active {} less"),
-    "sm_mhz": ("SM clock {} higher", "SM clock {} lower"),
-}
+# Quantities that are a level, not a number of something: these are higher or lower.
+_LEVELS = ("achieved_occupancy_pct", "sm_busy_pct")
 # Why warps wait longer or shorter in total although the cycles per instruction moved the other way.
 _REASONS = {
     "instructions_executed": ("fewer instructions ran", "more instructions ran"),
@@ -117,12 +114,14 @@ def _factor(factor: Factor) -> str:
     """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG 4.29 G → 134 M)"."""
     name, rises = factor.change.name, factor.change.after > factor.change.before
     mainly = f", mainly {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
-    if name in _IN_PERCENT:
-        what = _IN_PERCENT[name][not rises].format(_percent(factor.change.after / factor.change.before - 1))
+    if name == "sm_mhz":
+        change = _percent(factor.change.after / factor.change.before - 1)
+        what = f"SM clock {change} {'higher' if rises else 'lower'}"
     else:
         times = max(factor.factor, 1 / factor.factor)
         digits = f"{times:{'.3g' if times >= 1.005 else '.4g'}}"
-        what = f"{digits}x {'more' if rises else 'fewer'} {NAMES.get(name, name)}"
+        how = ("lower", "higher") if name in _LEVELS else ("fewer", "more")
+        what = f"{digits}x {how[rises]} {NAMES.get(name, name)}"
     return f"{what} ({_span(factor.change)}{mainly})"
 
 
