@@ -80,8 +80,8 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
         ("92 % of the cycles of naive", "29 % of the cycles of naive", "29", "91.6"),
         ("saves 92 %", "costs 92 %", "costs", "saves"),
-        ("mostly on lg_throttle", "mostly on barrier", "barrier", "lg_throttle"),
-        ("80 registers would allow 24", "80 registers would allow 32", "32", "24"),
+        ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
+        ("80 registers per thread would allow 24", "80 registers per thread would allow 32", "32", "24"),
         ("; none is reached", ": bound by compute", "bound", "close"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
     same = kernel(1e9, {"selected": 1.0}, 25)
     factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
     step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3, explained=False)
-    assert "The counters do not explain this: a factor of 1.300 remains" in explain.sentence(step)
+    assert "The counters do not explain the ratio: a factor of 1.300 remains" in explain.sentence(step)
 
 
 def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded, found):

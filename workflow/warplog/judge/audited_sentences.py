@@ -398,13 +398,14 @@ _SAME = rf"(?: \(L2, which carries the same traffic, at {N} %\))?"
 _LIMITS: Sequence[Rule] = (
     (rf"((?:At rest, the|The) closest ceiling|No ceiling is close \(the closest) is ({_CEILING}) at {N} %{_SAME}"
      r"(: bound by [\w -]+|; none is reached|\))", _limits_ceiling),
-    (rf"Warps stall mostly on (\w+) \({N} % of their cycles\)", _limits_stall),
+    (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
-    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes) would allow (\d+))?", _limits_launch),
-    (rf"It moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
+    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes)"
+     r" (?:per thread|per block|of shared memory) would allow (\d+))?", _limits_launch),
+    (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
     (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
-    (rf"it is limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME} (?:at rest|with a cold L2), {TIME}"
-     r" (?:sustained|back to back)",
+    (rf"launches are limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
+     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
     (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
     (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),
