@@ -183,7 +183,7 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     assert rung(page, "warptile").remarks == (
         "recorded for an earlier source",
         "the GPU throttled during timing: sw_power_cap",
-        "40 bytes of register spills",
+        "40 bytes of spill stores and loads per thread",
     )
     assert rung(page, "naive").remarks == ()
 

@@ -61,9 +61,9 @@ def _lead_extremes(page: Place, most: str, gain: str, least: str, how: str, loss
     yield Check(loss, ratio)
     same = known.tied(least, known.parent(least))
     truth = (
-        "is as fast as its parent within noise"
+        "is as fast as the previous step within noise"
         if same
-        else "is slower than its parent"
+        else "is slower than the previous step"
         if ratio < 1
         else "the smallest"
     )
@@ -98,8 +98,8 @@ _LEAD: Sequence[Rule] = (
     (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (rf"{V} is {N}x as fast as {V} \({N} {UNIT}\), (\d+) steps? earlier", _lead_faster),
     (
-        rf"Of these steps, {V} brings the largest speed-up \({N}x over its parent\)[,;] {V}"
-        rf" (the smallest|is slower than its parent|is as fast as its parent within noise) \({N}x\)",
+        rf"Of these steps, {V} brings the largest speed-up \({N}x over the previous step\)[,;] {V}"
+        rf" (the smallest|is slower than the previous step|is as fast as the previous step within noise) \({N}x\)",
         _lead_extremes,
     ),
     (
@@ -173,7 +173,7 @@ _RUNG: Sequence[Rule] = (
     (r"medians of (\d+)(?= processes)", _rung_count),
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
     (rf"both quartiles {TIME}", _rung_same),
-    (r"(\d+) bytes of register spills", _rung_spills),
+    (r"(\d+) bytes of spill stores and loads", _rung_spills),
     (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
 )  # fmt: skip

@@ -203,11 +203,11 @@ def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
     if len(ratios) > 1:
         most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
         same = regimes.tied(own[least], own[own[least]["parent"]])
-        last = f"; {least} is slower than its parent"
+        last = f"; {least} is slower than the previous step"
         last = f", {least} the smallest" if ratios[least] >= 1 else last
-        last = f"; {least} is as fast as its parent within noise" if same else last
+        last = f"; {least} is as fast as the previous step within noise" if same else last
         lead.append(
-            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over its parent)"
+            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over the previous step)"
             f"{last} ({times_text(ratios[least])})."
         )
     return lead

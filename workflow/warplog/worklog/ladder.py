@@ -373,7 +373,7 @@ def _remarks(row: Row) -> tuple[str, ...]:
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
-        remarks.append(f"{int(row['spill_bytes'])} bytes of register spills")
+        remarks.append(f"{int(row['spill_bytes'])} bytes of spill stores and loads per thread")
     return tuple(remarks)
 
 
