@@ -52,8 +52,8 @@ def test_a_state_that_twice_the_warps_share_may_cost_less_though_each_waits_long
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 5.0}, 50)
     assert _first_state(before, after).startswith(
-        "Total waiting for data from shared memory or a special function fell because more warps were active"
-        " (short_scoreboard, 4 → 5 cycles per instruction), which saves "
+        "Total waiting for data from shared memory or a special function fell because more warps were active,"
+        " although each instruction waited longer (short_scoreboard, 4 → 5 cycles per instruction); this saves "
     )
 
 
@@ -61,15 +61,15 @@ def test_the_reason_for_a_changed_total_is_the_factor_that_outweighs_the_others(
     before = kernel(2e9, {"selected": 1.0, "long_scoreboard": 10.70}, 50)
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 10.71}, 50)
     wait = "Total waiting for data from global or local memory"
-    span = "(long_scoreboard, 10.7 → 10.7 cycles per instruction)"
+    span = ", although each instruction waited as long (long_scoreboard, 10.7 → 10.7 cycles per instruction)"
     fewer = _first_state(before, after)
-    assert fewer == f"{wait} fell because fewer instructions ran {span}, which saves 46 % of the cycles of a."
+    assert fewer == f"{wait} fell because fewer instructions ran{span}; this saves 46 % of the cycles of a."
     assert _first_state(after, before).startswith(
-        f"{wait} rose because more instructions ran {span}, which costs "
+        f"{wait} rose because more instructions ran{span}; this costs "
     )
     step = decomposition.Step("f", "b", "a", "1", 2.0)
     state = decomposition.states(before, after)[0]
-    assert sentences._state(state, step).startswith(f"{wait} fell {span}"), "no reason without factors"
+    assert sentences._state(state, step).startswith(f"{wait} fell{span}"), "no reason without factors"
 
 
 def _first_state(before, after):

@@ -275,7 +275,7 @@ _STEPS: Sequence[Rule] = (
     (rf"matches the measured ratio within {N} %", _steps_within),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
-        rf"\((\w+), {Q} → {Q} cycles per instruction\),?(?: which)? (saves|costs) {N} % of the cycles of \w+"
+        rf"\((\w+), {Q} → {Q} cycles per instruction\)(?:; this)? (saves|costs) {N} % of the cycles of \w+"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),

@@ -31,7 +31,7 @@ _PROCESSES = " It is the median over {processes} processes of each process's med
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
 _SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
-_BACK_TO_BACK = "Times back to back come from short bursts of launches without pauses and with a warm L2."
+_BACK_TO_BACK = "Back-to-back times come from short bursts of launches without pauses and with a warm L2."
 _NOISE = (
     "Two times are tied within noise if their {intervals} overlap.",
     {True: "ranges between processes", False: "interquartile ranges"},

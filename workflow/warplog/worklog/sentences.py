@@ -140,8 +140,9 @@ def _state(state: StateChange, step: Step) -> str:
     span = f"({name}, {before} → {after} cycles per instruction)"
     effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
     if before == after or less == (state.change.after > state.change.before):
-        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}"
-        text = f"{total}{_why_total(step, less)} {span}, which {effect}"
+        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}{_why_total(step, less)}"
+        each = "as long" if before == after else "longer" if less else "less"
+        text = f"{total}, although each instruction waited {each} {span}; this {effect}"
     else:
         text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
     if not state.evidence:
