@@ -106,6 +106,17 @@ def test_an_installed_wheel_runs_a_campaign(tmp_path: Path, wheel: Path, recorde
     pd.testing.assert_series_equal(medians(project), recorded, check_exact=True)
 
 
+def test_an_installed_wheel_starts_and_plans_a_campaign_elsewhere(tmp_path: Path, wheel: Path) -> None:
+    site, place = tmp_path / "site", tmp_path / "mine"
+    place.mkdir()
+    run(tmp_path, "uv", "pip", "install", "-q", "--no-deps", "--target", site, wheel)
+    warplog, inherited = (sys.executable, "-m", "warplog"), {"PYTHONPATH": str(site)}
+    run(place, *warplog, "init", "--op", "rows", **inherited)
+    said = run(place, *warplog, "run", "--", "-n", "build", "--config", "mode=live", "gpu=h200", **inherited)
+    assert f"profile {site}/warplog/workflow/profiles/default" in said
+    assert "build_variant        1" in said
+
+
 def test_an_installed_wheel_reads_reports_and_campaigns_in_any_folder(tmp_path: Path, wheel: Path) -> None:
     run(tmp_path, "uv", "venv", "-q", "--python", sys.executable, "reader")
     run(tmp_path, "uv", "pip", "install", "-q", "--python", "reader/bin/python", wheel)

@@ -80,8 +80,8 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
         ("92 % of the cycles of naive", "29 % of the cycles of naive", "29", "91.6"),
         ("saves 92 %", "costs 92 %", "costs", "saves"),
-        ("mostly on lg_throttle", "mostly on barrier", "barrier", "lg_throttle"),
-        ("80 registers would allow 24", "80 registers would allow 32", "32", "24"),
+        ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
+        ("80 registers per thread would allow 24", "80 registers per thread would allow 32", "32", "24"),
         ("; none is reached", ": bound by compute", "bound", "close"),
     ],
 )
@@ -111,7 +111,7 @@ def test_numbers_in_code_captions_and_parameters_are_no_results_but_parameters_a
     assert [one.printed for one in audited(folder)[0].wrong] == ["999"]
 
 
-@pytest.mark.parametrize("cell", ["time", "remainder", "active warps, %"])
+@pytest.mark.parametrize("cell", ["time", "remainder", "achieved occupancy, %"])
 def test_every_number_in_a_table_is_checked(results, tmp_path, cell):
     page = (results / "worklog" / "sgemm.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| {cell} "))

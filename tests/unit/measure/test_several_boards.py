@@ -20,7 +20,14 @@ from warplog.measure.supervise import finished, run_cases
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 SECOND = H200 | {"GetUUID": "GPU-bbbb"}
 POLICY = {
-    **{"processes": 1, "placements": 0, "placement_seconds": 0.0, "run_error": 1.0, "min_samples": 3, "max_samples": 5},
+    **{
+        "processes": 1,
+        "placements": 0,
+        "placement_seconds": 0.0,
+        "run_error": 1.0,
+        "min_samples": 3,
+        "max_samples": 5,
+    },
     **{"max_seconds": 0.02, "rel_error": 1.0, "warmup_launches": 1, "warmup_ms": 0, "hot_seconds": 0.001},
     **{"hot_cases": "none", "timeout_s": 20},
 }

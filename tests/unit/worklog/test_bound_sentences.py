@@ -32,7 +32,7 @@ def launch(*values):
 def test_the_ceiling_and_the_longest_state(kind, words):
     assert bound_sentences(Bound("a", kind, "L2", 71.0, "wait", 40.0)) == (
         words,
-        "Warps stall mostly on wait (40 % of their cycles), waiting for a fixed latency.",
+        "The largest stall is wait (40 % of warp cycles): waiting for a fixed-latency dependency.",
     )
 
 
@@ -40,7 +40,7 @@ def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the
     told = occupancy_sentences(REGISTERS, launch(128, 256, 9216, 25.0), (9, 0))
     assert told == (
         "Theoretical occupancy is 25 %, limited by registers; achieved occupancy is 24.3 %.",
-        "The launch allows 16 warps per SM; 80 registers would allow 24.",
+        "The launch allows 16 warps per SM; 80 registers per thread would allow 24.",
     )
     for values, capability in (
         ((128, 256, 9216, 50.0), (9, 0)),
@@ -54,20 +54,20 @@ def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the
 def test_a_warp_that_is_ready_does_not_stall():
     values = {"stall_selected_pct": 50.0, "stall_not_selected_pct": 40.0, "stall_wait_pct": 6.0}
     found = bound("a", values | {"sm_throughput_pct": 90.0}, 132.0)
-    assert bound_sentences(found)[1].startswith("Warps stall mostly on wait (6.0 % of their cycles)")
+    assert bound_sentences(found)[1].startswith("The largest stall is wait (6.0 % of warp cycles)")
 
 
 def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_show():
     run = LongRun("sustained", 173.2, 203.4, "power", 1980.0, 1500.4, 695.2)
     told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
     assert told == (
-        "Sustained, it is limited by power: 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs sustained.",
+        "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs sustained.",
         "At rest, the closest ceiling is the tensor pipe at 90.4 %: bound by compute.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power")
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
         "What bounds it is unknown: n/a.",
-        "Back to back, it is limited by power: 173.2 µs with a cold L2, 203.4 µs back to back.",
+        "Back to back, launches are limited by power: 173.2 µs with a cold L2, 203.4 µs back to back.",
     )
 
 
@@ -97,7 +97,7 @@ def test_a_gap_is_said_and_nothing_else():
 def test_traffic_and_conflicts():
     values = {"dram_bytes": 8.519e9, "shared_wavefronts": 721e6, "shared_wavefronts_excess": 285e6}
     assert traffic_sentences(values, 201_326_592) == (
-        "It moves 8.52 GB to and from device memory, 42 times the compulsory 201 MB.",
+        "The kernel moves 8.52 GB to and from device memory, 42 times the compulsory 201 MB.",
         "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts.",
     )
     assert traffic_sentences(values | {"shared_wavefronts_excess": 7e6}, math.nan) == ()

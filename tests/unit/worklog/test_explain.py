@@ -52,8 +52,8 @@ def test_a_state_that_twice_the_warps_share_may_cost_less_though_each_waits_long
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 4.0}, 25)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 5.0}, 50)
     assert _first_state(before, after).startswith(
-        "Total waiting for data from shared memory or a special function fell because more warps were active"
-        " (short_scoreboard, 4 → 5 cycles per instruction), which saves "
+        "Total waiting for data from shared memory or a special function fell because more warps were active,"
+        " although each instruction waited longer (short_scoreboard, 4 → 5 cycles per instruction); this saves "
     )
 
 
@@ -61,15 +61,15 @@ def test_the_reason_for_a_changed_total_is_the_factor_that_outweighs_the_others(
     before = kernel(2e9, {"selected": 1.0, "long_scoreboard": 10.70}, 50)
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 10.71}, 50)
     wait = "Total waiting for data from global or local memory"
-    span = "(long_scoreboard, 10.7 → 10.7 cycles per instruction)"
+    span = ", although each instruction waited as long (long_scoreboard, 10.7 → 10.7 cycles per instruction)"
     fewer = _first_state(before, after)
-    assert fewer == f"{wait} fell because fewer instructions ran {span}, which saves 46 % of the cycles of a."
+    assert fewer == f"{wait} fell because fewer instructions ran{span}; this saves 46 % of the cycles of a."
     assert _first_state(after, before).startswith(
-        f"{wait} rose because more instructions ran {span}, which costs "
+        f"{wait} rose because more instructions ran{span}; this costs "
     )
     step = decomposition.Step("f", "b", "a", "1", 2.0)
     state = decomposition.states(before, after)[0]
-    assert sentences._state(state, step).startswith(f"{wait} fell {span}"), "no reason without factors"
+    assert sentences._state(state, step).startswith(f"{wait} fell{span}"), "no reason without factors"
 
 
 def _first_state(before, after):
@@ -140,13 +140,13 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
 
 def test_the_smallest_factors_that_are_told_are_not_told_as_one():
     change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.99)
-    assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x fewer")
-    assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x fewer")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.00495)).startswith("1.005x lower")
+    assert sentences._factor(decomposition.Factor(change, 1 / 1.0051)).startswith("1.01x lower")
 
 
-def test_active_time_and_clock_change_in_percent():
+def test_activity_changes_by_a_factor_and_the_clock_in_percent():
     busy = decomposition.Change("sm_busy_pct", 100.0, 80.0)
-    assert sentences._factor(decomposition.Factor(busy, 0.8)) == "SMs active 20 % less (100 % → 80 %)"
+    assert sentences._factor(decomposition.Factor(busy, 0.8)) == "1.25x lower SM activity (100 % → 80 %)"
     clock = decomposition.Change("sm_mhz", 1500.0, 1980.0)
     assert (
         sentences._factor(decomposition.Factor(clock, 1.32)) == "SM clock 32 % higher (1500 MHz → 1980 MHz)"
@@ -158,7 +158,7 @@ def test_what_works_against_a_step_is_said():
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 1.0}, 50)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
     step = decomposition.Step("f", "b", "a", "1", 2.5, factors, (), 1.0, explained=True)
-    assert "Against it: 2x fewer active warps (100 % → 50 %)." in explain.sentence(step)
+    assert "Against it: 2x lower achieved occupancy (100 % → 50 %)." in explain.sentence(step)
 
 
 def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
@@ -169,7 +169,7 @@ def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
     same = kernel(1e9, {"selected": 1.0}, 25)
     factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
     step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3, explained=False)
-    assert "The counters do not explain this: a factor of 1.300 remains" in explain.sentence(step)
+    assert "The counters do not explain the ratio: a factor of 1.300 remains" in explain.sentence(step)
 
 
 def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded, found):

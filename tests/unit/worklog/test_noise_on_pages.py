@@ -52,7 +52,7 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     assert rung(page, "vectorized").figures[0][1] == "at 4096"
     assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
     assert rung(page, "warptile").limits[0] == (
-        "Sustained, it is limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
+        "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
     )
     assert any("Sustained times come from launches back to back" in text for text in page.method)
 

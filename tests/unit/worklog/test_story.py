@@ -112,4 +112,4 @@ def test_a_wait_that_grew_only_because_fewer_warps_ran_is_no_evidence():
     wait = StateChange(Change("barrier", 8.6, 3.9), -1e6, -0.2, ())
     fewer = Factor(Change("achieved_occupancy_pct", 16.0, 8.0), 0.5)
     step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (wait,), 1.0, True)
-    assert counters(step) == (("active warps", "16 %", "8 %"),)
+    assert counters(step) == (("achieved occupancy", "16 %", "8 %"),)

@@ -12,7 +12,7 @@ def notes(parameters, source=""):
 def test_each_level_is_drawn_from_the_result_to_the_thread():
     assert notes(SGEMM) == [
         "64 x 128 per block",
-        "64 x 16 and 16 x 128 per step",
+        "64 x 16 and 16 x 128",
         "64 x 128, 32 x 64 per warp",
         "32 x 64, 8 x 4 per thread",
     ]
@@ -26,7 +26,7 @@ def test_stages_and_clusters_are_drawn_and_named():
     given = {"BM": 128, "BN": 256, "BK": 64, "STAGES": 4, "DOWN": 2, "ACROSS": 2}
     assert notes(given)[:2] == [
         "128 x 256 per block, 4 blocks per cluster",
-        "128 x 64 and 64 x 256 per step, 4 stages",
+        "128 x 64 and 64 x 256, 4 stages",
     ]
     blocks, step = panels(tiling(given, ""))[:2]
     assert sum(shape.kind == "tile on" for shape in blocks.shapes) == 4

@@ -64,7 +64,7 @@ def test_limits_name_the_counters_behind_them(page):
     text = " ".join(rung(page, "vectorized").limits)
     assert "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts." in text
     assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
-    assert "The launch allows 16 warps per SM; 80 registers would allow 24." in text
+    assert "The launch allows 16 warps per SM; 80 registers per thread would allow 24." in text
     assert "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %." in " ".join(
         rung(page, "naive").limits
     )
@@ -183,7 +183,7 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     assert rung(page, "warptile").remarks == (
         "recorded for an earlier source",
         "the GPU throttled during timing: sw_power_cap",
-        "40 bytes of register spills",
+        "40 bytes of spill stores and loads per thread",
     )
     assert rung(page, "naive").remarks == ()
 

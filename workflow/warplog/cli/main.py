@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import extracting, pruning, remoting, verifying
+from warplog.cli import extracting, pruning, remoting, running, starting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
@@ -23,7 +23,8 @@ _GPU = "slug of the GPU, if the tables hold several"
 _ABOUT = """\
 Is my CUDA kernel correct, how fast is it really, and why?
 
-The campaign is a Snakemake workflow: run `uv run snakemake` in the project's folder.
+The campaign is a Snakemake workflow: run `uv run snakemake` in the project's folder, or `warplog run` in a repository
+of kernels of your own.
 These commands check the machine, read profiler reports and evaluate campaigns.
 """
 _EXAMPLES = """\
@@ -41,6 +42,8 @@ examples:
   warplog audit                         are the numbers on the pages those of the tables?
   warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
   warplog remote me@gpu-box -- --cores 8 run the campaign on a machine with a GPU, make the pages here
+  warplog init --op matmul              write a folder warplog/ for kernels of your own, here
+  warplog run -- --config variants=mine run the campaign of that folder
   warplog claims --family sgemm         which published claims the measurements confirm
 """
 _COMPARE = """\
@@ -75,6 +78,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_best_of(commands)
     pruning.add(commands)
     remoting.add(commands)
+    starting.add(commands)
+    running.add(commands)
     return parser
 
 
@@ -233,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     rest: list[str] = []
-    if given[:1] == ["remote"]:
+    if given[:1] in (["remote"], ["run"]):
         given, rest = remoting.parted(given)
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
     options.options = rest
@@ -422,6 +427,14 @@ def _remote(options: argparse.Namespace) -> int:
     return remoting.run(options, _project())
 
 
+def _init(options: argparse.Namespace) -> int:
+    return starting.run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    return running.run(options)
+
+
 def _to_stderr(text: str) -> None:
     with suppress(OSError):
         print(one_line(text), file=sys.stderr, flush=True)
@@ -436,8 +449,10 @@ _COMMANDS = {
     "explain": _explain,
     "published": _published,
     "extract": _extract,
+    "init": _init,
     "prune": _prune,
     "record": _record,
     "remote": _remote,
+    "run": _run,
     "verify": _verify,
 }

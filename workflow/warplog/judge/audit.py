@@ -141,12 +141,10 @@ class PageAudit:
         row = self.known.variants.get(self.place.variant, {})
         texts = [str(row.get(name) or "") for name in ("idea", "credit", "compile", "expected")]
         measured = self.known.rows.get((self.place.variant, self.known.case), {})
-        notes = [*str(measured.get("reason") or "").split("; "), str(measured.get("agreement") or "")]
-        notes = [
-            text
-            for note in notes
-            for text in (note, note.removeprefix("disagree: "), re.sub("^1 samples", "1 sample", note))
-        ]
+        agreement = str(measured.get("agreement") or "").removeprefix("disagree: ")
+        agreement = re.sub(r"\bhot (?=\d)", "back to back ", re.sub(r"\brest (?=\d)", "cold L2 ", agreement))
+        notes = [*str(measured.get("reason") or "").split("; "), agreement]
+        notes = [text for note in notes for text in (note, re.sub("^1 samples", "1 sample", note))]
         return sorted(filter(_NUMBER.search, map(one_line, [*texts, *notes])), key=len, reverse=True)
 
     def _judge(self, number: int, checks: Iterator[Check] | Sequence[Check], text: str) -> None:

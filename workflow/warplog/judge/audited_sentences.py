@@ -61,9 +61,9 @@ def _lead_extremes(page: Place, most: str, gain: str, least: str, how: str, loss
     yield Check(loss, ratio)
     same = known.tied(least, known.parent(least))
     truth = (
-        "is as fast as its parent within noise"
+        "is as fast as the previous step within noise"
         if same
-        else "is slower than its parent"
+        else "is slower than the previous step"
         if ratio < 1
         else "the smallest"
     )
@@ -98,8 +98,8 @@ _LEAD: Sequence[Rule] = (
     (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (rf"{V} is {N}x as fast as {V} \({N} {UNIT}\), (\d+) steps? earlier", _lead_faster),
     (
-        rf"Of these steps, {V} brings the largest speed-up \({N}x over its parent\)[,;] {V}"
-        rf" (the smallest|is slower than its parent|is as fast as its parent within noise) \({N}x\)",
+        rf"Of these steps, {V} brings the largest speed-up \({N}x over the previous step\)[,;] {V}"
+        rf" (the smallest|is slower than the previous step|is as fast as the previous step within noise) \({N}x\)",
         _lead_extremes,
     ),
     (
@@ -173,7 +173,7 @@ _RUNG: Sequence[Rule] = (
     (r"medians of (\d+)(?= processes)", _rung_count),
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
     (rf"both quartiles {TIME}", _rung_same),
-    (r"(\d+) bytes of register spills", _rung_spills),
+    (r"(\d+) bytes of spill stores and loads", _rung_spills),
     (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
 )  # fmt: skip
@@ -218,22 +218,19 @@ def _steps_factor(
     found = known.factor(_steps_parent(page), page.variant, metric)
     old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
     yield Check(times, max(found, 1 / found))
-    yield Check(how, "more" if new > old else "fewer")
+    level = metric in ("achieved_occupancy_pct", "sm_busy_pct")
+    yield Check(how, (("lower", "higher") if level else ("fewer", "more"))[new > old])
     yield from _steps_span(page, metric, before, after)
     for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", mainly or ""):
         yield from _steps_span(page, f"inst_{opcode.lower()}", was, now)
 
 
-def _steps_percent(page: Place, name: str, change: str, how: str, before: str, after: str) -> Checks:
+def _steps_clock(page: Place, change: str, how: str, before: str, after: str) -> Checks:
     known = page.known
-    metric = {"SMs active": "sm_busy_pct", "SM clock": "sm_mhz"}[name]
-    old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
+    old, new = (known.counter(v, "sm_mhz") for v in (_steps_parent(page), page.variant))
     yield Check(change, 100 * abs(new / old - 1), exact=True)
-    yield Check(
-        how,
-        ("higher" if new > old else "lower") if metric == "sm_mhz" else "more" if new > old else "less",
-    )
-    yield from _steps_span(page, metric, before, after)
+    yield Check(how, "higher" if new > old else "lower")
+    yield from _steps_span(page, "sm_mhz", before, after)
 
 
 def _steps_remainder(page: Place, value: str) -> Checks:
@@ -271,14 +268,14 @@ _STEPS: Sequence[Rule] = (
     (rf"{_AT}{N}x (as fast as|slower than) {V}\.", _steps_faster),
     (rf"{_AT}As fast as {V}( within noise)? \({N}x\)\.", _steps_equal),
     (
-        rf"{N}x (more|fewer) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
+        rf"{N}x (more|fewer|higher|lower) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
         _steps_factor,
     ),
-    (rf"(SMs active|SM clock) {N} % (more|less|higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_percent),
+    (rf"SM clock {N} % (higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_clock),
     (rf"matches the measured ratio within {N} %", _steps_within),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
-        rf"\((\w+), {Q} → {Q} cycles per instruction\),?(?: which)? (saves|costs) {N} % of the cycles of \w+"
+        rf"\((\w+), {Q} → {Q} cycles per instruction\)(?:; this)? (saves|costs) {N} % of the cycles of \w+"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),
@@ -401,13 +398,14 @@ _SAME = rf"(?: \(L2, which carries the same traffic, at {N} %\))?"
 _LIMITS: Sequence[Rule] = (
     (rf"((?:At rest, the|The) closest ceiling|No ceiling is close \(the closest) is ({_CEILING}) at {N} %{_SAME}"
      r"(: bound by [\w -]+|; none is reached|\))", _limits_ceiling),
-    (rf"Warps stall mostly on (\w+) \({N} % of their cycles\)", _limits_stall),
+    (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
-    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes) would allow (\d+))?", _limits_launch),
-    (rf"It moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
+    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes)"
+     r" (?:per thread|per block|of shared memory) would allow (\d+))?", _limits_launch),
+    (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
     (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
-    (rf"it is limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME} (?:at rest|with a cold L2), {TIME}"
-     r" (?:sustained|back to back)",
+    (rf"launches are limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
+     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
     (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
     (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),

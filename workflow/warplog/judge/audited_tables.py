@@ -139,7 +139,7 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
     known, name = page.known, row["main path"]
     value, unit = row["speed"].split(" ")
     yield Check(value, known.speed(name, unit))
-    if found := re.fullmatch(rf"{N}x( \(tied\))?", row["over the step before"]):
+    if found := re.fullmatch(rf"{N}x( \(tied\))?", row["over the previous step"]):
         yield Check(found[1], known.ratio(known.parent(name), name))
         yield Check(
             "tied" if found[2] else "apart", "tied" if known.tied(name, known.parent(name)) else "apart"

@@ -21,7 +21,7 @@ _NOISE_LONG = 1.02
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
     "instructions": "instructions_executed", "warp cycles per issued instruction": "warp_cycles_per_issue",
-    "active warps": "achieved_occupancy_pct", "SM active time": "sm_busy_pct", "SM clock": "sm_mhz",
+    "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "SM clock": "sm_mhz",
     "excess shared wavefronts": "shared_wavefronts_excess", "shared wavefronts": "shared_wavefronts",
     "sectors per global load": "global_load_sectors_per_request",
     "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",

@@ -26,18 +26,19 @@ _COLD = (
     "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
     " unmodified lines."
 )
-_REST = " Pauses between launches keep the SM clock at its maximum."
+_REST = " The GPU is at rest: pauses between launches keep the SM clock at its maximum."
 _PROCESSES = " It is the median over {processes} processes of each process's median."
-_EMPTY = " The interval between two events with nothing between them is subtracted."
+_EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
 _SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
+_BACK_TO_BACK = "Back-to-back times come from short bursts of launches without pauses and with a warm L2."
 _NOISE = (
     "Two times are tied within noise if their {intervals} overlap.",
-    {True: "ranges between processes", False: "quartiles"},
+    {True: "ranges between processes", False: "interquartile ranges"},
 )
 _LONG_NOISE = 0.02
 _COUNTERS = (
-    "Counters come from separate runs under Nsight Compute with flushed caches and without its clock control;"
+    "Counters come from separate runs under Nsight Compute with flushed caches and its clock control off;"
     " they describe the longest kernel at {case}."
 )
 _NO_COUNTERS = "Nsight Systems traced separate runs; counters are not captured because copies have none."
@@ -114,8 +115,10 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how += _PROCESSES.format(processes=f"{processes:.0f}") if many else ""
     how += _EMPTY
     sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
+    hot = any(run and not run.at_rest for run in (regimes.long_run(row, math.nan) for row in rows))
+    long = [*([_SUSTAINED] if sustained else []), *([_BACK_TO_BACK] if hot else [])]
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (_CHECKED_EXACTLY if exact else _CHECKED, how, *([_SUSTAINED] if sustained else []), noise)
+    return (_CHECKED_EXACTLY if exact else _CHECKED, how, *long, noise)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -194,17 +197,17 @@ def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
     times = own[way[-1]]["median_us"] / own[best]["median_us"]
     lead = [
         f"{best} is {times_text(times)} as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
-        f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the ladder."
+        f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the main path."
     ]
     ratios = {name: own[own[name]["parent"]]["median_us"] / own[name]["median_us"] for name in way[:-1]}
     if len(ratios) > 1:
         most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
         same = regimes.tied(own[least], own[own[least]["parent"]])
-        last = f"; {least} is slower than its parent"
+        last = f"; {least} is slower than the previous step"
         last = f", {least} the smallest" if ratios[least] >= 1 else last
-        last = f"; {least} is as fast as its parent within noise" if same else last
+        last = f"; {least} is as fast as the previous step within noise" if same else last
         lead.append(
-            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over its parent)"
+            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over the previous step)"
             f"{last} ({times_text(ratios[least])})."
         )
     return lead

@@ -368,12 +368,18 @@ def _noise(row: Row) -> str:
 def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
-        remarks.append(f"the profilers' times differ: {agreement.removeprefix('disagree: ')}")
+        times = agreement.removeprefix("disagree: ")
+        remarks.append(f"the profilers' times differ: {_in_words(times)}")
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
-        remarks.append(f"{int(row['spill_bytes'])} bytes of register spills")
+        remarks.append(f"{int(row['spill_bytes'])} bytes of spill stores and loads per thread")
     return tuple(remarks)
+
+
+def _in_words(agreement: str) -> str:
+    """Replaces the names of the regimes by the words that the page uses for them."""
+    return re.sub(r"\bhot (?=\d)", "back to back ", re.sub(r"\brest (?=\d)", "cold L2 ", agreement))
 
 
 def _share(ratio: float) -> str:

@@ -13,8 +13,8 @@ from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 NAMES = {
     "instructions_executed": "instructions",
     "warp_cycles_per_issue": "warp cycles per issued instruction",
-    "achieved_occupancy_pct": "active warps",
-    "sm_busy_pct": "SM active time",
+    "achieved_occupancy_pct": "achieved occupancy",
+    "sm_busy_pct": "SM activity",
     "sm_mhz": "SM clock",
     "shared_wavefronts_excess": "excess shared wavefronts",
     "shared_wavefronts": "shared wavefronts",
@@ -27,15 +27,15 @@ NAMES = {
 }
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 WAITS_FOR: Mapping[str, str] = {
-    "barrier": "other warps at a barrier",
+    "barrier": "a barrier",
     "branch_resolving": "the target of a branch",
-    "dispatch_stall": "the dispatcher",
+    "dispatch_stall": "the dispatcher to issue a ready instruction",
     "drain": "stores to drain",
     "gmma": "wgmma instructions",
     "imc_miss": "constants that missed the constant cache",
     "lg_throttle": "room in the queue of global and local accesses",
     "long_scoreboard": "data from global or local memory",
-    "math_pipe_throttle": "an arithmetic pipe",
+    "math_pipe_throttle": "a free arithmetic pipe",
     "membar": "a memory fence",
     "mio_throttle": "room in the queue of shared-memory and special instructions",
     "misc": "miscellaneous reasons",
@@ -44,13 +44,10 @@ WAITS_FOR: Mapping[str, str] = {
     "short_scoreboard": "data from shared memory or a special function",
     "sleeping": "the end of a sleep",
     "tex_throttle": "room in the queue of texture accesses",
-    "wait": "a fixed latency",
+    "wait": "a fixed-latency dependency",
 }
-# Quantities whose change is given in percent, with the words for an increase and a decrease.
-_IN_PERCENT = {
-    "sm_busy_pct": ("SMs active {} more", "SMs active {} less"),
-    "sm_mhz": ("SM clock {} higher", "SM clock {} lower"),
-}
+# Quantities that are a level, not a number of something: these are higher or lower.
+_LEVELS = ("achieved_occupancy_pct", "sm_busy_pct")
 # Why warps wait longer or shorter in total although the cycles per instruction moved the other way.
 _REASONS = {
     "instructions_executed": ("fewer instructions ran", "more instructions ran"),
@@ -101,7 +98,7 @@ def _head(step: Step) -> str:
 
 def _rest(step: Step) -> str:
     if not step.explained:
-        return f"The counters do not explain this: a factor of {step.remainder:.3f} remains."
+        return f"The counters do not explain the ratio: a factor of {step.remainder:.3f} remains."
     if abs(math.log(step.remainder)) <= math.log1p(_SAME):
         percent = max(100 * abs(step.remainder - 1), 0.1)
         return f"The product of all factors matches the measured ratio within {percent:.1f} %."
@@ -117,12 +114,14 @@ def _factor(factor: Factor) -> str:
     """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG 4.29 G → 134 M)"."""
     name, rises = factor.change.name, factor.change.after > factor.change.before
     mainly = f", mainly {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
-    if name in _IN_PERCENT:
-        what = _IN_PERCENT[name][not rises].format(_percent(factor.change.after / factor.change.before - 1))
+    if name == "sm_mhz":
+        change = _percent(factor.change.after / factor.change.before - 1)
+        what = f"SM clock {change} {'higher' if rises else 'lower'}"
     else:
         times = max(factor.factor, 1 / factor.factor)
         digits = f"{times:{'.3g' if times >= 1.005 else '.4g'}}"
-        what = f"{digits}x {'more' if rises else 'fewer'} {NAMES.get(name, name)}"
+        how = ("lower", "higher") if name in _LEVELS else ("fewer", "more")
+        what = f"{digits}x {how[rises]} {NAMES.get(name, name)}"
     return f"{what} ({_span(factor.change)}{mainly})"
 
 
@@ -141,8 +140,9 @@ def _state(state: StateChange, step: Step) -> str:
     span = f"({name}, {before} → {after} cycles per instruction)"
     effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
     if before == after or less == (state.change.after > state.change.before):
-        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}"
-        text = f"{total}{_why_total(step, less)} {span}, which {effect}"
+        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}{_why_total(step, less)}"
+        each = "as long" if before == after else "longer" if less else "less"
+        text = f"{total}, although each instruction waited {each} {span}; this {effect}"
     else:
         text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
     if not state.evidence:
@@ -216,8 +216,8 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
     text = [*long_run_sentences(bound.long_run), _ceiling(bound)]
     if bound.stall:
-        share = f"{share_text(bound.stall_pct / 100)} of their cycles"
-        text.append(f"Warps stall mostly on {bound.stall} ({share}), waiting for {waits_for(bound.stall)}.")
+        share = f"{share_text(bound.stall_pct / 100)} of warp cycles"
+        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {waits_for(bound.stall)}.")
     return tuple(text)
 
 
@@ -245,7 +245,7 @@ def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
     """
     if run is None:
         return ()
-    what = f"{run.regime.capitalize()}, it is limited by {run.limited_by or 'an unknown cause'}"
+    what = f"{run.regime.capitalize()}, launches are limited by {run.limited_by or 'an unknown cause'}"
     clock = f"{run.from_mhz:.0f} → {run.to_mhz:.0f} MHz" if not math.isnan(run.from_mhz + run.to_mhz) else ""
     power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
     at = " at ".join(filter(None, (clock, power)))
@@ -293,7 +293,7 @@ def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> t
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
         least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
-        text.append(f"It moves {_bytes(moved)} to and from device memory, {least}.")
+        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}.")
     if excess >= _LEAST_CONFLICTS * whole > 0:
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
@@ -339,4 +339,14 @@ def _lift(metrics: Mapping[str, float], capability: tuple[int, int]) -> list[str
         lift = occupancy.lift(*launch)
     except WarplogError:
         return []
-    return [f"The launch allows {lift}."] if lift else []
+    return [f"The launch allows {_with_owner(lift)}."] if lift else []
+
+
+def _with_owner(lift: str) -> str:
+    """Says what the numbers of `occupancy.lift` are of; without the limits, which the sentence before names."""
+    warps, _, change = lift.partition("; ")
+    if "would allow" not in change:
+        return warps
+    owners = {"registers": "per thread", "threads": "per block", "bytes": "of shared memory"}
+    resource = change.split()[1]
+    return f"{warps}; {change.replace(resource, f'{resource} {owners[resource]}', 1)}"

@@ -13,10 +13,12 @@ _KEY = ("variant", "parent")
 _FACTORS = ("quantity", "before", "after", "factor")
 _STATES = ("state", "saved", "before", "after", "changed along with it")
 FACTOR_NOTES = (
-    "A factor above 1 makes the variant faster. The product of all factors and the remainder is the ratio of"
-    " the two times.",
-    "Factors account for the time; they are not independent causes. For example, with fewer active warps"
-    " each warp also issues more often.",
+    "Each variant is compared with its parent, the variant that it is based on. A factor above 1 makes the variant"
+    " faster than its parent. The product of all factors and the remainder is the ratio of the two times.",
+    "Achieved occupancy is the average number of active warps per SM, in percent of the SM's maximum. SM activity is"
+    " the share of the kernel's cycles in which an SM has active warps, averaged over the SMs.",
+    "Factors account for the time; they are not independent causes. For example, at a lower occupancy each warp also"
+    " issues more often.",
 )
 STATE_NOTES = (
     "Warp states: before and after are the cycles that a warp spends in the state per instruction it issues;"

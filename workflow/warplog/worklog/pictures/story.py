@@ -114,13 +114,13 @@ def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str 
 
 
 def path_table(fall: Waterfall) -> Table:
-    """Returns the steps of the main path with their speed, the gain over the step before, and their detours."""
+    """Returns the steps of the main path with their speed, the gain over the previous step, and their detours."""
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
         rows.append((step.name, step.speed, step.ratio + (" (tied)" if step.tied else ""), beside))
     return Table(
-        ("main path", "speed", "over the step before", "detours, over their parents"),
+        ("main path", "speed", "over the previous step", "detours, over their parents"),
         tuple(rows),
         frozenset({1, 2}),
     )

@@ -172,9 +172,9 @@ def _step(tiles: Tiling) -> Panel:
         kind, back = "operand on" if stage == 0 else "operand", shift * (stages - 1 - stage)
         shapes.append(Shape(kind, back, top, depth, rows * scale))
         shapes.append(Shape(kind, left, back, columns * scale, depth))
-    note = f"{rows} x {tiles.depth} and {tiles.depth} x {columns} per step"
+    note = f"{rows} x {tiles.depth} and {tiles.depth} x {columns}"
     note += f", {tiles.stages} stages" if tiles.stages > 1 else ""
-    return _panel("A step along K", note, shapes)
+    return _panel("One step of the K loop", note, shapes)
 
 
 def _division(title: str, note: str, whole: tuple[int, int], part: tuple[int, int]) -> Panel:

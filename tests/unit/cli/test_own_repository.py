@@ -1,0 +1,200 @@
+"""`warplog init` and `warplog run` in a repository of kernels, and the repositories in examples/."""
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import snakemake_runs
+from sass_builds import compilers
+from warplog.catalog.family import load_family
+from warplog.cli import main, starting
+from warplog.core.records import read_json
+from warplog.machine import device
+from warplog.measure import build
+
+PROJECT = Path(__file__).parents[3]
+EXAMPLES = PROJECT / "examples"
+PAGE = PROJECT / "workflow" / "docs" / "own-kernels.md"
+
+
+def written(folder, *options):
+    """Runs `warplog init` and returns the folder of the families."""
+    assert main.main(["init", str(folder), *options]) == 0
+    return folder / "warplog" / "kernels"
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    monkeypatch.setattr(device, "boards", list)
+
+
+@pytest.mark.parametrize("dtype", starting._TYPES)
+@pytest.mark.parametrize("operation", starting.OPERATIONS)
+def test_the_family_fits_its_schema_and_its_reference_its_arguments(tmp_path, operation, dtype):
+    folder = written(tmp_path, "--op", operation, "--dtype", dtype, "--name", "mine") / "mine"
+    family = load_family(folder / "family.yaml")
+    assert family.name == "mine"
+    reference = family.reference()
+    for case in family.check_cases.values():
+        parameters = case.values
+        inputs = reference.make_inputs(np, np.random.default_rng(1), parameters)
+        answers = reference.reference(np, inputs, parameters)
+        arrays = {a.name: a for a in family.arguments if a.kind != "scalar"}
+        assert set(arrays) == {*inputs, *answers}
+        for name, values in {**inputs, **{k: v[0] for k, v in answers.items()}}.items():
+            assert values.shape == tuple(int(family.value(f, case)) for f in arrays[name].shape)
+        assert all(((8 * x).astype(np.float64) % 1 == 0).all() for x in inputs.values()), "exact in bfloat16"
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("operation", "dtype"), [("elementwise", "float16"), ("rows", "float64"), ("matmul", "bfloat16")]
+)
+def test_the_first_kernel_compiles(tmp_path, operation, dtype):
+    family = load_family(written(tmp_path, "--op", operation, "--dtype", dtype) / operation / "family.yaml")
+    made = build.build_variant(family, family.variant("naive"), "sm_90", *compilers(), tmp_path / "out")
+    assert made["status"] == "ok", made["reason"]
+
+
+def test_without_a_terminal_nothing_is_asked(tmp_path, capsys):
+    assert [path.name for path in written(tmp_path).iterdir()] == ["elementwise"]
+    assert "dtype: float32" in (tmp_path / "warplog/kernels/elementwise/family.yaml").read_text()
+    assert f"warplog run {tmp_path}" in capsys.readouterr().out
+
+
+def test_on_a_terminal_it_asks_for_what_is_not_given(tmp_path, monkeypatch):
+    asked = []
+    answers = iter(["", "mine"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or next(answers))
+    family = load_family(written(tmp_path, "--op", "rows") / "mine" / "family.yaml")
+    assert [text.split()[0] for text in asked] == ["dtype", "name"]
+    assert family.arguments[0].dtype == "float32"
+
+
+def test_no_file_is_overwritten(tmp_path, capsys):
+    kernels = written(tmp_path)
+    for name in ("family.yaml", "reference.py"):
+        (kernels / "elementwise" / name).unlink()
+    before = files(tmp_path)
+    assert main.main(["init", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "elementwise/naive.cu: exists and is not overwritten; choose another --name" in said
+    assert files(tmp_path) == before
+
+
+def test_a_second_family_leaves_the_shared_files_as_they_are(tmp_path):
+    kernels = written(tmp_path)
+    (tmp_path / "warplog/config/config.yaml").write_text("families: all  # mine\n")
+    before = files(tmp_path)
+    written(tmp_path, "--name", "second")
+    after = files(tmp_path)
+    assert {path.parent for path in after.keys() - before} == {kernels / "second"}
+    assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--name", "../x"], "--name '../x': expected small letters"),
+        (["--op", "fft"], "--op 'fft': expected one of elementwise, rows, matmul"),
+        (["--dtype", "float"], "--dtype 'float': expected one of float32"),
+    ],
+)
+def test_a_wrong_option_is_named(tmp_path, capsys, options, words):
+    assert main.main(["init", str(tmp_path), *options]) == 1
+    assert words in capsys.readouterr().err
+    assert not files(tmp_path)
+
+
+def test_a_folder_without_a_family_is_named_with_the_remedy(tmp_path, capsys):
+    assert main.main(["run", str(tmp_path)]) == 1
+    assert (
+        f"{tmp_path}/warplog/kernels: no family (<family>/family.yaml); `warplog init"
+        in capsys.readouterr().err
+    )
+
+
+def test_without_snakemake_the_extra_is_named(tmp_path, capsys, monkeypatch):
+    written(tmp_path)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "snakemake" else find(name))
+    assert main.main(["run", str(tmp_path)]) == 1
+    assert 'pip install "warplog[workflow]"' in capsys.readouterr().err
+
+
+@pytest.mark.nvcc
+def test_a_repository_with_headers_apart_is_built_without_a_gpu(tmp_path, capfd, without_gpu):
+    root = shutil.copytree(
+        EXAMPLES / "cmake-style", tmp_path / "mine", ignore=shutil.ignore_patterns("results", ".snakemake")
+    )
+    (root / ".git").mkdir()
+    before = files(root)
+    assert main.main(["run", str(root), "--", "--config", "variants=library"]) == 0
+    assert (
+        "nothing was checked or timed; run the same command on a machine with a GPU" in capfd.readouterr().err
+    )
+    records = {
+        name: root / f"warplog/results/build/sm_90/row_sum/{name}/record.json"
+        for name in ("naive", "library")
+    }
+    found = {name: read_json(path, "record") for name, path in records.items()}
+    assert {name: record["status"] for name, record in found.items()} == {"naive": "ok", "library": "ok"}
+    kernels = {name: record["kernels"][0]["kernel"].split("(")[0] for name, record in found.items()}
+    assert kernels == {"naive": "row_sum_thread", "library": "row_sum_warp"}
+    new = {path.relative_to(root).parts[:2] for path in files(root).keys() - before}
+    assert new == {("warplog", "results"), ("warplog", ".snakemake")}
+
+
+def test_a_repository_of_python_kernels_is_planned(tmp_path, capfd, without_gpu):
+    root = shutil.copytree(
+        EXAMPLES / "python-kernels", tmp_path / "mine", ignore=shutil.ignore_patterns("results", ".snakemake")
+    )
+    (root / ".git").mkdir()
+    family = load_family(root / "warplog" / "kernels" / "scale" / "family.yaml")
+    assert {v.name: v.language for v in family.variants} == {"in_cupy": "cupy", "in_triton": "triton"}
+    assert main.main(["run", str(root / "warplog"), "--", "-n"]) == 0
+    said = capfd.readouterr()
+    assert "build_variant        2" in said.out + said.err
+
+
+def block(language, holds):
+    """Returns the first code block of the page in `language` that contains `holds`."""
+    found = re.findall(rf"```{re.escape(language)}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return next(text for text in found if holds in text)
+
+
+@pytest.mark.nvcc
+def test_the_kernel_of_the_page_compiles(tmp_path):
+    folder = written(tmp_path, "--op", "matmul", "--name", "gemm") / "gemm"
+    (folder / "tiled.cu").write_text(block("c++", "launch("))
+    with (folder / "family.yaml").open("a") as file:
+        file.write(block("yaml", "tiled"))
+    family = load_family(folder / "family.yaml")
+    made = build.build_variant(family, family.variant("tiled"), "sm_90", *compilers(), tmp_path / "out")
+    assert made["status"] == "ok", made["reason"]
+
+
+def test_the_files_that_the_page_shows_are_written(tmp_path):
+    written(tmp_path, "--op", "matmul", "--name", "gemm")
+    shown = [line for line in block("console", "warplog init").splitlines() if line.startswith("warplog/")]
+    assert {str(path.relative_to(tmp_path)) for path in files(tmp_path)} == set(shown)
+
+
+def test_the_snakefile_of_the_page_plans_the_campaign_of_that_folder(tmp_path):
+    place = written(tmp_path, "--op", "rows").parent
+    (place / "config" / "config.yaml").write_text("mode: live\ngpu: h200\n")
+    (place / "Snakefile").write_text(block("python", "module warplog"))
+    done = snakemake_runs.run(place, "--cores", "1", "-n", "build", environment=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "results/build/sm_90/rows/naive/record.json" in done.stdout + done.stderr

@@ -1,0 +1,98 @@
+"""The subcommand `warplog run`: the campaign of a folder of kernels, with the workflow of the installed package."""
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from warplog.cli.checkup import packages
+from warplog.cli.starting import FOLDER
+from warplog.core import paths
+from warplog.core.defaults import DEFAULTS
+from warplog.core.errors import WarplogError, say
+
+_ABOUT = """\
+Runs the campaign of DIR/warplog/ (or of DIR, if it contains kernels/) there, with the workflow of this package; the
+results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
+"""
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the subcommand to the parser."""
+    run = commands.add_parser("run", help="run the campaign of a folder of kernels", description=_ABOUT)
+    run.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder"
+    )
+    run.add_argument("--cores", default="1", metavar="N", help="jobs at the same time, or all (default: 1)")
+    run.usage = "warplog run [DIR] [--cores N] [-- OPTIONS OF SNAKEMAKE]"
+    run.set_defaults(command="run", options=[])
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs Snakemake in the folder of the campaign; returns its exit status.
+
+    Raises:
+        WarplogError: Snakemake is not installed, or DIR has no family.
+    """
+    if importlib.util.find_spec("snakemake") is None:
+        raise WarplogError(packages.missing("snakemake"))
+    folder = campaign_folder(options.folder)
+    given, why = list(options.options), _only_build(folder, options.options)
+    if why:
+        given = _building(given, folder)
+    command = [sys.executable, "-m", "snakemake", "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
+    command += ["--workflow-profile", paths.PROFILE, "--cores", options.cores, *given]
+    status = subprocess.run(list(map(str, command)), check=False).returncode
+    if why:
+        say(f"{why}: nothing was checked or timed; run the same command on a machine with a GPU")
+    return status
+
+
+def campaign_folder(folder: Path) -> Path:
+    """Returns the folder that contains kernels/: `folder`/warplog or `folder` itself.
+
+    Raises:
+        WarplogError: neither has a family.
+    """
+    for place in (folder / FOLDER, folder):
+        if any((place / "kernels").glob("*/family.yaml")) or _settings(place).get("kernel_folders"):
+            return place
+    place = folder / FOLDER / "kernels"
+    raise WarplogError(f"{place}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    from warplog.core import schema
+
+    file = folder / "config" / "config.yaml"
+    return schema.read_yaml(file, "config") if file.is_file() else {}
+
+
+def _only_build(folder: Path, given: Sequence[str]) -> str:
+    """Returns why nothing can be measured and no recorded campaign be used here; '' if either can.
+
+    An own `mode=` in the options of Snakemake decides as well.
+    """
+    from warplog.machine import device
+
+    settings = {**DEFAULTS, **_settings(folder)}
+    recorded = folder / paths.recorded_root(str(settings["recorded"])) / "campaign"
+    decided = settings["mode"] != "auto" or any(word.startswith(("mode=", "recorded=")) for word in given)
+    if decided or recorded.is_dir() or device.boards():
+        return ""
+    return f"no GPU here ({device.why_not()})"
+
+
+def _building(given: Sequence[str], folder: Path) -> list[str]:
+    """Returns the options of Snakemake for compiling alone, for the GPU in the configuration or a known one."""
+    words = list(given)
+    pairs = ["mode=live"]
+    if _settings(folder).get("gpu", "auto") == "auto" and not any(w.startswith("gpu=") for w in words):
+        pairs.append(f"gpu={DEFAULTS['recorded']}")
+    place = next((i for i, word in enumerate(words) if word in ("--config", "-C")), None)
+    if place is None:
+        return ["build", *words, "--config", *pairs]
+    return ["build", *words[: place + 1], *pairs, *words[place + 1 :]]
