@@ -7,9 +7,9 @@
 //              tuned_for_a6000 and tuned_for_a100 have the best settings of those GPUs.
 // Expected     autotuned, on the GPU that it was tuned for: 1.08 times vectorized on an RTX A6000 (18237 to 19721
 //              GFLOP/s at 128/128/16/8/8, Boehm). On an A100, 64/64/16/4/4 is faster than that setting: 12.6 against
-//              12.0 TFLOP/s. tuned_for_a6000 and tuned_for_a100 are expected to be slower than autotuned on any other
-//              GPU. The limit is what it shares with vectorized: the transposing stores conflict, and reads one thread
-//              tile apart still conflict.
+//              12.0 TFLOP/s. On any other GPU, tuned_for_a6000 and tuned_for_a100 are slower than autotuned. All three
+//              share the limit of vectorized: the transposing stores and the reads one thread tile apart still
+//              conflict.
 // Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search.
 // Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
 //              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
@@ -31,7 +31,7 @@ static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == BM * BK, "the copy of A t
 static_assert(B_QUADS >= 1 && B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory is limited to 48 KiB");
 
-// The width, in floats, of the widest accesses that a thread tile of COUNT neighbouring floats can be divided into.
+// The width, in floats, of the widest accesses that COUNT neighbouring floats of a thread tile can be divided into.
 template <int COUNT>
 constexpr int WIDTH_OF = COUNT % 4 == 0 ? 4 : COUNT % 2 == 0 ? 2 : 1;
 

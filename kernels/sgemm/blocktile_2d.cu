@@ -1,4 +1,4 @@
-// blocktile_2d: a thread computes a TM x TN thread tile of results.
+// blocktile_2d: a thread computes a thread tile of TM x TN results.
 //
 // Idea         TM elements of A and TN elements of B in registers give TM * TN multiply-adds: an outer product for each
 //              k. With 8 x 8 that is 16 shared reads for 64 multiply-adds, 1/4 read per multiply-add instead of the 9/8

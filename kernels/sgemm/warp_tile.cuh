@@ -1,4 +1,4 @@
-// The thread tile of C that a thread of the pipelined variants owns, and the order in which its products are computed.
+// The thread tile of the pipelined variants, and the order in which its products are computed.
 #pragma once
 
 #include "quads.cuh"
