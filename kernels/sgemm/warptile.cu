@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     const int square = lane / 4;
     const int lane_row = square / (LANES_N / 2) * 2 + lane % 2;
     const int lane_col = square % (LANES_N / 2) * 2 + lane / 2 % 2;
-    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the first thread tile, relative to the block
+    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the thread's first tile, relative to the block
     const int c_col = warp % WARPS_N * WN + lane_col * TN;
 
     float sum[WM_PASSES * TM][WN_PASSES * TN] = {};
