@@ -9,8 +9,8 @@
 //              70 % of cuBLAS on an A100 for similar kernels (CUDA Deep Dive 02). Less on Hopper, where mma alone
 //              cannot keep the tensor cores busy.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
-// Constraints  Any M, N >= 1. K a multiple of 8 and A and B on 16 bytes, since copies are 16 bytes wide; C on 4 bytes.
-//              M up to 65535 * BM.
+// Constraints  Any M, N >= 1. K a multiple of 8 and A and B aligned to 16 bytes, since copies are 16 bytes wide; C
+//              aligned to 4 bytes. M up to 65535 * BM.
 // Source       PTX ISA, mma, ldmatrix, cp.async; CUDA Deep Dive 02.
 
 #include <cuda_bf16.h>

@@ -16,7 +16,7 @@
 //              parent, by its fences. wgmma_tuned: 747, 744 and 789 TFLOP/s.
 // Cost         A stage may be refilled only when the consumers of both blocks are done with it, so they wait for each
 //              other. Tiles are assigned to clusters, so that the last round is coarser.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, cp.async.bulk.tensor with multicast, mapa, mbarrier, setmaxnreg; A. Gordic, Anatomy of high
 //              performance matmul kernels; NVIDIA CUTLASS, which also arrives without the fence.
 

@@ -1,7 +1,7 @@
 // wgmma_persistent, wgmma_grouped: one block per SM that computes tile after tile.
 //
 // Idea         wgmma_persistent: as many blocks as SMs, each of which takes every gridDim.x-th tile. The ring continues
-//              across tiles, so that the producer loads the next tile while the consumers still write the last one.
+//              across tiles, so that the producer loads the next tile while the consumers still write the previous one.
 //              wgmma_grouped (GROUP): tiles that are computed at the same time lie within GROUP rows of tiles instead
 //              of one long row, so that they share more of A and B in L2.
 // Expected     wgmma_persistent: 660 TFLOP/s on an H100 against 610 for wgmma_tile128x256 (Gordic); for the public
@@ -9,7 +9,7 @@
 //              tiles is long; no gain at 1024.
 // Cost         Tiles are divided evenly: the 512 tiles at 4096 take as long as 528 on 132 SMs. The tensor cores of a
 //              block are idle while its consumers write their results.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor; libcu++, cuda::barrier; A. Gordic, Anatomy of high
 //              performance matmul kernels; the order of tiles is that of Triton's matmul tutorial.
 

@@ -12,8 +12,8 @@
 //              parent, since it spills.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory, so one block per SM: its tensor cores are idle while it
 //              writes its results. The registers of the producer warpgroup are unused.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M. M up to
-//              65535 * BM.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M. M up
+//              to 65535 * BM.
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor, mbarrier; A. Gordic, Anatomy of high performance matmul
 //              kernels; warp specialisation as in CUTLASS.
 

@@ -4,13 +4,13 @@
 //              it has read: 4 * 128 arrivals per step and pair of consumers, one after another at one word of shared
 //              memory. In PTX, a waiting thread does not have to arrive: `full` takes the producer's arrival and the
 //              bytes, `empty` one arrival per warp.
-//              wgmma_in_flight (IN_FLIGHT = 1): the products of a step are issued before the wait for those of the last
-//              step, so that the tensor cores find the next ones when they finish.
+//              wgmma_in_flight (IN_FLIGHT = 1): the products of a step are issued before the wait for those of the
+//              previous step, so that the tensor cores find the next ones when they finish.
 // Expected     wgmma_ptx_barriers: 704 TFLOP/s on an H100 against 660 with libcu++ (Gordic); for the public kernel on
 //              an H200, 731 at 4096 and 770 at 8192. wgmma_in_flight: slightly faster than its parent, since two
 //              consumers already take turns.
 // Cost         With IN_FLIGHT, a stage stays in use for one more step.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, mbarrier, wgmma.wait_group; A. Gordic, Anatomy of high performance matmul kernels; NVIDIA
 //              CUTLASS.
 

@@ -18,8 +18,9 @@
 //              in L2.
 // Cost         128 KiB per block to L2 and back. Where the remainder is most of a round, a tile has few steps, or there
 //              are fewer tiles than clusters, all tiles are whole and no cluster takes a number, as in its parent.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M: TMA does
-//              not write outside C. One stream at a time: concurrent streams would share the workspace and the counter.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M: TMA
+//              does not write outside C. One stream at a time: concurrent streams would share the workspace and the
+//              counter.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
 //              the GPU (arxiv.org/abs/2301.03598), two-tile hybrid; NVIDIA CUTLASS; PTX ISA.
 

@@ -16,7 +16,7 @@
 //              faster from 4096 on, and no gain below.
 // Cost         No room for boxes: results are stored from registers, after the threads of a quad have exchanged their
 //              parts of 32 columns. Work is divided into larger pieces.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA; otherwise our own.
 
 // Why it cannot deadlock: see cluster.cuh, with a loader in place of the producer. It waits for the readers of a step

@@ -11,7 +11,7 @@
 //              wgmma_tma_n256, 1/2 in wgmma_tile128.
 // Cost         Nothing overlaps within a block: only other blocks of the SM hide a load. BM * BN / 128 accumulators per
 //              thread.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M, since
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M, since
 //              tiles at the border are filled with zeros. M up to 65535 * BM.
 // Source       PTX ISA, wgmma.mma_async and cp.async.bulk.tensor; A. Gordic, Anatomy of high performance matmul
 //              kernels.

@@ -18,8 +18,8 @@
 //              H200, 757 at 4096 and 798 at 8192. wgmma_hilbert: 762 and 801. wgmma_stmatrix: 772 and 809. No bank
 //              conflicts.
 // Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup per box.
-// Constraints  K and N multiples of 8 (TMA requires rows that start on 16 bytes), arrays on 16 bytes; any M: TMA does
-//              not write outside C.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M: TMA
+//              does not write outside C.
 // Source       PTX ISA, cp.async.bulk.tensor, stmatrix, fence.proxy.async; A. Gordic, Anatomy of high performance
 //              matmul kernels; D. Hilbert, Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck; NVIDIA
 //              CUTLASS.

@@ -7,8 +7,8 @@
 //              tiles (CUDA Deep Dive 02). Less on Hopper, where mma alone cannot keep the tensor cores busy.
 // Cost         2 * (BM + BN) * (BK + 8) * 2 bytes of shared memory, 40 KiB. Rows are padded by 16 bytes, so that the
 //              eight rows of a fragment lie in different banks.
-// Constraints  Any M, N >= 1. K a multiple of 8 and A and B on 16 bytes, since copies are 16 bytes wide. M up to 65535
-//              * BM.
+// Constraints  Any M, N >= 1. K a multiple of 8 and A and B aligned to 16 bytes, since copies are 16 bytes wide. M up
+//              to 65535 * BM.
 // Source       CUDA C++ Programming Guide, warp matrix functions and asynchronous copies; CUDA Deep Dive 02.
 
 #include <cuda_bf16.h>

@@ -7,8 +7,8 @@
 //              some tens of TFLOP/s at best, a small part of the tensor peak.
 // Cost         Every element of A is loaded N / 16 times and every element of B M / 16 times; no load overlaps a
 //              product of the same warp.
-// Constraints  M, N, K multiples of 16, since a fragment is loaded as a whole; arrays on 32 bytes. M up to 65535 * 16 *
-//              WARPS_M.
+// Constraints  M, N, K multiples of 16, since a fragment is loaded as a whole; arrays aligned to 32 bytes. M up to
+//              65535 * 16 * WARPS_M.
 // Source       CUDA C++ Programming Guide, warp matrix functions.
 
 #include <cuda_bf16.h>

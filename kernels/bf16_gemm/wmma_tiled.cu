@@ -7,9 +7,9 @@
 //              barriers per step, and for global memory in between.
 // Cost         WM * WN / 32 accumulators per thread. Rows are padded by 16 bytes, so that the eight rows of a fragment
 //              lie in different banks.
-// Constraints  Any M, N, K >= 1, any alignment. 16-byte loads require rows that start on 16 bytes: K a multiple of 8,
-//              aligned arrays. The launcher checks this and otherwise uses the instance that loads element by element.
-//              M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. 16-byte loads require rows aligned to 16 bytes: K a multiple of 8,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that loads element by
+//              element. M up to 65535 * BM.
 // Source       CUDA C++ Programming Guide, warp matrix functions and shared memory.
 
 #include <cuda_bf16.h>

@@ -4,7 +4,7 @@
 //              the instructions and of the warps, and four times the bytes in flight per warp.
 // Expected     The bandwidth of `coalesced` where that already reaches the limit of memory; fewer instructions.
 // Cost         The last thread has one to three elements left, which it copies one by one.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are copied element by element, by the other instance.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are copied element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 
 #include <cuda_runtime.h>

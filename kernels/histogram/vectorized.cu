@@ -8,7 +8,7 @@
 //              load of 16 bytes per thread is 32 KiB per SM, about what memory sends during one latency: not enough
 //              where counting takes as long; four loads are enough.
 // Cost         Registers; the last one to three keys take a separate path.
-// Constraints  Any n >= 1; keys in 0..255. Keys that do not start on 16 bytes are read one by one.
+// Constraints  Any n >= 1; keys in 0..255. Keys not aligned to 16 bytes are read one by one.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.
 
 #include <cuda_runtime.h>

@@ -161,7 +161,7 @@ __device__ __forceinline__ void transpose_in_quad(uint32_t (&part)[4]) {
 }
 
 // As store with Streaming, 16 bytes per thread and 64 consecutive bytes of a row: the threads of a quad exchange their
-// parts of four times 8 columns. N a multiple of 8, C on 16 bytes. By all threads of the warpgroup.
+// parts of four times 8 columns. N a multiple of 8, C aligned to 16 bytes. By all threads of the warpgroup.
 template <int Count>
 __device__ __forceinline__ void store_wide(const float (&sum)[Count], __nv_bfloat16* C, int row, int column, int M,
                                            int N) {

@@ -6,7 +6,7 @@
 // Expected     Faster than `two_stage`, up to the bandwidth of reading, which is above that of a copy.
 // Cost         Registers, which allow six blocks per SM instead of eight; one more step where the steps do not divide
 //              the array evenly.
-// Constraints  Any n >= 1. An array that does not start on 16 bytes is read float by float, by the other instance. A
+// Constraints  Any n >= 1. An array not aligned to 16 bytes is read float by float, by the other instantiation. A
 //              workspace of one float per block, allocated at the first launch; one stream at a time.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler; several loads in flight: V.
 //              Volkov.

@@ -5,7 +5,7 @@
 //              is read twice and written once: 12 bytes per element.
 // Expected     4/3 times `shuffle` where memory is the limit, which both passes reach.
 // Cost         The block in the middle works alone: n / 4096 numbers, 4096 at a time.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are moved float by float, by the other instance. A
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       Y. Dotsenko et al., Fast scan algorithms on graphics processors, ICS 2008.
 

@@ -6,7 +6,7 @@
 //              are 16 bytes wide and coalesced.
 // Expected     Faster than `hillis_steele`, up to the limit of 16 bytes per element.
 // Cost         n is still read and written twice.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are moved float by float, by the other instance. A
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       M. Harris, S. Sengupta and J. Owens, GPU Gems 3, chapter 39; NVIDIA, CUDA samples, shfl_scan.
 

@@ -17,10 +17,10 @@
 //              A model whose loads are late enough to explain the parent gives 128 us of memory time at 2^26 elements;
 //              a copy takes 124.
 // Cost         All of shared memory, read three times and written twice; with a small n, few SMs have a tile.
-// Constraints  sm_90, any n >= 1. Arrays that do not start on 16 bytes are moved float by float. Workspace as its
-//              parent. The result is bitwise the same in every run. Numbers are taken when a stage is free, and the
-//              tiles of a block leave in order, so the first unfinished tile waits only for its load: the kernel always
-//              ends, however many blocks the GPU holds.
+// Constraints  sm_90, any n >= 1. Arrays not aligned to 16 bytes are moved float by float. Workspace as its parent. The
+//              result is bitwise the same in every run. Numbers are taken when a stage is free, and the tiles of a
+//              block leave in order, so the first unfinished tile waits only for its load: the kernel always ends,
+//              however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.
 

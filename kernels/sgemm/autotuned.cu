@@ -1,17 +1,19 @@
-// autotuned, tuned_for_a6000, tuned_for_a100: vectorized with sizes of tiles and patches for one GPU.
+// autotuned, tuned_for_a6000, tuned_for_a100: vectorized with tile sizes for one GPU.
 //
-// Idea         The best tile per block, depth of a step and patch per thread depend on registers, shared memory and the
-//              number of SMs, and so differ between GPUs. Here the sizes are left open: `snakemake tune` measures all
-//              sensible combinations (family.yaml, `tune`) and keeps the best one for the current GPU. Each side of a
-//              patch may be 2, 4, 8 or 16; accesses to shared and global memory are as wide as that allows.
+// Idea         The best block tile, depth of a step and thread tile depend on registers, shared memory and the number
+//              of SMs, and so differ between GPUs. Here the sizes are left open: `snakemake tune` measures all sensible
+//              combinations (family.yaml, `tune`) and keeps the best one for the current GPU. Each side of a thread
+//              tile may be 2, 4, 8 or 16; accesses to shared and global memory are as wide as that allows.
 //              tuned_for_a6000 and tuned_for_a100 have the best settings of those GPUs.
-// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm). On an A100,
-//              64/64/16/4/4 is faster than that setting: 12.6 against 12.0 TFLOP/s. The limit is what it shares with
-//              vectorized: bank conflicts of the transposing stores and of reads that lie a patch apart.
+// Expected     autotuned, on the GPU that it was tuned for: 1.08 times vectorized on an RTX A6000 (18237 to 19721
+//              GFLOP/s at 128/128/16/8/8, Boehm). On an A100, 64/64/16/4/4 is faster than that setting: 12.6 against
+//              12.0 TFLOP/s. On any other GPU, tuned_for_a6000 and tuned_for_a100 are slower than autotuned. All three
+//              share the limit of vectorized: the transposing stores and the reads one thread tile apart still
+//              conflict.
 // Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search.
-// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
-//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
-//              M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 9 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
@@ -29,7 +31,7 @@ static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == BM * BK, "the copy of A t
 static_assert(B_QUADS >= 1 && B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory is limited to 48 KiB");
 
-// The width, in floats, of the widest accesses that a patch of COUNT neighbouring floats can be divided into.
+// The width, in floats, of the widest accesses that COUNT neighbouring floats of a thread tile can be divided into.
 template <int COUNT>
 constexpr int WIDTH_OF = COUNT % 4 == 0 ? 4 : COUNT % 2 == 0 ? 2 : 1;
 

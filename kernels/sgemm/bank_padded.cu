@@ -6,8 +6,7 @@
 //              and every eight float4 of B are followed by an empty one, so that the next eight use the other banks.
 // Expected     0.85 to 1.1 times vectorized. Boehm's kernel with padding is slower than his vectorized one (23255
 //              against 31437 GFLOP/s on an H200).
-// Cost         3 % more shared memory for A and 12 % for B. The address of a column takes a division instead of an
-//              exclusive or.
+// Cost         3 % more shared memory for A and 12 % for B. The address of a column needs a division instead of an XOR.
 // Constraints  As vectorized.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), kernel with extra
 //              columns.

@@ -7,7 +7,7 @@
 // Expected     0.9 to 1.1 times vectorized, which spends 40 % of its wavefronts on conflicts but also waits for other
 //              things. Boehm's kernel of this kind is slower than his vectorized one (28042 against 31437 GFLOP/s on an
 //              H200).
-// Cost         One exclusive or per address that is not known at compile time.
+// Cost         One XOR per address that is not known at compile time.
 // Constraints  As vectorized. TN / 4 and BK / 4 are powers of two, at most 8.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), kernel that resolves
 //              bank conflicts; the permutation is that of CUTLASS and of TMA's swizzles.

@@ -1,4 +1,4 @@
-// best_of: the variant that was fastest in a campaign at the most similar case.
+// best_of: the variant that was fastest for the most similar measured shape.
 //
 // Idea         No variant is best everywhere. Large tiles make the best use of registers but require a C with enough of
 //              them; small tiles with a split K keep all SMs busy at smaller sizes. The table in best_of.cuh names the
@@ -10,7 +10,7 @@
 //              GPU with more or fewer SMs uses the row of a C that is as much smaller or larger; one of an older
 //              architecture uses the fastest of the variants that it can run.
 // Constraints  As its parts: any M, N, K >= 1, any alignment, one stream at a time.
-// Source       Every BLAS library selects kernels by shape; cuBLAS uses heuristics trained on measurements.
+// Source       BLAS libraries dispatch like this; cuBLAS uses heuristics trained on measurements.
 
 #include <cuda_runtime.h>
 

@@ -2,8 +2,8 @@
 //
 // Idea         smem_tiled reads two operands from shared memory per multiply-add, more than shared memory can deliver.
 //              Here a thread owns TM results of one column. For each k it reads one element of B, keeps it in a
-//              register and uses it TM times: TM + 1 shared reads for TM multiply-adds, 9/8 per multiply-add instead of
-//              2 (TM = 8).
+//              register and uses it TM times: TM + 1 shared reads for TM multiply-adds, 9/8 reads per multiply-add
+//              instead of 2 (TM = 8).
 // Expected     2.8 times smem_tiled on an RTX A6000 (2980 to 8475 GFLOP/s, Boehm), 2.9 times on an RTX 4090.
 // Cost         TM accumulators per thread. The same C has fewer threads, so small problems use less of the GPU.
 // Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.

@@ -1,8 +1,8 @@
-// blocktile_2d: a thread computes a TM x TN patch of results.
+// blocktile_2d: a thread computes a thread tile of TM x TN results.
 //
 // Idea         TM elements of A and TN elements of B in registers give TM * TN multiply-adds: an outer product for each
-//              k. With 8 x 8 that is 16 shared reads for 64 multiply-adds, 1/4 per multiply-add instead of the 9/8 of
-//              blocktile_1d. The larger block halves the loads from global memory, to K/64 elements per result.
+//              k. With 8 x 8 that is 16 shared reads for 64 multiply-adds, 1/4 read per multiply-add instead of the 9/8
+//              of blocktile_1d. The larger block halves the loads from global memory, to K/64 elements per result.
 // Expected     1.9 times blocktile_1d on an RTX A6000 (8475 to 15972 GFLOP/s, Boehm), 1.7 times on an RTX 4090.
 // Cost         TM * TN accumulators and TM + TN operands per thread: well over 100 registers, so two blocks per SM.
 // Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.

@@ -5,12 +5,12 @@
 //              16 bytes cannot transpose, so A is first copied into a queue per thread; in the middle of a step each
 //              thread takes its part of the next tile from its queue and transposes it as before. B is used where it
 //              was copied to.
-// Expected     0.98 to 1.03 times double_buffered, which with 16 k per step also hides the latency of memory and does
-//              the same math. It gains where a load takes longer than a step.
+// Expected     0.98 to 1.03 times double_buffered, which with BK = 16 already hides the memory latency and computes the
+//              same products. It gains where a load takes longer than a step.
 // Cost         Shared memory: STAGES tiles of A and B, and two more of A, transposed.
-// Constraints  sm_80. Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N
-//              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instance that copies
-//              float by float. M up to 65535 * BM.
+// Constraints  sm_80. Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N
+//              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instantiation that
+//              copies float by float. M up to 65535 * BM.
 // Source       CUDA C++ Programming Guide, asynchronous copies; NVIDIA CUTLASS, multistage SIMT kernels.
 
 #include "double_buffer.cuh"

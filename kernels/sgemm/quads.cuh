@@ -60,7 +60,7 @@ __device__ __forceinline__ void finish_quad(float* c, int count, float4 sum, flo
 
 inline bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
-// Whether every row of the three matrices starts on 16 bytes, so that one instruction can move four floats.
+// Whether every row of the three matrices is aligned to 16 bytes, so that one instruction can move four floats.
 inline bool rows_on_16_bytes(const float* A, const float* B, const float* C, int N, int K) {
     return K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
 }

@@ -2,8 +2,8 @@
 //
 // Idea         A multiply-add has three operands, and the register file delivers one register from each of its two
 //              banks per cycle. The speed therefore depends on what the reuse caches hold, and at 700 W the power
-//              depends on the reads. Each operand has a reuse cache with one entry per bank. Along a line of the patch
-//              (tma_pipelined) one operand stays in it: 2 reads per multiply-add. With two columns at a time, both
+//              depends on the reads. Each operand has a reuse cache with one entry per bank. Along a line of the thread
+//              tile (tma_pipelined) one operand stays in it: 2 reads per multiply-add. With two columns at a time, both
 //              stay, and a row serves two products: 1.5 reads.
 //              ptxas reorders products line by line, to free registers as early as it can. A load that might not happen
 //              keeps the previous operand alive, so that another order frees nothing. So the loads of operands have a
@@ -12,7 +12,7 @@
 //              block.
 // Expected     1.03 to 1.06 times tma_pipelined, and 5 to 10 % less power per TFLOP/s.
 // Cost         No additional instruction. The order is up to the compiler; a test counts the register reads.
-// Constraints  As tma_pipelined; a patch has an even number of columns.
+// Constraints  As tma_pipelined; a thread tile has an even number of columns.
 // Source       NVIDIA CUTLASS, two-by-two zigzag of its thread-level products (cutlass/gemm/thread/mma_sm50.h). Z. Jia
 //              et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking (arxiv.org/abs/1804.06826)
 //              found two register banks and reuse caches on Volta; this kernel assumes that Hopper has them too.

@@ -8,9 +8,9 @@
 //              gain from 2048 on, where C has enough tiles and small ones only cost.
 // Cost         The partial sums pass through L2 once, and a second kernel starts: 1 to 2 us. A static workspace of 16
 //              MiB.
-// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
-//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
-//              M up to 65535 * BM. One stream at a time: concurrent streams would share the workspace.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. M up to 65535 * BM. One stream at a time: concurrent streams would share the workspace.
 // Source       NVIDIA CUTLASS, efficient GEMM, parallelized reductions (media/docs/cpp/efficient_gemm.md).
 
 #include "double_buffer.cuh"

@@ -2,18 +2,18 @@
 //
 // Idea         In cp_async_pipelined every thread still computes where its part of a tile lies and whether it is inside
 //              the matrix. Here one thread requests both tiles of a step from the tensor memory accelerator (TMA,
-//              sm_90), STAGES steps ahead. TMA knows the matrices from two descriptors, fills elements outside with
+//              sm_90), STAGES steps ahead. TMA knows the matrices from two tensor maps, fills elements outside with
 //              zeros, and reports the bytes to an mbarrier. It cannot transpose floats, so all threads transpose A half
 //              a step early, from rows that TMA has swizzled: 16 bytes of eight rows lie in different banks. The
 //              barrier at the end of a step, which the transposition requires anyway, also shows that a stage is free,
 //              so no warp has to be the producer. The tile is 128 x 256, since with 256 x 128 twice as much would have
 //              to be transposed.
 // Expected     1.01 to 1.03 times cp_async_pipelined: 93 % of the issued instructions are multiply-adds.
-// Cost         Shared memory: STAGES tiles of A and B, and two more of A, transposed. Two descriptors are encoded per
-//              launch.
-// Constraints  sm_90. Any M, N, K >= 1, any alignment. TMA requires rows that start on 16 bytes: K and N multiples of
-//              4, aligned arrays. The launcher checks this and otherwise uses the loop of double_buffered. M up to
-//              65535 * BM. BM, BN <= 256.
+// Cost         Shared memory: STAGES tiles of A and B, and two more of A, transposed. Each launch encodes two tensor
+//              maps.
+// Constraints  sm_90. Any M, N, K >= 1, any alignment. TMA requires rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the loop of double_buffered. M up to 65535 *
+//              BM. BM, BN <= 256.
 // Source       CUDA C++ Programming Guide, tensor memory access; PTX ISA, cp.async.bulk.tensor and its swizzles; NVIDIA
 //              CUTLASS, sm90 main loops.
 

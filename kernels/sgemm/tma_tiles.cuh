@@ -101,7 +101,7 @@ struct TmaTiles {
         Warp::load_columns(b, b_from + stage * B_STAGE + k * COLUMNS);
     }
 
-    // Describes A [M, K] and B [K, N]; false if TMA cannot be used: their rows must start on 16 bytes.
+    // Describes A [M, K] and B [K, N]; false if TMA cannot be used: their rows must be aligned to 16 bytes.
     static bool describe(TileMaps* maps, const float* A, const float* B, const float* C, int M, int N, int K) {
         constexpr CUtensorMapSwizzle swizzle = BlockK == 8    ? CU_TENSOR_MAP_SWIZZLE_32B
                                                : BlockK == 16 ? CU_TENSOR_MAP_SWIZZLE_64B

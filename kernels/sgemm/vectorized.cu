@@ -5,10 +5,10 @@
 //              needs a column of the tile, so the tile is stored with k as the outer index, transposed on its way into
 //              shared memory.
 // Expected     1.14 times blocktile_2d on an RTX A6000 (15972 to 18237 GFLOP/s, Boehm), 1.07 times on an RTX 4090.
-// Cost         Two-way bank conflicts of the transposing stores of A, and of the reads of B by lanes 32 bytes apart.
-// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
-//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
-//              With K and N multiples of 4, four neighbours are either all inside the matrix or all outside, so that
+// Cost         Two-way bank conflicts in the transposing stores of A and the float4 reads of B.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. With K and N multiples of 4, a group of four is entirely inside or outside the matrix, so that
 //              one predicate guards one wide access even at a border. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 6 (siboehm.com/articles/22/CUDA-MMM).
 

@@ -21,7 +21,7 @@ struct VectorizedTiles {
     static_assert(A_QUADS * 4 * THREADS == BlockM * BlockK, "the copy of A takes whole steps");
     static_assert(B_QUADS * 4 * THREADS == BlockK * BlockN, "the copy of B takes whole steps");
 
-    // The float4 number `quad` of A and of B in the copy, and the first row and column of a thread's patch.
+    // The float4 number `quad` of A and of B in the copy, and the first row and column of a thread tile.
     __host__ __device__ static constexpr int a_row(int quad) { return quad / (BlockK / 4); }
     __host__ __device__ static constexpr int a_k(int quad) { return quad % (BlockK / 4) * 4; }
     __host__ __device__ static constexpr int b_k(int quad) { return quad / (BlockN / 4); }

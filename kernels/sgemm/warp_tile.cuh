@@ -1,4 +1,4 @@
-// The patch of C that a thread of the pipelined variants owns, and the order in which its products are computed.
+// The thread tile of the pipelined variants, and the order in which its products are computed.
 #pragma once
 
 #include "quads.cuh"
@@ -6,9 +6,9 @@
 namespace {
 namespace sgemm {
 
-// The tile of a block is divided into tiles per warp, and those into patches of ROWS x COLUMNS results per lane. A
-// patch has groups of four, LANE_ROWS * 4 rows and LANE_COLUMNS * 4 columns apart, so that neighbouring lanes read
-// neighbouring float4 or the same ones.
+// The tile of a block is divided into tiles per warp, and those into thread tiles of ROWS x COLUMNS results per lane. A
+// thread tile has groups of four, LANE_ROWS * 4 rows and LANE_COLUMNS * 4 columns apart, so that neighbouring lanes
+// read neighbouring float4 or the same ones.
 template <int BlockM, int BlockN, int WarpM, int WarpN, int LanesM>
 struct WarpTile {
     static constexpr int BLOCK_M = BlockM, BLOCK_N = BlockN;
@@ -23,7 +23,7 @@ struct WarpTile {
     static_assert(LANE_ROWS % 2 == 0 && LANE_COLUMNS % 2 == 0, "lanes are laid out in squares of two by two");
     static_assert(THREADS <= 1024, "a block holds at most 1024 threads");
 
-    int row, column;  // of the patch's first result, relative to the block
+    int row, column;  // of the thread tile's first result, relative to the block
 
     // Lanes lie in squares of two by two, where lane bit 0 selects a row and bit 1 a column: LDS.128 then takes 2
     // cycles of shared memory instead of 4.
@@ -33,7 +33,7 @@ struct WarpTile {
         column = warp % WARPS_N * WarpN + (square % (LANE_COLUMNS / 2) * 2 + lane / 2 % 2) * 4;
     }
 
-    // Offsets of result row i and result column j of the patch from its first result.
+    // Offsets of result row i and result column j of the thread tile from its first result.
     __device__ static constexpr int row_of(int i) { return i / 4 * LANE_ROWS * 4 + i % 4; }
     __device__ static constexpr int column_of(int j) { return j / 4 * LANE_COLUMNS * 4 + j % 4; }
 
@@ -49,7 +49,7 @@ struct WarpTile {
             *reinterpret_cast<float4*>(&to[j]) = *reinterpret_cast<const float4*>(from + column_of(j));
     }
 
-    // Calls `visit(i, j, at, count)` for each group of four results of the patch. The block's tile starts at
+    // Calls `visit(i, j, at, count)` for each group of four results of the thread tile. The block's tile starts at
     // (block_row, block_column) of an M x N matrix; `at` is the index of the group in it, and `count` says how many are
     // inside.
     template <class Visit>

@@ -1,16 +1,16 @@
-// warptile: a tile per warp, between the tile of the block and the patch of the thread.
+// warptile: a tile per warp, between the block tile and the thread tile.
 //
 // Idea         C is divided into BM x BN per block, this into WM x WN per warp, and this into passes, in each of which
-//              the 32 lanes cover one compact rectangle with a patch of TM x TN per lane. By the rules for shared
+//              the 32 lanes cover one compact rectangle with a thread tile of TM x TN per lane. By the rules for shared
 //              memory, vectorized takes 20 cycles for the operands of 64 multiply-adds, since its lanes read 32 bytes
 //              apart and conflict. Here neighbouring lanes read neighbouring float4, or the same ones: 8 cycles.
 // Expected     1.19 times vectorized on an RTX A6000 (18237 to 21779 GFLOP/s, 93.7 % of cuBLAS, Boehm), 1.06 times on
 //              an RTX 4090.
-// Cost         Seven sizes that must fit each other. Blocks of 64 x 128 move more bytes through L2 than 128 x 128, but
+// Cost         Seven interdependent tile parameters. Blocks of 64 x 128 move more bytes through L2 than 128 x 128, but
 //              four of them share an SM, so that one computes while another waits at its barrier.
-// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows that start on 16 bytes: K and N multiples of
-//              4, aligned arrays. The launcher checks this and otherwise uses the instance that copies float by float.
-//              M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 10 (siboehm.com/articles/22/CUDA-MMM); the levels
 //              are those of CUTLASS (developer.nvidia.com/blog/cutlass-linear-algebra-cuda). Reads shared by lanes:
 //              forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     const int square = lane / 4;
     const int lane_row = square / (LANES_N / 2) * 2 + lane % 2;
     const int lane_col = square % (LANES_N / 2) * 2 + lane / 2 % 2;
-    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the thread's first patch, relative to the block
+    const int c_row = warp / WARPS_N * WM + lane_row * TM;  // the thread's first tile, relative to the block
     const int c_col = warp % WARPS_N * WN + lane_col * TN;
 
     float sum[WM_PASSES * TM][WN_PASSES * TN] = {};

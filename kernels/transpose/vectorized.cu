@@ -14,9 +14,9 @@
 // Expected     vectorized: at least as fast as padded, with about four times fewer instructions. written_in_order: a
 //              few percent faster than vectorized.
 // Cost         16 KiB of shared memory per block; a sector takes eight lanes, so a row of 64 is half a warp.
-// Constraints  Any M, N >= 1, M (DOWN: N) up to 65535 * TILE. Wide accesses require rows that start on 16 bytes: M and
-//              N multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instance that copies
-//              float by float.
+// Constraints  Any M, N >= 1, M (DOWN: N) up to 65535 * TILE. Wide accesses require rows aligned to 16 bytes: M and N
+//              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instantiation that
+//              copies float by float.
 // Source       G. Ruetsch and P. Micikevicius, Optimizing matrix transpose in CUDA, NVIDIA 2009; with wide accesses.
 
 #include <cuda_runtime.h>

@@ -6,7 +6,7 @@
 // Expected     The bandwidth of one element per thread where that already reaches the limit of memory; nearly four
 //              times fewer instructions.
 // Cost         The last threads have one to three elements left, which they add one by one.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are added element by element, by the other instance.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are added element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 
 #include <cuda_runtime.h>
