@@ -42,7 +42,6 @@ rule make_tables:
     params:
         plan=plan.decisions(),
         contract=plan.table_contract(),
-        timelines=plan.timelines_state,
     script:
         "../scripts/evaluate/make_tables.py"
 
