@@ -12,7 +12,7 @@ from pathlib import Path
 
 from warplog.core.errors import WarplogError
 
-_MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 20
 _FIELDS = ("Idea", "Expected", "Cost", "Constraints", "Source")
 _FIELD = re.compile(rf"// ({'|'.join(_FIELDS)})\s+(\S.*)")
 
@@ -34,11 +34,20 @@ def read_header(path: Path) -> Header:
     Raises:
         WarplogError: if the file cannot be read, or is larger than 1 MiB.
     """
+    text = read_source(path)
+    return header_of(comment_of_module(text) if path.suffix == ".py" else text)
+
+
+def read_source(path: Path) -> str:
+    """Returns the text of a source file.
+
+    Raises:
+        WarplogError: if the file cannot be read, or is larger than 1 MiB.
+    """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        text = path.read_text(encoding="utf-8", errors="replace")
-        return header_of(comment_of_module(text) if path.suffix == ".py" else text)
+        if path.stat().st_size > MOST_BYTES:
+            raise WarplogError(f"{path}: larger than {MOST_BYTES} bytes; is it a source file?")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise WarplogError(f"{path}: cannot be read ({error.strerror}); restore the file") from None
 

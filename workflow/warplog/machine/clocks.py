@@ -113,6 +113,8 @@ class Sampler:
         self._uuid, self._interval_s, self._with_energy = uuid, interval_s, with_energy
         self._card: Card | None = None
         self._states: list[tuple[float, ClockState]] = []  # with the time of the host's monotonic clock
+        # Of the energy counter: kept, since a sustained run asks for them between its launches.
+        self._updates: list[tuple[float, float]] = []
         self._stop = threading.Event()
         self._open = ExitStack()
         self._thread: threading.Thread | None = None
@@ -120,12 +122,11 @@ class Sampler:
     def __enter__(self) -> Self:
         """Takes a first reading and starts the thread."""
         try:
-            self._card = self._open.enter_context(opened(self._uuid))
+            card = self._card = self._open.enter_context(opened(self._uuid))
         except NoGpuError:
             return self
-        self._take(self._card)
-        watch = threading.Thread(target=self._watch, args=(self._card,), daemon=True, name="warplog-sampler")
-        self._thread = watch
+        self._take(card)
+        self._thread = threading.Thread(target=self._watch, args=(card,), daemon=True, name="warplog-sampler")
         self._thread.start()
         return self
 
@@ -144,7 +145,11 @@ class Sampler:
             self._take(card)
 
     def _take(self, card: Card) -> None:
-        self._states.append((time.monotonic(), read(card, with_energy=self._with_energy)))
+        reading = time.monotonic(), read(card, with_energy=self._with_energy)
+        energy_j, before_j = reading[1].energy_j, self._states[-1][1].energy_j if self._states else None
+        if energy_j is not None and before_j is not None and energy_j != before_j:
+            self._updates.append((reading[0], energy_j))
+        self._states.append(reading)
 
     def _readings(self, begin_s: float, end_s: float) -> list[tuple[float, ClockState]]:
         """Returns the readings between two times; the thread only ever appends to the list."""
@@ -173,12 +178,8 @@ class Sampler:
 
         The counter is updated at regular intervals, which all readings of the sampler tell more precisely than two.
         """
-        changes = [
-            (after[0], after[1].energy_j)
-            for before, after in pairwise(self._readings(0.0, end_s))
-            if before[1].energy_j is not None and after[1].energy_j != before[1].energy_j
-        ]
-        inside = [(t, energy_j) for t, energy_j in changes if t >= begin_s and energy_j is not None]
+        changes = [(t, energy_j) for t, energy_j in list(self._updates) if t <= end_s]
+        inside = [(t, energy_j) for t, energy_j in changes if t >= begin_s]
         if len(inside) < _LEAST_STEPS:
             return []
         typical_s = statistics.median(after[0] - before[0] for before, after in pairwise(changes))

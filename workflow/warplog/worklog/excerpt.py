@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from warplog.catalog.header import MOST_BYTES, read_source
 from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name
 from warplog.worklog.python_excerpt import main_lines
 
 _BEGIN, _END = "{} [excerpt]", "{} [/excerpt]"
 _PYTHON = ".py"
-_MOST_BYTES = 1 << 20
 PAGE_LINES = 44
 _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
@@ -59,25 +59,12 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
         return _shown(path, lines, *(marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
     chosen = marked(path, lines) or _of_streams(text, _bare(text))
     if not chosen and kernel:
-        small = (file for file in others if file.is_file() and file.stat().st_size <= _MOST_BYTES)
+        small = (file for file in others if file.is_file() and file.stat().st_size <= MOST_BYTES)
         for file in (path, *small):
-            if defined := _defined(_bare(read_source(file)), bare_name(kernel)):
-                return _shown(file, read_source(file).splitlines(), *defined)
+            code = read_source(file)
+            if defined := _defined(_bare(code), bare_name(kernel)):
+                return _shown(file, code.splitlines(), *defined)
     return _shown(path, lines, *(chosen or _main(text) or (1, len(lines))))
-
-
-def read_source(path: Path) -> str:
-    """Returns the text of a source file.
-
-    Raises:
-        WarplogError: if the file cannot be read, or is larger than 1 MiB.
-    """
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise WarplogError(f"{path}: larger than {_MOST_BYTES} bytes; is it a source file?")
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise WarplogError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def functions(text: str, qualifier: str = "__global__") -> dict[str, tuple[int, int]]:

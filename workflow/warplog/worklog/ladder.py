@@ -11,7 +11,7 @@ from typing import Any
 
 from warplog.catalog.contract import Published
 from warplog.catalog.family import Family, Variant
-from warplog.catalog.header import read_header
+from warplog.catalog.header import read_header, read_source
 from warplog.core import text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
@@ -27,7 +27,7 @@ from warplog.worklog.code.heat import HeatMap, heat_map
 from warplog.worklog.code.listing import Code, Line, code, listing
 from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
-from warplog.worklog.excerpt import Excerpt, excerpt, read_source
+from warplog.worklog.excerpt import Excerpt, excerpt
 from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
 from warplog.worklog.pictures.tiles import panels, tiling
