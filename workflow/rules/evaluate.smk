@@ -42,6 +42,7 @@ rule make_tables:
     params:
         plan=plan.decisions(),
         contract=plan.table_contract(),
+        timelines=plan.timelines_state,
     script:
         "../scripts/evaluate/make_tables.py"
 

@@ -5,7 +5,7 @@ Snakemake parses the workflow again on the node of each job, and then reads resu
 plan. Making a plan starts no process and writes no file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -258,6 +258,18 @@ class Plan:
         ]
         return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
 
+    def timelines(self) -> list[str]:
+        """Returns the records of timelines to capture, for families with a chosen variant that has one."""
+        families = [family for family in self.chosen if self.of(family).with_marks().variants]
+        return [str(f) for f in self._timeline_records(families) if self.live]
+
+    def timelines_state(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the existing records of timelines, which are not captured for the tables."""
+        return sha256_of([sha256_file(f) for f in self._timeline_records(self.chosen) if f.is_file()])
+
+    def _timeline_records(self, families: Iterable[str]) -> list[Path]:
+        return [paths.family_record(self.root, "timeline", self.gpu, family) for family in families]
+
     def code(self, stage: str) -> list[str]:
         """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
@@ -356,6 +368,29 @@ class Plan:
         plan = self.of(wildcards.family)
         return plan.job("sanitize", contract=plan.check_contract())
 
+    def marked_job(self, wildcards: Any) -> dict[str, Any]:
+        """Returns the parameters of compiling a variant with its marks; see build_job."""
+        job = self.build_job(wildcards)
+        made = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant) / "record.json"
+        parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
+        del job["recorded"]
+        return {**job, "parameters": parameters, "attempt": staleness.attempt(made)}
+
+    def timeline_job(self, wildcards: Any) -> dict[str, Any]:
+        """Returns the parameters of capturing the timelines of a family."""
+        plan = self.of(wildcards.family).with_marks()
+        return plan.job("timeline", contract=plan.timeline_contract())
+
+    def timeline_builds(self, wildcards: Any) -> dict[str, list[str]]:
+        """Returns the files of the builds with and without marks of the variants that have a timeline."""
+        plan = self.of(wildcards.family).with_marks()
+        return {
+            "builds": plan.builds("record.json"),
+            "libraries": plan.builds("kernel.so"),
+            "marked": plan.marked_builds("record.json"),
+            "marked_libraries": plan.marked_builds("kernel.so"),
+        }
+
     def time_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of timing a family."""
         plan = self.of(wildcards.family)
@@ -432,7 +467,8 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    drawn = choose_figures(chosen, families)
+    timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
+    drawn = choose_figures(chosen, families, timelines)
     spread = _spread(settings, project, found, families, chosen)
     if spread.several:
         message = f"{message}; the families are spread over {len(spread.uuids)} boards"

@@ -1,0 +1,44 @@
+# Timelines from inside kernels, only on request: `snakemake timeline`. Builds with marks are never timed by themselves.
+
+
+rule build_marked:
+    input:
+        source=plan.sources,
+        code=plan.code("build"),
+    output:
+        record="results/timeline/build/{arch}/{family}/{variant}/record.json",
+        library="results/timeline/build/{arch}/{family}/{variant}/kernel.so",
+        sass="results/timeline/build/{arch}/{family}/{variant}/kernel.sass",
+    log:
+        "results/logs/timeline/build/{arch}/{family}/{variant}.log",
+    params:
+        job=plan.marked_job,
+    script:
+        "../scripts/timeline/build_marked.py"
+
+
+rule capture_timelines:
+    input:
+        unpack(plan.timeline_builds),
+        reference=plan.reference,
+        check="results/check/{gpu}/{family}.json",
+        timer=plan.timer(),
+        campaign="results/campaign/{gpu}.json",
+        code=plan.code("timeline"),
+    output:
+        update("results/timeline/{gpu}/{family}.json"),
+    log:
+        "results/logs/timeline/{gpu}/{family}.log",
+    # All cores except one, as for timing: the overhead of the marks is a difference of times.
+    threads: max(1, workflow.cores - 1)
+    resources:
+        measuring=1,
+    params:
+        job=plan.timeline_job,
+    script:
+        "../scripts/timeline/capture_timelines.py"
+
+
+rule timeline:
+    input:
+        plan.timelines(),
