@@ -9,7 +9,8 @@ from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
 from shipped_families import FAMILIES
 from warplog.core.records import FamilyRecord, Record
 from warplog.machine import toolchain
-from warplog.measure import build, timeline
+from warplog.measure import timeline
+from warplog.measure.building import build
 from warplog.measure.check_time import check_family
 from warplog.tables import timelines
 

@@ -16,7 +16,7 @@ from warplog.catalog.family import load_family
 from warplog.cli import main, starting
 from warplog.core.records import read_json
 from warplog.machine import device
-from warplog.measure import build
+from warplog.measure.building import build
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLES = PROJECT / "examples"

@@ -9,7 +9,7 @@ import pytest
 from sass_builds import Kind, builder, built, compilers
 from shipped_families import FAMILIES, KERNELS
 from warplog.catalog import family as catalog
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.parsers import sass
 
 FAMILY = FAMILIES["sgemm"]

@@ -15,7 +15,7 @@ from shipped_families import FAMILIES
 from warplog.catalog.family import load_family
 from warplog.core.process import minimal_env, run
 from warplog.machine import aslr
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.metrics.tracks import REGIONS
 from warplog.parsers import sass
 from warplog.parsers.timeline_buffer import EVENT, HEAD, WARP

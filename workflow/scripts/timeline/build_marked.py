@@ -7,7 +7,7 @@ from typing import Any
 from warplog.catalog.family import load_family
 from warplog.core.errors import say
 from warplog.machine import toolchain
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.plan.script import job
 
 

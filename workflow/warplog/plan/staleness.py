@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PYTHON = "measure.worker.python_launcher"  # the worker's main module imports it
 # The modules that compute the results of a stage.
 ROOTS: Mapping[str, tuple[str, ...]] = {
-    "build": ("measure.build", "measure.python_build"),
+    "build": ("measure.building.build", "measure.building.python_build"),
     "check": ("measure.worker.check_case", _PYTHON),
     "sanitize": ("measure.sanitize", "measure.worker.sanitize_case", _PYTHON),
     "time": ("measure.worker.time_case", "measure.pooling", _PYTHON),

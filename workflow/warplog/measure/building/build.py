@@ -15,10 +15,10 @@ from warplog.core.process import Completed, explain_exit, minimal_env, run
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 from warplog.machine import aslr
 from warplog.machine.toolchain import Tool, nvcc_command
-from warplog.measure import dependencies
-from warplog.measure.launcher import PREBUILT, SOURCE, launcher_source, signature
-from warplog.measure.loading import link_options, why_not_loaded
-from warplog.measure.quoting import Places, shortened
+from warplog.measure.building import dependencies
+from warplog.measure.building.launcher import PREBUILT, SOURCE, launcher_source, signature
+from warplog.measure.building.loading import link_options, why_not_loaded
+from warplog.measure.building.quoting import Places, shortened
 from warplog.parsers import ptxas, sass, usage
 from warplog.parsers.ptxas import KernelResources
 

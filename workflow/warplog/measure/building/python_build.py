@@ -22,8 +22,8 @@ from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, write_json
 from warplog.machine import device, packages
 from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
-from warplog.measure.build import capability_of, kernel_record
-from warplog.measure.quoting import Places
+from warplog.measure.building.build import capability_of, kernel_record
+from warplog.measure.building.quoting import Places
 from warplog.measure.supervise import Task, discard, run_cases
 from warplog.parsers import sass, usage
 

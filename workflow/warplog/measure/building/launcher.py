@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from warplog.catalog.contract import Argument
 from warplog.catalog.family import Family, Variant
 from warplog.core.records import sha256_file
-from warplog.measure.loading import LAUNCHER
+from warplog.measure.building.loading import LAUNCHER
 
 SOURCE = "launcher.cu"
 PREBUILT = "prebuilt.so"  # the copy of a library that is compiled already, beside the launcher
