@@ -22,8 +22,8 @@ DEFAULTS: Mapping[str, Any] = {
     "time": {
         "processes": 3,
         "placements": 24,
-        "placement_seconds": 0.6,
-        "run_error": 0.004,
+        "placement_seconds": 0.3,
+        "run_error": 0.005,
         "min_samples": 8,
         "max_samples": 24,
         "max_seconds": 0.06,
