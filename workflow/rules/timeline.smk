@@ -19,7 +19,10 @@ rule build_marked:
 
 rule capture_timelines:
     input:
-        unpack(plan.timeline_builds),
+        builds=plan.builds_with_timeline,
+        libraries=plan.libraries_with_timeline,
+        marked=plan.marked_builds,
+        marked_libraries=plan.marked_libraries,
         reference=plan.reference,
         check="results/check/{gpu}/{family}.json",
         timer=plan.timer(),

@@ -84,9 +84,9 @@ def test_timelines_are_captured_for_chosen_variants_with_marks_only(place: Path)
     assert set(made.timelines()) == {f"results/timeline/h200/{family}.json" for family in ("sgemm", "scan")}
     job = made.timeline_job(SimpleNamespace(family="scan"))
     assert job["variants"] == ["decoupled_lookback", "warp_specialised"]
-    builds = made.timeline_builds(SimpleNamespace(family="scan"))
-    assert [Path(path).parent.name for path in builds["marked"]] == job["variants"]
-    assert [Path(path).parts[1] for path in builds["marked"]] == ["timeline"] * 2
+    marked = made.marked_builds(SimpleNamespace(family="scan"))
+    assert [Path(path).parent.name for path in marked] == job["variants"]
+    assert [Path(path).parts[1] for path in marked] == ["timeline"] * 2
     assert plan.make_plan({**LIVE, "variants": "sgemm/naive"}).timelines() == []
 
 

@@ -381,15 +381,21 @@ class Plan:
         plan = self.of(wildcards.family).with_marks()
         return plan.job("timeline", contract=plan.timeline_contract())
 
-    def timeline_builds(self, wildcards: Any) -> dict[str, list[str]]:
-        """Returns the files of the builds with and without marks of the variants that have a timeline."""
-        plan = self.of(wildcards.family).with_marks()
-        return {
-            "builds": plan.builds("record.json"),
-            "libraries": plan.builds("kernel.so"),
-            "marked": plan.marked_builds("record.json"),
-            "marked_libraries": plan.marked_builds("kernel.so"),
-        }
+    def builds_with_timeline(self, wildcards: Any) -> list[str]:
+        """Returns the build records, without marks, of the variants that have a timeline."""
+        return self.of(wildcards.family).with_marks().builds("record.json")
+
+    def libraries_with_timeline(self, wildcards: Any) -> list[str]:
+        """Returns the libraries, without marks, of the variants that have a timeline."""
+        return self.of(wildcards.family).with_marks().builds("kernel.so")
+
+    def marked_builds(self, wildcards: Any) -> list[str]:
+        """Returns the records of the builds with marks of a family."""
+        return self.of(wildcards.family).with_marks().marked_builds("record.json")
+
+    def marked_libraries(self, wildcards: Any) -> list[str]:
+        """Returns the libraries with marks of a family."""
+        return self.of(wildcards.family).with_marks().marked_builds("kernel.so")
 
     def time_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of timing a family."""
