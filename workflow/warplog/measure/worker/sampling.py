@@ -37,7 +37,7 @@ _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
 SUSTAINED_LEAST_S, SUSTAINED_MOST_S = 0.25, 1.2
-ENOUGH_STEPS = 3  # of the energy counter, if a limit acts
+ENOUGH_STEPS = 4  # of the energy counter, if a limit acts
 _COUNTER_LAG_S = (
     0.02  # an update of the energy counter is that late on an H200 (least residual of times over power)
 )
