@@ -85,3 +85,4 @@ rule tables:
         everywhere(rules.make_tables.output),
         everywhere(rules.judge_floors.output),
         everywhere(rules.judge_claims.output),
+        plans.joined(),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core import paths, schema
+from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, read_json, write_json
@@ -58,6 +59,13 @@ class Campaigns:
     def tables(self, *names: str, suffix: str = "parquet") -> list[str]:
         """Returns the patterns of tables of a campaign."""
         return [self.path(f"tables/{name}.{suffix}") for name in names]
+
+    def joined(self) -> list[str]:
+        """Returns the tables that hold the rows of all campaigns; none if there is one campaign."""
+        names = [
+            f"{name}.{suffix}" for name in (*TABLES, "floors", "claims") for suffix in ("parquet", "csv")
+        ]
+        return [str(paths.RESULTS / "tables" / name) for name in names] if self.several else []
 
     def each(self, method: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
         """Returns the function of a job's wildcards that calls a method of `Plan` or `Judging` for its campaign."""
@@ -137,7 +145,8 @@ def make_campaigns(config: Mapping[str, Any], project: Path | None = None) -> Ca
     here = [gpu for gpu, plan in plans.items() if plan.boards.uuids]
     if here and len(gpus) > 1:
         raise WarplogError(
-            f"config: gpus: this machine has an {here[0]}; `gpus` is for jobs on other machines and recorded campaigns:"
-            " measure each model in a folder of its own (snakemake --directory FOLDER --config gpu=MODEL)"
+            f"config: gpus: this machine has the GPU {here[0]}; `gpus` is for jobs on other machines and for"
+            " recorded campaigns; measure each model in a folder of its own"
+            " (snakemake --directory FOLDER --config gpu=MODEL)"
         )
     return Campaigns(plans)
