@@ -86,19 +86,24 @@ rule compare:
         "../scripts/judge/report_comparison.py"
 
 
+# One job for all families: it reads each campaign once.
 rule plot_history:
     input:
         code=plan.code("judge"),
     output:
-        png=report(
-            results("history/{family}.png"),
-            category="History",
-            labels={"family": "{family}"},
-        ),
-        svg=results("history/{family}.svg"),
-        csv=results("history/{family}.csv"),
+        png=[
+            report(
+                results(f"history/{family}.png"),
+                caption="../report/history.rst",
+                category="History",
+                labels={"family": family},
+            )
+            for family in plan.chosen
+        ],
+        svg=[results(f"history/{family}.svg") for family in plan.chosen],
+        csv=[results(f"history/{family}.csv") for family in plan.chosen],
     log:
-        results("logs/history/{family}.log"),
+        results("logs/history.log"),
     params:
         plan=each(Plan.decisions),
         campaigns=each(Judging.history),
@@ -109,7 +114,7 @@ rule plot_history:
 
 rule history:
     input:
-        everywhere(results("history/{family}.png"), family=plan.chosen),
+        everywhere(rules.plot_history.output.png),
 
 
 rule judge_oracle:
