@@ -28,8 +28,9 @@ import yaml
 PROJECT = Path(__file__).parents[2]
 SOURCE = PROJECT / "results" / "recorded" / "h200"
 TOLERANCE = 1.15
-# Largest share of the first time that a step may take again, if nothing changed.
-AGAIN = {"figures": 0.35, "mlflow": 0.5}
+# Largest share of the first time that a step may take if it is done again although nothing changed, with the start of
+# its process. In a run, Snakemake starts no job for what is unchanged.
+AGAIN = {"figures": 0.35, "mlflow": 0.7}
 FOLDERS = ("check", "time", "profile", "extract")
 
 
@@ -242,9 +243,9 @@ def grow_variants(families: Sequence[str], sizes: Sequence[int], steps: Sequence
         with tempfile.TemporaryDirectory(prefix="warplog-growth-") as folder:
             make_campaign(Path(folder), families, times)
             for step in [name for name in STEPS if name in steps]:
-                costs.setdefault(step, []).append(measured(step, Path(folder)))
-                if step in AGAIN:
-                    costs.setdefault(f"{step}, again", []).append(measured(step, Path(folder)))
+                for name in (step, f"{step}, again") if step in AGAIN else (step,):
+                    costs.setdefault(name, []).append(measured(step, Path(folder)))
+                    print(f"  x {times}: {name}: {costs[name][-1][0]:.1f} s", file=sys.stderr, flush=True)
     good = [show(step, sizes, found) for step, found in costs.items()]
     for step, share in AGAIN.items():
         if step in costs and costs[f"{step}, again"][-1][0] > share * costs[step][-1][0]:
@@ -268,7 +269,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measures how the stages grow.")
     parser.add_argument("--times", nargs="*", type=int, default=[1, 3, 10])
     parser.add_argument("--campaigns", nargs="*", type=int, default=[20, 60, 200])
-    parser.add_argument("--families", nargs="+", default=["transpose", "reduction", "vector_add", "power"])
+    parser.add_argument("--families", nargs="+", default=["transpose", "power"])
     parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS))
     parser.add_argument("--step", choices=[*STEPS, "history"], help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,10 @@ class FigureTables:
         """The headline case, which figures with one number per variant show."""
         return str(self.variants["headline_case"].iloc[0])
 
-    @property
+    @cached_property  # the runs and steps of a family ask for it again and again, and it reads all metrics
     def profiled_case(self) -> str:
         """The case whose counters are shown: the headline case if it has any, otherwise the last case that does."""
-        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
+        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"].unique())
         others = [c for c in self.profile_cases if c in profiled]
         return self.case if self.case in profiled or not others else others[-1]
 
