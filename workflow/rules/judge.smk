@@ -91,17 +91,19 @@ rule plot_history:
     input:
         code=plan.code("judge"),
     output:
-        png=[
-            report(
-                results(f"history/{family}.png"),
-                caption="../report/history.rst",
-                category="History",
-                labels={"family": family},
-            )
-            for family in plan.chosen
-        ],
-        svg=[results(f"history/{family}.svg") for family in plan.chosen],
-        csv=[results(f"history/{family}.csv") for family in plan.chosen],
+        png=report(
+            expand(
+                results("history/{family}.png"), family=plan.chosen, allow_missing=True
+            ),
+            caption="../report/history.rst",
+            category="History",
+        ),
+        svg=expand(
+            results("history/{family}.svg"), family=plan.chosen, allow_missing=True
+        ),
+        csv=expand(
+            results("history/{family}.csv"), family=plan.chosen, allow_missing=True
+        ),
     log:
         results("logs/history.log"),
     params:
