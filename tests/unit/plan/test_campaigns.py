@@ -95,6 +95,12 @@ def test_models_of_this_machine_are_refused_with_the_way_to_measure_them(
         make_campaigns({**FEW, "gpus": MODELS}, project)
 
 
+def test_a_model_without_a_recorded_campaign_is_named(project: Path) -> None:
+    config = {"mode": "recorded", "families": "sgemm", "gpus": ["h200", "h100-pcie"]}
+    with pytest.raises(WarplogError, match="no campaign in results/recorded/ was measured on h100-pcie"):
+        make_campaigns(config, project)
+
+
 def test_a_models_recorded_campaign_is_the_named_one_or_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, read_json, write_json
 from warplog.judge.sources import newest_of_gpu
+from warplog.machine import device
 from warplog.plan import boards
 from warplog.plan.judging import Judging
 from warplog.plan.plan import Plan, make_plan
@@ -141,6 +142,11 @@ def make_campaigns(config: Mapping[str, Any], project: Path | None = None) -> Ca
         own = {**rest, "gpu": gpu}
         if (name := newest_of_gpu(gpu, config.get("recorded", DEFAULTS["recorded"]), project)) is not None:
             own["recorded"] = name
+        elif len(gpus) > 1 and config.get("mode", DEFAULTS["mode"]) != "live" and not device.boards():
+            raise WarplogError(
+                f"config: gpus: no campaign in results/recorded/ was measured on {gpu}; leave it out, or set `mode` to live"
+                " if the jobs run on another machine"
+            )
         plans[gpu] = make_plan(own, project, paths.RESULTS / gpu if len(gpus) > 1 else paths.RESULTS)
     here = [gpu for gpu, plan in plans.items() if plan.boards.uuids]
     if here and len(gpus) > 1:
