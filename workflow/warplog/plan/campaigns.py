@@ -144,8 +144,8 @@ def make_campaigns(config: Mapping[str, Any], project: Path | None = None) -> Ca
             own["recorded"] = name
         elif len(gpus) > 1 and config.get("mode", DEFAULTS["mode"]) != "live" and not device.boards():
             raise WarplogError(
-                f"config: gpus: no campaign in results/recorded/ was measured on {gpu}; leave it out, or set `mode` to live"
-                " if the jobs run on another machine"
+                f"config: gpus: no campaign in results/recorded/ was measured on {gpu}; leave it out, or set `mode`"
+                " to live if the jobs run on another machine"
             )
         plans[gpu] = make_plan(own, project, paths.RESULTS / gpu if len(gpus) > 1 else paths.RESULTS)
     here = [gpu for gpu, plan in plans.items() if plan.boards.uuids]
