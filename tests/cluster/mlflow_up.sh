@@ -2,6 +2,7 @@
 # Brings up an MLflow server with PostgreSQL, proxied artefacts and login on this machine.
 #
 #   tests/cluster/mlflow_up.sh up      starts both (root; Debian's postgresql, uv) and prints the address
+#   tests/cluster/mlflow_up.sh restart stops the server, not the database, and starts it again
 #   tests/cluster/mlflow_up.sh down    stops them
 #
 # The state is in MLFLOW_ROOT (default: /tmp/warplog-mlflow), the port is MLFLOW_PORT (default: 5056), the administrator
@@ -33,6 +34,7 @@ default_permission = READ
 database_uri = $base/login
 admin_username = admin
 admin_password = $password
+auth_cache_ttl_seconds = 60
 authorization_function = mlflow.server.auth:authenticate_request_basic_auth
 END
   export MLFLOW_AUTH_CONFIG_PATH="$root/login.ini" MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true
@@ -51,16 +53,22 @@ END
   echo "MLFLOW_TRACKING_URI=http://127.0.0.1:$port MLFLOW_TRACKING_USERNAME=admin MLFLOW_TRACKING_PASSWORD=$password"
 }
 
-stop() {
+stop_server() {
   kill -- "-$(cat "$root/server.pid")" || true
+  while curl -fs "http://127.0.0.1:$port/health" >/dev/null; do sleep 0.2; done
+}
+
+stop() {
+  stop_server
   runuser -u postgres -- "$binaries/pg_ctl" -D "$root/data" -m fast stop >/dev/null
 }
 
 case ${1:-} in
 up) start_database && start_server ;;
+restart) stop_server && start_server ;;
 down) stop ;;
 *)
-  sed -n '2,8s/^# \{0,1\}//p' "$0"
+  sed -n '2,9s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac

@@ -46,11 +46,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def campaign(place: Path, gpu: str) -> "subprocess.Popen[str]":
-    """Starts a campaign on a model, in a folder of its own."""
+def campaigns(place: Path) -> "subprocess.Popen[str]":
+    """Starts a run with a campaign on each model."""
     environment = os.environ | {"WARPLOG_REPLAY": "h200", "PYTHONPATH": str(place / "workflow")}
     options = [
-        *("--snakefile", place / "Snakefile", "--directory", place / gpu),
+        *("--snakefile", place / "Snakefile", "--directory", place / "run"),
         *("--workflow-profile", place / "profiles/slurm", "--slurm-status-command", "squeue"),
         *("--default-resources", "slurm_account=root", "slurm_partition=cpu", "mem_mb=1000", "runtime=20"),
         *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
@@ -63,10 +63,10 @@ def campaign(place: Path, gpu: str) -> "subprocess.Popen[str]":
             "20",
             "tables",
         ),
-        *("--config", "mode=live", f"gpu={gpu}", f"families={FAMILIES}", FEW),
+        *("--config", "mode=live", f"gpus={','.join(MODELS)}", f"families={FAMILIES}", FEW),
     ]
-    (place / gpu).mkdir(exist_ok=True)
-    log = (place / gpu / "output").open("w")
+    (place / "run").mkdir(exist_ok=True)
+    log = (place / "run" / "output").open("w")
     command = [sys.executable, "-m", "snakemake", *map(str, options)]
     return subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True)
 
@@ -86,21 +86,20 @@ def slurm(*command: str) -> str:
 def test_two_models_are_planned_without_a_gpu_and_survive_a_drained_node_and_a_killed_job(
     place: Path,
 ) -> None:
-    running = {gpu: campaign(place, gpu) for gpu in MODELS}
-    first = running["h200"]
-    until(lambda: bool(slurm("squeue", "-h", "-t", "running", "-o", "%i").split()), first)
+    running, results = campaigns(place), place / "run" / "results"
+    until(lambda: bool(slurm("squeue", "-h", "-t", "running", "-o", "%i").split()), running)
     slurm("scancel", slurm("squeue", "-h", "-t", "running", "-o", "%i").split()[0])
     slurm("scontrol", "update", "nodename=b", "state=drain", "reason=test")
-    until(lambda: (place / "h200/results/check/h200/transpose.json").is_file(), first)
+    until(lambda: (results / "h200" / "check" / "h200" / "transpose.json").is_file(), running)
     slurm("scontrol", "update", "nodename=b", "state=resume")
-    for gpu, one in running.items():
-        assert one.wait(LONGEST_S) == 0, (place / gpu / "output").read_text()[-6000:]
+    assert running.wait(LONGEST_S) == 0, (place / "run" / "output").read_text()[-6000:]
     recorded = pd.read_parquet(PROJECT / "results/recorded/h200/tables/measurements.parquet")
     key = ["family", "variant", "case"]
     numbers = recorded.set_index(key)["median_us"]
-    for gpu in MODELS:
-        table = pd.read_parquet(place / gpu / "results/tables/measurements.parquet").set_index(key)
-        assert set(table["gpu"]) == {gpu}
+    joined = pd.read_parquet(results / "tables" / "measurements.parquet")
+    assert list(joined["gpu"].unique()) == list(MODELS)
+    for gpu, rows in joined.groupby("gpu"):
+        table = rows.set_index(key)
         assert set(table["campaign"]) == {f"replayed-{gpu}"}
         assert (table["status"] == "ok").all(), table["reason"]
         assert (table["median_us"] == numbers.reindex(table.index)).all()

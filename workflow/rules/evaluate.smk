@@ -3,63 +3,63 @@
 
 rule extract_family:
     input:
-        ncu="results/profile/{gpu}/{family}.ncu.json",
-        nsys="results/profile/{gpu}/{family}.nsys.json",
-        sources=plan.family_sources,
+        ncu=results("profile/{gpu}/{family}.ncu.json"),
+        nsys=results("profile/{gpu}/{family}.nsys.json"),
+        sources=each(Plan.family_sources),
         code=plan.code("extract"),
     output:
-        update("results/extract/{gpu}/{family}.json"),
+        update(results("extract/{gpu}/{family}.json")),
     log:
-        "results/logs/extract/{gpu}/{family}.log",
+        results("logs/extract/{gpu}/{family}.log"),
     params:
-        job=plan.extract_job,
+        job=each(Plan.extract_job),
     script:
         "../scripts/evaluate/extract_family.py"
 
 
 rule extract:
     input:
-        plan.files("extract"),
+        all_of(Plan.files, "extract"),
     output:
         touch("results/extract/.complete"),
 
 
 rule make_tables:
     input:
-        build=plan.files("build"),
-        check=plan.files("check"),
-        time=plan.files("time"),
-        profile=rules.profile.input,
-        extract=plan.files("extract"),
-        campaign=plan.campaign(),
-        gpus=plan.gpu_files(),
+        build=each(Plan.files, "build"),
+        check=each(Plan.files, "check"),
+        time=each(Plan.files, "time"),
+        profile=each(Plan.profiles),
+        extract=each(Plan.files, "extract"),
+        campaign=each(Plan.campaign),
+        gpus=each(Plan.gpu_files),
         code=plan.code("tables"),
     output:
-        parquet=expand("results/tables/{table}.parquet", table=plan.tables()),
-        csv=expand("results/tables/{table}.csv", table=[*plan.tables(), "columns"]),
+        parquet=tables(*plan.tables()),
+        csv=tables(*plan.tables(), "columns", suffix="csv"),
     log:
-        "results/logs/tables.log",
+        results("logs/tables.log"),
     params:
-        plan=plan.decisions(),
-        contract=plan.table_contract(),
-        timelines=plan.timelines_state,
+        plan=each(Plan.decisions),
+        contract=each(Plan.table_contract),
+        timelines=each(Plan.timelines_state),
     script:
         "../scripts/evaluate/make_tables.py"
 
 
 rule judge_floors:
     input:
-        time=plan.files("time"),
-        campaign=plan.campaign(),
+        time=each(Plan.files, "time"),
+        campaign=each(Plan.campaign),
         code=plan.code("floors"),
     output:
-        parquet="results/tables/floors.parquet",
-        csv="results/tables/floors.csv",
+        parquet=results("tables/floors.parquet"),
+        csv=results("tables/floors.csv"),
     log:
-        "results/logs/floors.log",
+        results("logs/floors.log"),
     params:
-        plan=plan.decisions(),
-        rounds=judging.rounds_state,
+        plan=each(Plan.decisions),
+        rounds=each(Judging.rounds_state),
     script:
         "../scripts/evaluate/judge_floors.py"
 
@@ -70,19 +70,20 @@ rule judge_claims:
         floors=rules.judge_floors.output.parquet,
         code=plan.code("claims"),
     output:
-        parquet="results/tables/claims.parquet",
-        csv="results/tables/claims.csv",
+        parquet=results("tables/claims.parquet"),
+        csv=results("tables/claims.csv"),
     log:
-        "results/logs/claims.log",
+        results("logs/claims.log"),
     params:
-        plan=plan.decisions(),
-        contract=plan.table_contract(),
+        plan=each(Plan.decisions),
+        contract=each(Plan.table_contract),
     script:
         "../scripts/evaluate/judge_claims.py"
 
 
 rule tables:
     input:
-        rules.make_tables.output,
-        rules.judge_floors.output,
-        rules.judge_claims.output,
+        everywhere(rules.make_tables.output),
+        everywhere(rules.judge_floors.output),
+        everywhere(rules.judge_claims.output),
+        plans.joined(),

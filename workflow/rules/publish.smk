@@ -4,24 +4,21 @@
 # One job draws all figures of a family; figures with unchanged numbers and code are kept.
 rule plot_family:
     input:
-        tables=expand(
-            "results/tables/{table}.parquet",
-            table=[*plan.tables(), "floors", "claims"],
-        ),
+        tables=tables(*plan.tables(), "floors", "claims"),
         code=plan.code("plot"),
     output:
         report(
-            update(directory("results/figures/{family}")),
+            update(directory(results("figures/{family}"))),
             patterns=["{figure}.png"],
             caption="../report/figure.rst",
             category="Figures",
-            subcategory="{family}",
+            subcategory="{gpu}: {family}" if plans.several else "{family}",
             labels={"figure": "{figure}"},
         ),
     log:
-        "results/logs/plot/{family}.log",
+        results("logs/plot/{family}.log"),
     params:
-        figures=plan.family_figures,
+        figures=each(Plan.family_figures),
         captions=plan.captions(),
     script:
         "../scripts/publish/plot_family.py"
@@ -29,7 +26,7 @@ rule plot_family:
 
 rule figures:
     input:
-        plan.figures(),
+        all_of(Plan.figures),
 
 
 rule bundle_charts:
@@ -45,49 +42,49 @@ rule bundle_charts:
 
 rule write_worklog:
     input:
-        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        tables=tables(*plan.tables()),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        figures="results/figures/{family}",
+        figures=results("figures/{family}"),
         library=rules.bundle_charts.output[0],
-        sources=plan.page_sources,
-        campaign=plan.campaign(),
+        sources=each(Plan.page_sources),
+        campaign=each(Plan.campaign),
         code=plan.code("worklog"),
     output:
         # Not part of the report: a browser opens no address of more than 2 MB, which is how it would hold the page.
-        html="results/worklog/{family}.html",
-        md="results/worklog/{family}.md",
-        tex="results/worklog/{family}.tex",
+        html=results("worklog/{family}.html"),
+        md=results("worklog/{family}.md"),
+        tex=results("worklog/{family}.tex"),
     log:
-        "results/logs/worklog/{family}.log",
+        results("logs/worklog/{family}.log"),
     params:
-        plan=plan.decisions(),
-        figures=plan.family_figures,
+        plan=each(Plan.decisions),
+        figures=each(Plan.family_figures),
     script:
         "../scripts/publish/write_worklog.py"
 
 
 rule worklog:
     input:
-        expand("results/worklog/{family}.html", family=plan.chosen),
+        everywhere(results("worklog/{family}.html"), family=plan.chosen),
 
 
 rule write_site:
     input:
-        tables=expand("results/tables/{table}.parquet", table=plan.tables()),
+        tables=tables(*plan.tables()),
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        figures=plan.figures(),
+        figures=each(Plan.figures),
         library=rules.bundle_charts.output[0],
-        sources=plan.all_page_sources(),
-        campaign=plan.campaign(),
+        sources=each(Plan.all_page_sources),
+        campaign=each(Plan.campaign),
         code=plan.code("worklog"),
     output:
-        directory("results/site"),
+        directory(results("site")),
     log:
-        "results/logs/site.log",
+        results("logs/site.log"),
     params:
-        plan=plan.decisions(),
+        plan=each(Plan.decisions),
         figures=plan.drawn,
     script:
         "../scripts/publish/write_site.py"
@@ -95,7 +92,7 @@ rule write_site:
 
 rule site:
     input:
-        rules.write_site.output,
+        everywhere(rules.write_site.output),
 
 
 rule log_mlflow:
@@ -103,18 +100,18 @@ rule log_mlflow:
         tables=rules.make_tables.output.parquet,
         floors=rules.judge_floors.output.parquet,
         claims=rules.judge_claims.output.parquet,
-        campaign=plan.campaign(),
+        campaign=each(Plan.campaign),
         code=plan.code("track"),
     output:
-        "results/track/mlflow.json",
+        results("track/mlflow.json"),
     log:
-        "results/logs/track.log",
+        results("logs/track.log"),
     # Starts before the figures: both take about equally long and run in parallel.
     priority: 1
     params:
-        plan=plan.decisions(),
+        plan=each(Plan.decisions),
         uri=plan.tracking_uri(),
-        destination=plan.destination,
+        destination=each(Plan.destination),
     script:
         "../scripts/publish/log_mlflow.py"
 
@@ -122,12 +119,12 @@ rule log_mlflow:
 rule log_figures:
     input:
         logged=rules.log_mlflow.output[0],
-        figures=plan.figures(),
+        figures=each(Plan.figures),
         code=plan.code("track"),
     output:
-        "results/track/figures.json",
+        results("track/figures.json"),
     log:
-        "results/logs/track_figures.log",
+        results("logs/track_figures.log"),
     params:
         uri=plan.tracking_uri(),
     script:
@@ -136,5 +133,5 @@ rule log_figures:
 
 rule track:
     input:
-        rules.log_mlflow.output,
-        rules.log_figures.output,
+        everywhere(rules.log_mlflow.output),
+        everywhere(rules.log_figures.output),

@@ -3,44 +3,44 @@
 
 rule sanitize_family:
     input:
-        builds=plan.builds,
-        libraries=plan.libraries,
-        campaign="results/campaign/{gpu}.json",
-        reference=plan.reference,
+        builds=each(Plan.builds),
+        libraries=each(Plan.libraries),
+        campaign=results("campaign/{gpu}.json"),
+        reference=each(Plan.reference),
         code=plan.code("sanitize"),
     output:
-        update("results/sanitize/{gpu}/{family}.json"),
+        update(results("sanitize/{gpu}/{family}.json")),
     log:
-        "results/logs/sanitize/{gpu}/{family}.log",
+        results("logs/sanitize/{gpu}/{family}.log"),
     # All of the resource: two sanitizers in parallel, one of them waiting for the GPU, have been observed to hang.
     resources:
         gpu=1,
-        gpu_model=plan.gres,
+        gpu_model=each(Plan.gres),
         measuring=plan.boards.limits().get("measuring", 2),
         board=plan.boards.board,
     params:
-        job=plan.sanitize_job,
+        job=each(Plan.sanitize_job),
     script:
         "../scripts/sanitize/sanitize_family.py"
 
 
 rule list_findings:
     input:
-        records=plan.sanitized(),
-        campaign=plan.campaign(),
+        records=each(Plan.sanitized),
+        campaign=each(Plan.campaign),
         code=plan.code("sanitize"),
     output:
-        parquet="results/tables/sanitize.parquet",
-        csv="results/tables/sanitize.csv",
+        parquet=results("tables/sanitize.parquet"),
+        csv=results("tables/sanitize.csv"),
     log:
-        "results/logs/findings.log",
+        results("logs/findings.log"),
     params:
-        plan=plan.decisions(),
-        contract=plan.table_contract(),
+        plan=each(Plan.decisions),
+        contract=each(Plan.table_contract),
     script:
         "../scripts/sanitize/list_findings.py"
 
 
 rule sanitize:
     input:
-        rules.list_findings.output,
+        everywhere(rules.list_findings.output),

@@ -197,6 +197,18 @@ def test_history_marks_the_steps_and_not_the_drift(place):
     assert len([axes for axes in figure.axes if axes.get_visible()]) == data["variant"].nunique()
 
 
+def test_the_history_of_several_families_reads_each_campaign_once(place, monkeypatch):
+    folders = [place / name for name in ("later", "driver", "base", "slow")]
+    whole = history.collect(folders, FAMILY, "h200")
+    read = []
+    monkeypatch.setattr(history, "load", lambda folder, gpu: (read.append(folder.name), load(folder, gpu))[1])
+    other = replace(FAMILY, name="mgemm")
+    found = history.collect_all(folders, [FAMILY, other], "h200")
+    assert sorted(read) == ["base", "driver", "later", "slow"]
+    assert found["sgemm"].equals(whole)
+    assert found["mgemm"].empty
+
+
 def test_history_sees_a_slow_decline(tmp_path):
     """Steps of 0.5 %, too small to show between neighbours, add up against the level where they began."""
     folders = [make(tmp_path / str(n), n, {"warptile": 1.005**n}, dated(n)) for n in range(1, 7)]

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from warplog.core import paths
 from warplog.core.files import write_text
 from warplog.judge import comparison
 from warplog.judge.figures import comparison as figure
@@ -13,7 +12,7 @@ from warplog.track.address import tracking_uri
 
 
 def main(plan: Plan, names: list[str], uri: str, outputs: dict[str, Path]) -> None:
-    sources = Sources(plan.project, uri, plan.gpu, paths.RESULTS)
+    sources = Sources(plan.project, uri, plan.gpu, plan.results)
     found = comparison.run(names, sources, above=parent_of(plan.families))
     write_text(outputs["json"], comparison.as_json(found))
     write_text(outputs["csv"], comparison.as_csv(found))

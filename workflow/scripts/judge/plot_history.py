@@ -10,19 +10,17 @@ from warplog.plan.plan import Plan
 from warplog.plan.script import job
 
 
-def main(plan: Plan, family: str, campaigns: list[Path], png: Path, svg: Path, csv: Path) -> None:
-    data = history.collect(campaigns, plan.families[family], plan.gpu)
-    write_text(csv, csv_of_table(data))
-    figure.save(data, plan.families[family], png, svg)
+def main(plan: Plan, campaigns: list[Path], folder: Path) -> None:
+    families = [plan.families[name] for name in plan.chosen]
+    for name, data in history.collect_all(campaigns, families, plan.gpu).items():
+        write_text(folder / f"{name}.csv", csv_of_table(data))
+        figure.save(data, plan.families[name], folder / f"{name}.png", folder / f"{name}.svg")
 
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
             Plan.made_of(snakemake.params.plan),
-            snakemake.wildcards.family,
             [Path(campaign) for campaign in snakemake.params.campaigns],
-            Path(snakemake.output.png),
-            Path(snakemake.output.svg),
-            Path(snakemake.output.csv),
+            Path(snakemake.output.csv[0]).parent,
         )

@@ -8,7 +8,6 @@ from warplog.core import paths
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.tables.records import build_record
 from warplog.track import log
 from warplog.track.address import tracking_uri
 from warplog.track.log import VariantFiles
@@ -40,7 +39,7 @@ def artefacts(plan: Plan) -> Iterator[tuple[tuple[str, str], VariantFiles]]:
         captures = paths.captures(places["profile_ncu.json"])
         for variant in variants:
             records = {a: found[variant.name] for a, found in stored.items() if variant.name in found}
-            built = build_record(plan.root, plan.arch, variant)
+            built = plan.build_record(variant)
             beside = [built.with_name(file) for file in ("kernel.sass", "kernel.ptx", "compile.log")]
             report = kept_report(records, variant.name, plan.families[name].baseline)
             files = [variant.file, *beside, built, *([captures / report] if report else [])]

@@ -9,7 +9,6 @@ from warplog.core.records import read_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
 from warplog.tables import view
-from warplog.tables.records import build_record
 from warplog.worklog.site import Site
 
 
@@ -19,8 +18,8 @@ def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library
     site = Site(output, library.read_text(encoding="utf-8"))
     for name, variants in plan.chosen.items():
         data = view.of_family(read, tables, name, plan.gpu)
-        pictures = [paths.RESULTS / "figures" / name / f"{figure}.png" for figure in figures[name]]
-        kept = {v.name: build_record(plan.root, plan.arch, v).with_name("kernel.sass") for v in variants}
+        pictures = [plan.results / "figures" / name / f"{figure}.png" for figure in figures[name]]
+        kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in variants}
         page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)
         site.add(page, data)
     for folder in sorted((paths.RESULTS / "recorded").glob("*/tables")):

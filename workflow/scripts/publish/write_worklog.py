@@ -10,13 +10,10 @@ from warplog.core.records import read_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job, keep_digests
 from warplog.tables import view
-from warplog.tables.records import build_record
 
 
 def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library: Path, output: Path) -> None:
-    kept = {
-        v.name: build_record(plan.root, plan.arch, v).with_name("kernel.sass") for v in plan.chosen[family]
-    }
+    kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in plan.chosen[family]}
     page = worklog.gather(
         plan.families[family],
         view.load(tables, family, plan.gpu),

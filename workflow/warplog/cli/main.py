@@ -97,6 +97,9 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="VARIANT",
         help="also keep the ncu report that contains VARIANT (repeatable)",
     )
+    record.add_argument(
+        "--gpu", default="", help="slug of the GPU, if the run had several (`gpus` in the configuration)"
+    )
     record.set_defaults(command="record")
 
 
@@ -372,7 +375,7 @@ def _published(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name, options.report)
+    folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
     print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
     return 0
 

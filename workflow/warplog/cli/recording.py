@@ -33,11 +33,12 @@ _MOST_BYTES = 48 << 20  # enough for all families; git compresses records and ta
 _MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
 
 
-def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tuple[Path, int]:
-    """Copies the live campaign in results/ to results/recorded/<name>; returns the folder and its size in bytes.
+def record_campaign(project: Path, name: str, reports: Sequence[str] = (), gpu: str = "") -> tuple[Path, int]:
+    """Copies the live campaign to results/recorded/<name>; returns the folder and its size in bytes.
 
     Args:
         reports: variants whose raw ncu reports are copied too.
+        gpu: slug of the GPU, if the run had several campaigns (`gpus`).
 
     The copy contains a manifest with the SHA-256 of every file. A previous recording of that name is replaced after the
     copy is complete.
@@ -50,7 +51,7 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = ()) -> tu
         raise WarplogError(
             f"{name!r}: the name of a recorded campaign consists of lower-case letters, digits and hyphens"
         )
-    results = project / paths.RESULTS
+    results = project / paths.RESULTS / gpu
     campaign = _campaign(results)
     target = project / paths.recorded_root(name)
     fresh = target.with_name(f".{name}.part")
@@ -94,7 +95,8 @@ def _campaign(results: Path) -> Record:
     files = sorted((results / "campaign").glob("*.json"))
     if len(files) != 1:
         raise WarplogError(
-            f"{results}/campaign: {len(files)} live campaigns, expected one; run `snakemake` on a machine with a GPU"
+            f"{results}/campaign: {len(files)} live campaigns, expected one; run `snakemake` on a machine with a GPU,"
+            " or name the GPU (--gpu) if the run had several"
         )
     tables = results / "tables" / "measurements.csv"
     if not tables.is_file():

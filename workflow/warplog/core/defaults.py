@@ -9,6 +9,7 @@ DEFAULTS: Mapping[str, Any] = {
     "cases": "all",
     "kernel_folders": [],
     "gpu": "auto",
+    "gpus": [],
     "mode": "auto",
     "recorded": "h200",
     "campaign": "auto",

@@ -1,7 +1,8 @@
 """The history of a family: the headline time (rest) of each variant over the campaigns, and its changes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from warplog.catalog.family import Family
+from warplog.core.records import read_json
 from warplog.core.statistics import summarise
 from warplog.judge.comparison import compare
-from warplog.judge.floors import measure_floors
+from warplog.judge.floors import Floors, measure_floors
 from warplog.judge.samples import Campaign, Key, Measured, gpus, load
 
 COLUMNS = (
@@ -32,49 +34,117 @@ class _Step:
     against: str
 
 
+@dataclass(frozen=True)
+class _Level:
+    """The campaign that began a level, reduced to the headline cases, and its floors."""
+
+    campaign: Campaign
+    floors: Floors | None
+
+
 def collect(folders: Sequence[Path], family: Family, gpu: str) -> pd.DataFrame:
-    """Returns one row per variant and campaign that timed the family on that GPU; see COLUMNS.
+    """Returns one row per variant and campaign that timed the family on that GPU; see COLUMNS and `collect_all`."""
+    return collect_all(folders, [family], gpu)[family.name]
+
+
+def collect_all(folders: Sequence[Path], families: Sequence[Family], gpu: str) -> dict[str, pd.DataFrame]:
+    """Returns the history of each family, by name: one row per variant and campaign that timed the family on that GPU.
 
     Campaigns are sorted by date (`place` counts from 0). Each is compared with the campaign that began the current
     level, not with its predecessor, so that a slow decline shows too. If the verdict is FASTER or SLOWER, `step` holds
     it and a new level begins; `change` is the ratio minus 1. If GPU, driver or clocks differ, `step` is REFUSED and a
-    new level begins as well.
+    new level begins as well. Each campaign is read once, and only what a level requires is kept of it.
 
     Raises:
         WarplogError: a record is not readable.
     """
-    found = [load(folder, gpu) for folder in folders if gpu in gpus(folder)]
-    of_family = [one for one in found if any(key[0] == family.name for key in one.cases)]
-    campaigns = sorted(_distinct(of_family), key=lambda one: (one.started, one.name))
-    names = [v.name for v in family.variants]
-    timed = {key[1] for one in campaigns for key in one.cases if key[0] == family.name}
-    keys = [(family.name, name, family.headline_case) for name in names if name in timed]
-    rows = [row for key in keys for row in _rows(key, campaigns, family)]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    histories = [_History(family) for family in families]
+    keys = {key for history in histories for key in history.keys}
+    for folder in _by_date([folder for folder in folders if gpu in gpus(folder)], gpu):
+        whole = load(folder, gpu)
+        one = _reduced(whole, keys)
+        floors = cache(partial(measure_floors, (whole, *whole.rounds)))
+        for history in histories:
+            history.add(one, {key[:2] for key in whole.cases}, floors)
+    return {history.family.name: history.table() for history in histories}
 
 
-def _distinct(campaigns: Sequence[Campaign]) -> list[Campaign]:
-    """Keeps the first of campaigns with the same name and date, as the live campaign may also be recorded."""
-    return list({(one.name, one.started): one for one in reversed(campaigns)}.values())
+def _by_date(folders: Sequence[Path], gpu: str) -> list[Path]:
+    """Returns the folders of campaigns by date; of those with the same name and date, the first.
+
+    The live campaign may also be recorded.
+    """
+    found: dict[tuple[str, str], Path] = {}
+    for folder in folders:
+        record = folder / "campaign" / f"{gpu}.json"
+        about = read_json(record, "record") if record.is_file() else {}
+        found.setdefault((str(about.get("started", "")), str(about.get("campaign", folder))), folder)
+    return [found[key] for key in sorted(found)]
 
 
-def _rows(key: Key, campaigns: Sequence[Campaign], family: Family) -> Iterator[Mapping[str, Any]]:
-    head = {"family": key[0], "variant": key[1], "case": key[2], "is_baseline": key[1] == family.baseline}
-    head["order"] = [v.name for v in family.variants].index(key[1])
-    level: Campaign | None = None
-    for place, one in enumerate(campaigns):
+def _reduced(campaign: Campaign, keys: Collection[Key]) -> Campaign:
+    """Returns the campaign and its A/A rounds with these cases only."""
+    cases = {key: measured for key, measured in campaign.cases.items() if key in keys}
+    return replace(campaign, cases=cases, rounds=tuple(_reduced(one, keys) for one in campaign.rounds))
+
+
+class _History:
+    """The rows of one family, to which campaigns are added by date."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.keys: list[Key] = [(family.name, v.name, family.headline_case) for v in family.variants]
+        self._rows: dict[Key, list[Mapping[str, Any]]] = {key: [] for key in self.keys}
+        self._levels: dict[Key, _Level] = {}
+        self._timed: set[tuple[str, str]] = set()
+        self._place = 0
+
+    def add(
+        self, one: Campaign, timed: Collection[tuple[str, str]], floors: Callable[[], Floors | None]
+    ) -> None:
+        """Adds a campaign, reduced to the headline cases, that timed these variants; `floors` returns its floors."""
+        mine = {variant for variant in timed if variant[0] == self.family.name}
+        if not mine:
+            return
+        self._timed |= mine
+        for order, key in enumerate(self.keys):
+            head = {
+                "family": key[0],
+                "variant": key[1],
+                "case": key[2],
+                "is_baseline": key[1] == self.family.baseline,
+            }
+            self._rows[key].append({**head, "order": order, **self._row(key, one, floors)})
+        self._place += 1
+
+    def _row(self, key: Key, one: Campaign, floors: Callable[[], Floors | None]) -> Mapping[str, Any]:
         measured = one.cases.get(key)
-        about = {"place": place, "campaign": one.name, "commit": one.commit[:12], "started": one.started}
+        about = {
+            "place": self._place,
+            "campaign": one.name,
+            "commit": one.commit[:12],
+            "started": one.started,
+        }
         about["gpu_name"] = measured.conditions["gpu_name"] if measured else ""
         if measured is None or not measured.processes:
             status, reason = (measured.status, measured.reason) if measured else ("missing", "not timed")
-            yield {**head, **about, "status": status, "reason": reason, "step": "", "against": ""}
-            continue
-        step = _step(key, level, one) if level else _Step("", None, None, "")
+            return {**about, "status": status, "reason": reason, "step": "", "against": ""}
+        level = self._levels.get(key)
+        step = _step(key, level, one, floors) if level else _Step("", None, None, "")
         if level is None or step.step:
-            level = one
-        numbers = _times(measured, family, key[2])
-        yield {**head, **about, "status": "ok", "reason": "", **numbers, **asdict(step)}
+            self._levels[key] = _Level(one, floors())
+        return {
+            **about,
+            "status": "ok",
+            "reason": "",
+            **_times(measured, self.family, key[2]),
+            **asdict(step),
+        }
+
+    def table(self) -> pd.DataFrame:
+        """Returns the rows of the variants that any campaign timed."""
+        rows = [row for key in self.keys if key[:2] in self._timed for row in self._rows[key]]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
@@ -91,12 +161,11 @@ def _times(measured: Measured, family: Family, case: str) -> dict[str, float]:
     return {**found, **spread, **rates}
 
 
-def _step(key: Key, level: Campaign, one: Campaign) -> _Step:
+def _step(key: Key, level: _Level, one: Campaign, floors: Callable[[], Floors | None]) -> _Step:
     """Compares one case with the current level, using the floors of the level's campaign, else of `one`."""
-    floors = measure_floors((level, *level.rounds)) or measure_floors((one, *one.rounds))
-    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level, one))
-    row = compare(before, after, floors).rows[0]  # rest comes first
+    before, after = (replace(side, cases={key: side.cases[key]}) for side in (level.campaign, one))
+    row = compare(before, after, level.floors or floors()).rows[0]  # rest comes first
     word = row.word if row.word in ("FASTER", "SLOWER", "REFUSED") else ""
     if row.verdict is None:
-        return _Step(word, None, None, level.name)
-    return _Step(word, row.verdict.time.ratio - 1, row.verdict.least, level.name)
+        return _Step(word, None, None, level.campaign.name)
+    return _Step(word, row.verdict.time.ratio - 1, row.verdict.least, level.campaign.name)

@@ -53,6 +53,17 @@ def recorded_campaign(settings: Mapping[str, Any], project: Path) -> tuple[Path,
     return root, record
 
 
+def newest_of_gpu(gpu: str, preferred: str, project: Path) -> str | None:
+    """Returns the name of the newest recorded campaign of a GPU, or `preferred` if that is one; None if there is none.
+
+    Raises:
+        WarplogError: a campaign record is damaged.
+    """
+    files = {name: _recorded_root(name, project) / "campaign" / f"{gpu}.json" for name in _recorded(project)}
+    started = {name: read_json(file, "record")["started"] for name, file in files.items() if file.is_file()}
+    return preferred if preferred in started else max(started, key=lambda name: started[name], default=None)
+
+
 def find(name: str, project: Path = Path()) -> Path | None:
     """Returns the folder of timings that `name` refers to, a results folder or a recorded campaign; None if neither."""
     if (Path(name) / "time").is_dir():

@@ -7,6 +7,7 @@ from typing import Any
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import sha256_file, sha256_of
+from warplog.core.verification.digests import MANIFEST
 from warplog.judge import sources as campaigns
 from warplog.judge.sources import MLFLOW, PARENTS
 from warplog.measure.provenance import now
@@ -43,18 +44,19 @@ class Judging:
         """Returns the names of the campaigns to compare: baseline and candidate."""
         settings = self.plan.settings
         baseline = settings["recorded"] if settings["baseline"] == "auto" else settings["baseline"]
-        return [str(baseline), str(settings["candidate"])]
+        candidate = str(settings["candidate"])
+        return [str(baseline), str(self.plan.results) if candidate == str(paths.RESULTS) else candidate]
 
     def measured_first(self, wildcards: Any) -> list[str]:
         """Returns the live records that a comparison waits for; none unless the live campaign is compared."""
-        if not (self.plan.live and str(paths.RESULTS) in self.names()):
+        if not (self.plan.live and str(self.plan.results) in self.names()):
             return []
         counters = self.plan.files("extract") if self.plan.settings["profile"]["ncu"] else []
         return [*self.plan.files("time"), *counters, self.plan.campaign()]
 
     def state(self, wildcards: Any) -> str:
         """Returns the hash of compared campaigns that this run does not measure: recorded ones, folders, the store."""
-        awaited = str(paths.RESULTS) if self.plan.live else ""
+        awaited = str(self.plan.results) if self.plan.live else ""
         return sha256_of(*(self._state(name) for name in self.names() if name != awaited))
 
     def history(self) -> list[str]:
@@ -74,15 +76,11 @@ class Judging:
             if path.is_dir()
         }
         found = [recorded[name] for name in sorted(recorded)]
-        return [str(place) for place in (*found, paths.RESULTS) if (place / "time").is_dir()]
+        return [str(place) for place in (*found, self.plan.results) if (place / "time").is_dir()]
 
     def history_state(self, wildcards: Any) -> str:
         """Returns the hash of the campaigns in the history."""
         return sha256_of(*(self._state(name) for name in self.history()))
-
-    def history_figures(self) -> list[str]:
-        """Returns the history figures (PNG), one per family."""
-        return [f"results/history/{family}.png" for family in self.plan.chosen]
 
     def _in_turn(self) -> list[str]:
         """Returns the records of all rounds in the order of timing; even rounds go through the families backwards."""
@@ -94,7 +92,7 @@ class Judging:
         ]
 
     def _round(self, number: int, family: str) -> str:
-        root = paths.RESULTS / "aa" / f"round{number}"
+        root = self.plan.results / "aa" / f"round{number}"
         return str(paths.family_record(root, "time", self.plan.gpu, family))
 
     def _state(self, name: str) -> str:
@@ -106,6 +104,8 @@ class Judging:
         if name == PARENTS:
             return self.plan.table_contract()
         folder = campaigns.find(name, self.plan.project)
+        if folder and (folder / MANIFEST).is_file():  # it holds the digests of all files
+            return sha256_file(folder / MANIFEST)
         files = sorted(path for pattern in _JUDGED for path in folder.glob(pattern)) if folder else []
         return sha256_of([(str(path), sha256_file(path)) for path in files])
 

@@ -20,7 +20,7 @@ from warplog.core import locks, paths, schema
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
-from warplog.core.records import SCHEMA_VERSION, read_json, sha256_file, sha256_of, write_json
+from warplog.core.records import read_json, sha256_file, sha256_of
 from warplog.judge.sources import recorded_campaign
 from warplog.machine import device, interpreter, packages
 from warplog.machine.device import Gpu
@@ -31,7 +31,7 @@ from warplog.plan.selection import choose_cases, choose_families, choose_figures
 from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
-LOGGED = paths.RESULTS / "track" / "mlflow.json"
+LOGGED = Path("track", "mlflow.json")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Plan:
         drawn: names of the figures of each family.
         project: folder of kernels/ and config/.
         boards: the boards of this machine that measure, and which of them measures which family.
+        results: folder that the campaign writes to: results, or results/<gpu> if the run has several campaigns.
     """
 
     settings: Mapping[str, Any]
@@ -67,6 +68,7 @@ class Plan:
     drawn: Mapping[str, tuple[str, ...]]
     project: Path
     boards: Boards = field(default_factory=Boards)
+    results: Path = paths.RESULTS
 
     def decisions(self) -> dict[str, Any]:
         """Returns the decisions as JSON data: a parameter of the rules whose jobs require the plan.
@@ -83,26 +85,14 @@ class Plan:
             **{name: getattr(self, name) for name in ("gpu", "arch", "live")},
             "root": str(self.root),
             "project": str(self.project),
+            "results": str(self.results),
         }
 
-    def write(self, path: Path) -> None:
-        """Writes the complete plan for jobs that Snakemake starts on other machines.
-
-        Raises:
-            WarplogError: the disk is full or the folder is not writable.
-        """
+    def complete(self) -> dict[str, Any]:
+        """Returns the whole plan as JSON data: the decisions, settings, message and figures."""
         drawn = {family: list(figures) for family, figures in self.drawn.items()}
-        rest = {"schema": SCHEMA_VERSION, "settings": dict(self.settings), "message": self.message}
-        write_json(path, {**rest, **self.decisions(), "drawn": drawn}, "plan")
-
-    @classmethod
-    def read(cls, path: Path) -> "Plan":
-        """Returns the plan that `write` wrote to `path`.
-
-        Raises:
-            WarplogError: the file is missing or damaged, or a family or variant no longer exists.
-        """
-        return cls.made_of(read_json(path, "plan"))
+        rest = {"settings": dict(self.settings), "message": self.message}
+        return {**rest, **self.decisions(), "drawn": drawn}
 
     @classmethod
     def made_of(cls, data: Mapping[str, Any]) -> "Plan":
@@ -135,6 +125,7 @@ class Plan:
             data.get("message", ""),
             {family: tuple(figures) for family, figures in data.get("drawn", {}).items()},
             Path(data["project"]),
+            results=Path(data["results"]),
         )
 
     @property
@@ -160,6 +151,14 @@ class Plan:
         """
         return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - 1)
 
+    def oracle_files(self, stage: str) -> list[str]:
+        """Returns the records of a stage for the oracle's families."""
+        return self.oracle().files(stage)
+
+    def oracle_contract(self) -> str:
+        """Returns `table_contract` of the oracle."""
+        return self.oracle().table_contract()
+
     def oracle(self) -> "Plan":
         """Returns the plan for the oracle: the same for all variants of the families with `probes`."""
         return replace(self, chosen={f.name: f.variants for f in self.families.values() if f.probes})
@@ -171,7 +170,8 @@ class Plan:
             WarplogError: the campaign record is missing or not readable.
         """
         origin = "live" if self.live else "recorded"
-        return Source(self.root, self.gpu, self.arch, origin, read_json(Path(self.campaign()), "record"))
+        record = read_json(Path(self.campaign()), "record")
+        return Source(self.root, self.gpu, self.arch, origin, record, self.results)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Returns (family, variant) for everything that is run."""
@@ -184,7 +184,9 @@ class Plan:
         """
         variants = self.chosen.get(family, self.families[family].variants)
         cases = self.cases.get(family, tuple(self.families[family].cases))
-        return FamilyPlan(self.families[family], variants, cases, self.gpu, self.arch, self.settings)
+        return FamilyPlan(
+            self.families[family], variants, cases, self.gpu, self.arch, self.settings, self.results
+        )
 
     # Files of the whole campaign
 
@@ -196,9 +198,21 @@ class Plan:
         """
         if stage == "build":
             variants = [v for chosen in self.chosen.values() for v in chosen]
-            return [str(build_record(self.root, self.arch, v)) for v in variants]
+            return [str(self.build_record(v)) for v in variants]
         files = [paths.family_record(self.root, stage, self.gpu, family, suffix) for family in self.chosen]
         return [str(f) for f in files if self.live or f.is_file()]
+
+    def build_record(self, variant: Variant) -> Path:
+        """Returns the build record of a variant: the recorded one if its source is unchanged, else that of this run.
+
+        Raises:
+            WarplogError: the recorded build record is not readable.
+        """
+        return build_record(self.root, self.arch, variant, self.results)
+
+    def profiles(self) -> list[str]:
+        """Returns the records of both profilers for all chosen families."""
+        return [*self.files("profile", ".ncu.json"), *self.files("profile", ".nsys.json")]
 
     def compiled(self) -> list[str]:
         """Returns the build records in results/ of everything that is run."""
@@ -212,7 +226,7 @@ class Plan:
 
     def board_records(self) -> list[str]:
         """Returns the timings of the oracle's families on each board of the campaign."""
-        roots = [paths.RESULTS / "boards" / uuid for uuid in self.boards.uuids]
+        roots = [self.results / "boards" / uuid for uuid in self.boards.uuids]
         names = [name for name, family in self.families.items() if family.probes]
         return [str(paths.family_record(root, "time", self.gpu, name)) for root in roots for name in names]
 
@@ -222,7 +236,7 @@ class Plan:
 
     def timer(self) -> str:
         """Returns the compiled timing core."""
-        return str(paths.RESULTS / "build" / self.arch / "timer.so")
+        return str(self.results / "build" / self.arch / "timer.so")
 
     def timer_source(self) -> str:
         """Returns the source of the timing core."""
@@ -238,7 +252,7 @@ class Plan:
 
     def figures(self) -> list[str]:
         """Returns the folders of figures, one per family."""
-        return [f"results/figures/{family}" for family in self.chosen]
+        return [str(self.results / "figures" / family) for family in self.chosen]
 
     def captions(self) -> str:
         """Returns the folder with the captions of the figures."""
@@ -256,7 +270,7 @@ class Plan:
             for v in (self.families[name].variants if everything else chosen)
             if v.tune
         ]
-        return [str(paths.search_record(paths.RESULTS, self.gpu, *pair, ".png")) for pair in pairs]
+        return [str(paths.search_record(self.results, self.gpu, *pair, ".png")) for pair in pairs]
 
     def timelines(self) -> list[str]:
         """Returns the records of timelines to capture, for families with a chosen variant that has one."""
@@ -291,7 +305,7 @@ class Plan:
         variant = self._variant(wildcards)
         keys = wildcards.arch, wildcards.family, wildcards.variant
         made, recorded = (
-            paths.build_folder(root, *keys) / "record.json" for root in (paths.RESULTS, self.root)
+            paths.build_folder(root, *keys) / "record.json" for root in (self.results, self.root)
         )
         arguments = variant.arguments, self.families[wildcards.family].arguments
         modules = MODULES[variant.language] if variant.is_python else ()
@@ -371,7 +385,8 @@ class Plan:
     def marked_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of compiling a variant with its marks; see build_job."""
         job = self.build_job(wildcards)
-        made = paths.marked_folder(wildcards.arch, wildcards.family, wildcards.variant) / "record.json"
+        folder = paths.marked_folder(self.results, wildcards.arch, wildcards.family, wildcards.variant)
+        made = folder / "record.json"
         parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
         del job["recorded"]
         return {**job, "parameters": parameters, "attempt": staleness.attempt(made)}
@@ -434,7 +449,7 @@ class Plan:
 
     def destination(self, wildcards: Any) -> dict[str, Any]:
         """Returns the store that is logged to and the number of the attempt, which increases if runs were lost."""
-        return presence.decided(address.tracking_uri(self.tracking_uri()), LOGGED)
+        return presence.decided(address.tracking_uri(self.tracking_uri()), self.results / LOGGED)
 
     def _family_file(self, wildcards: Any) -> str:
         return str(self.families[wildcards.family].file)
@@ -443,11 +458,12 @@ class Plan:
         return self.families[wildcards.family].variant(wildcards.variant)
 
 
-def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
-    """Makes the plan for a configuration.
+def make_plan(config: Mapping[str, Any], project: Path | None = None, results: Path = paths.RESULTS) -> Plan:
+    """Makes the plan of one campaign for a configuration.
 
     Args:
         project: folder of kernels/ and config/; by default `paths.project()`.
+        results: folder that the campaign writes to.
 
     Raises:
         WarplogError: a key, family, variant, case or GPU is unknown, the address of the tracking store contains a
@@ -468,23 +484,38 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None) -> Plan:
     families = catalog.load(folders)
     chosen = choose_variants(settings["variants"], choose_families(settings["families"], families))
     cases = choose_cases(settings["cases"], families, chosen)
-    gpu, arch, live, root, message, found = _campaign(settings, project)
+    gpu, arch, live, root, message, found = _campaign(settings, project, results)
     families |= winners.with_winners({f: families[f] for f in chosen}, gpu)
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
     timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
     drawn = choose_figures(chosen, families, timelines)
-    spread = _spread(settings, project, found, families, chosen)
+    spread = _spread(settings, [results, project], found, families, chosen)
     if spread.several:
         message = f"{message}; the families are spread over {len(spread.uuids)} boards"
     message = "; ".join((message, *spread.skipped))
     return Plan(
-        settings, folders, families, chosen, cases, gpu, arch, live, root, message, drawn, project, spread
+        settings,
+        folders,
+        families,
+        chosen,
+        cases,
+        gpu,
+        arch,
+        live,
+        root,
+        message,
+        drawn,
+        project,
+        spread,
+        results,
     )
 
 
-def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
+def _campaign(
+    settings: Mapping[str, Any], project: Path, results: Path
+) -> tuple[str, str, bool, Path, str, Sequence[Gpu]]:
     """Returns `gpu`, `arch`, `live`, `root` and `message` of the plan, and the boards of this machine to use."""
     visible = [] if settings["mode"] == "recorded" else device.boards()
     if settings["mode"] == "live" or visible:
@@ -496,7 +527,7 @@ def _campaign(settings: Mapping[str, Any], project: Path) -> tuple[str, str, boo
             gpu = boards.expected_gpu(settings["gpu"], table)
             arch = str(table[gpu]["arch"])
         named = found[0].name if found else gpu
-        return gpu, arch, True, paths.RESULTS, f"live on {named} ({arch})", found
+        return gpu, arch, True, results, f"live on {named} ({arch})", found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
@@ -515,21 +546,25 @@ def _named_boards(setting: str | list[str], visible: Sequence[Gpu]) -> list[Gpu]
 
 def _spread(
     settings: Mapping[str, Any],
-    project: Path,
+    places: Sequence[Path],
     found: Sequence[Gpu],
     families: Mapping[str, Family],
     chosen: Mapping[str, tuple[Variant, ...]],
 ) -> Boards:
-    """Returns which of the boards `found` measure which families; the oracle's families are measured too."""
+    """Returns which of the boards `found` measure which families; the oracle's families are measured too.
+
+    `places` are the folders of the campaign and of the project.
+    """
     if not found:
         return Boards()
     measured = {name: f.variants for name, f in families.items() if f.probes} | dict(chosen)
-    roots = [paths.RESULTS, project / paths.recorded_root(settings["recorded"])]
+    results, project = places
+    roots = [results, project / paths.recorded_root(settings["recorded"])]
     return boards.make(
         settings["gpu"],
         found,
         {name: families[name] for name in measured},
         lambda: boards.expected_seconds(measured, roots),
-        lambda: boards.former_boards(measured, paths.RESULTS, found[0].slug),
+        lambda: boards.former_boards(measured, results, found[0].slug),
         locks.is_held,
     )

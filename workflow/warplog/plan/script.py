@@ -63,9 +63,12 @@ def replayed(rule: Any) -> bool:
 def keep_digests(rule: Any) -> None:
     """Writes what a job made, and from which results, for `warplog verify`; `rule` is the `snakemake` object.
 
-    The digests of results/logs/<name>.log are in results/digests/<name>.json.
+    The digests of results/logs/<name>.log are in results/digests/<name>.json; those of results/<gpu>/logs/<name>.log in
+    results/digests/<gpu>/<name>.json.
     """
-    name = Path(rule.log[0]).relative_to(paths.RESULTS / "logs").with_suffix(".json")
+    parts = list(Path(rule.log[0]).relative_to(paths.RESULTS).with_suffix(".json").parts)
+    parts.remove("logs")
+    name = Path(*parts)
     outputs = [file for path in map(Path, rule.output) for file in _files(path)]
     inputs = [
         file

@@ -19,10 +19,11 @@ class Source:
     """Where the records of a campaign are, and the labels of their rows in the tables.
 
     Attributes:
-        root: results (live) or results/recorded/<name>.
+        root: `results` (live) or results/recorded/<name>.
         gpu: slug of the GPU; arch: the architecture of the builds.
         origin: 'live' or 'recorded', for everything below `root`.
         campaign: the campaign record.
+        results: folder of the builds of this run.
     """
 
     root: Path
@@ -30,6 +31,7 @@ class Source:
     arch: str
     origin: str
     campaign: Record
+    results: Path = paths.RESULTS
 
     @property
     def device(self) -> Gpu:
@@ -71,17 +73,17 @@ class VariantRecords:
         return self.time["status"], self.time["reason"]
 
 
-def build_record(root: Path, arch: str, variant: Variant) -> Path:
-    """Returns the path of a variant's build record: the recorded one if its source is unchanged, else that in results.
+def build_record(root: Path, arch: str, variant: Variant, results: Path = paths.RESULTS) -> Path:
+    """Returns the path of a variant's build record: the recorded one if its source is unchanged, else in `results`.
 
-    `root` is results or results/recorded/<name>.
+    `root` is `results` or results/recorded/<name>.
 
     Raises:
         WarplogError: the recorded build record is not readable.
     """
     live, recorded = (
         paths.build_folder(place, arch, variant.family, variant.name) / "record.json"
-        for place in (paths.RESULTS, root)
+        for place in (results, root)
     )
     if recorded != live and recorded.is_file():
         same = read_json(recorded, "record")["source_sha256"] == variant.fingerprint()

@@ -51,7 +51,7 @@ def make_rows(
         measured: list[Row] = []
         stored = FamilyRecords(source, name)
         for variant in variants:
-            build = build_record(source.root, source.arch, variant)
+            build = build_record(source.root, source.arch, variant, source.results)
             records = stored.of(variant.name, build)
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
             rows["stages"] += stage_rows(records, stored.captures(variant.name), source, name, variant.name)

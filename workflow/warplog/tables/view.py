@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,10 @@ class FigureTables:
         """The headline case, which figures with one number per variant show."""
         return str(self.variants["headline_case"].iloc[0])
 
-    @property
+    @cached_property  # the runs and steps of a family ask for it again and again, and it reads all metrics
     def profiled_case(self) -> str:
         """The case whose counters are shown: the headline case if it has any, otherwise the last case that does."""
-        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"])
+        profiled = set(self.metrics.loc[self.metrics["tool"] == "ncu", "case"].unique())
         others = [c for c in self.profile_cases if c in profiled]
         return self.case if self.case in profiled or not others else others[-1]
 
@@ -211,6 +212,20 @@ def load(folder: Path, family: str, gpu: str = "") -> FigureTables:
             if the tables contain several GPUs and `gpu` names none of them.
     """
     return of_family(read_all(folder), folder, family, gpu)
+
+
+def on_gpus(
+    tables: Mapping[str, pd.DataFrame], folder: Path, family: str, gpus: Sequence[str]
+) -> dict[str, FigureTables]:
+    """Returns `of_family` for each GPU on which the tables have variants of `family`.
+
+    Raises:
+        WarplogError: if the family is missing.
+    """
+    rows = tables["variants"]
+    having = set(rows.loc[rows["family"] == family, "gpu"])
+    named = [gpu for gpu in gpus if gpu in having] or [""]
+    return {gpu: of_family(tables, folder, family, gpu) for gpu in named}
 
 
 def read_all(folder: Path) -> dict[str, pd.DataFrame]:

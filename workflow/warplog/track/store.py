@@ -172,23 +172,27 @@ class Store:
         run_id = str(made.info.run_id)
         self._log(run_id, run)
         if folder is not None:
-            self._upload(run_id, folder)
+            self._upload(made, folder)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.started_ms)
         # The first run of its line is current; whether a further one is, `settle` decides.
         last = {versions.FINGERPRINT: mark} | ({versions.STATE: versions.CURRENT} if number == 1 else {})
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
 
-    def _upload(self, run_id: str, folder: Path) -> None:
+    def _upload(self, run: "StoredRun", folder: Path) -> None:
         """Uploads the files of a folder to a run; to a server, several at a time, since each is a request."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
         if self.link.artifacts is not None:
-            self.client.log_artifacts(run_id, str(folder))
+            self.client.log_artifacts(run.info.run_id, str(folder))
             return
+        # The client's own `log_artifact` asks the server for the run before each of the files.
+        place_of_run = get_artifact_repository(run.info.artifact_uri, self.client.tracking_uri)
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
         def send(path: Path) -> None:
             place = path.parent.relative_to(folder).as_posix()
-            self.client.log_artifact(run_id, str(path), None if place == "." else place)
+            place_of_run.log_artifact(str(path), None if place == "." else place)
 
         with ThreadPoolExecutor(_UPLOADS) as threads:
             list(threads.map(send, files))

@@ -22,13 +22,22 @@ _SINGLE_RECORDS = {
 
 
 def record_problems(root: Path) -> list[str]:
-    """Returns one line per record below `root` that is damaged, misplaced, or has results that cannot be believed."""
-    return [*_single_problems(root), *_family_problems(root)]
+    """Returns one line per record below `root` that is damaged, misplaced, or has results that cannot be believed.
+
+    `root` is the folder of a campaign, or of several in folders of their own.
+    """
+    return [line for one in _roots(root) for line in (*_single_problems(one), *_family_problems(one))]
 
 
 def count(root: Path) -> int:
     """Returns the number of files with records below `root`."""
-    return sum(len(list(root.glob(pattern))) for pattern in (*_SINGLE_RECORDS, *_FAMILY_RECORDS))
+    patterns = (*_SINGLE_RECORDS, *_FAMILY_RECORDS)
+    return sum(len(list(one.glob(pattern))) for one in _roots(root) for pattern in patterns)
+
+
+def _roots(root: Path) -> list[Path]:
+    """Returns the folder, and the folders in it that are those of campaigns (one per GPU)."""
+    return [root, *sorted(path.parent for path in root.glob("*/campaign"))]
 
 
 def _single_problems(root: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ which of them the kernel scales with. The clock is the one at which each row was
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from warplog.core.numbers import rate_unit
@@ -45,6 +45,27 @@ def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
     steps, claims = _steps(mine, other, both, names), _claims(ours, theirs, names)
     return Beside(
         _speeds(ours, theirs, both, names), steps, claims, _facts(mine, other, both, names, steps, claims)
+    )
+
+
+Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell of each row, table
+
+
+def sections(
+    heading: str, ours: FigureTables, theirs: FigureTables, names: Names, address: str
+) -> list[Section]:
+    """Returns what a page shows of a family in two campaigns; `address` is the pattern of a variant's page."""
+    found = beside(ours, theirs, names)
+    links = [address.format(variant=row[0]) for row in found.speeds.rows]
+    first: Section = (heading, links, replace(found.speeds, notes=found.facts))
+    return [first, *(("", (), table) for table in (found.steps, found.claims) if table)]
+
+
+def lead(names: Names) -> str:
+    """Returns how to read the ratios of `sections`."""
+    return (
+        f"Ratios are speeds on {names[1]} over speeds on {names[0]}: as measured, divided by the ratio of SMs times"
+        " clock, and divided by the ratio of DRAM bandwidths. Near 1, the kernel scales with that resource."
     )
 
 

@@ -13,7 +13,6 @@ import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from warplog.worklog.asides import number, records
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
-from warplog.worklog.site.beside import beside
+from warplog.worklog.site.beside import lead, sections
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -80,19 +79,25 @@ class Site:
         ]
         if gpus[0] == gpus[1]:
             return
-        found: list[tuple[str, Sequence[str], Table]] = []
-        for page, ours in pairs:
-            one = beside(ours, theirs[page.family], (gpus[0], gpus[1]))
-            links = [f"{page.family}/{row[0]}.html" for row in one.speeds.rows]
-            speeds = replace(one.speeds, notes=one.facts)
-            found.append((f"{page.family} at {ours.case}", links, speeds))
-            found += [("", (), table) for table in (one.steps, one.claims) if table]
+        names = (gpus[0], gpus[1])
+        found = [
+            section
+            for page, ours in pairs
+            for section in sections(
+                f"{page.family} at {ours.case}",
+                ours,
+                theirs[page.family],
+                names,
+                f"{page.family}/{{variant}}.html",
+            )
+        ]
         title = f"{gpus[0]} beside {gpus[1]}"
-        lead = (
-            f"Ratios are speeds on {gpus[1]} over speeds on {gpus[0]}: as measured, divided by the ratio of SMs times"
-            " clock, and divided by the ratio of DRAM bandwidths. Near 1, the kernel scales with that resource."
-        )
-        content = {"title": title, "lead": lead, "trail": (("Campaign", "index.html"),), "tables": found}
+        content = {
+            "title": title,
+            "lead": lead(names),
+            "trail": (("Campaign", "index.html"),),
+            "tables": found,
+        }
         address = f"beside-{re.sub(r'[^A-Za-z0-9_.-]', '-', folder.parent.name)}.html"
         write_text(
             self.folder / address, render("site.html.j2", self._look("./"), rung=None, most=0, **content)

@@ -1,0 +1,282 @@
+"""Measures how the stages that evaluate a campaign grow with its variants, and the history with its campaigns.
+
+    python tests/benchmarks/growth.py [--times 1 3 10] [--campaigns 20 60 200] [--families NAME ...] [--steps NAME ...]
+
+The campaign is made from a recorded one: each variant of the named families is there `times` times, with the same
+source and records. The history is made of campaigns whose samples are drawn again. Each step runs in a process of its
+own; printed are the CPU seconds of it and its threads, and its largest memory. Exit status 1: a step grew faster than
+linearly between the two largest sizes, with a tolerance of 15 %, or doing it again without a change took more than it
+may.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import yaml
+
+PROJECT = Path(__file__).parents[2]
+SOURCE = PROJECT / "results" / "recorded" / "h200"
+TOLERANCE = 1.15
+# Largest share of the first time that a step may take if it is done again although nothing changed, with the start of
+# its process. In a run, Snakemake starts no job for what is unchanged.
+AGAIN = {"figures": 0.35, "mlflow": 0.7}
+FOLDERS = ("check", "time", "profile", "extract")
+
+
+def make_campaign(place: Path, families: Sequence[str], times: int, source: Path = SOURCE) -> None:
+    """Writes a project with `times` copies of each variant, and the records of its live campaign."""
+    for family in families:
+        folder = Path(shutil.copytree(PROJECT / "kernels" / family, place / "kernels" / family))
+        path = folder / "family.yaml"
+        data = yaml.safe_load(path.read_text())
+        own = [v for v in data["variants"] if not v.get("draft")]
+        data["variants"] = [copied(v, number) for number in range(times) for v in own]
+        path.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+        for stage in FOLDERS:
+            for record in source.glob(f"{stage}/*/{family}.*json"):
+                multiply(record, place / "results" / record.relative_to(source), times)
+        for record in source.glob(f"build/*/{family}/*/record.json"):
+            one = json.loads(record.read_text())
+            for number in range(times):
+                name = called(one["variant"], number)
+                target = place / "results" / record.relative_to(source).parents[1] / name
+                target.mkdir(parents=True)
+                (target / "record.json").write_text(json.dumps({**one, "variant": name}))
+                if (sass := record.with_name("kernel.sass")).is_file():
+                    shutil.copy(sass, target)
+    shutil.copytree(source / "campaign", place / "results" / "campaign")
+
+
+def called(name: str, number: int) -> str:
+    """Returns the name of a copy of a variant; the first has the name itself."""
+    return f"{name}_{number}" if number else name
+
+
+def copied(variant: dict[str, object], number: int) -> dict[str, object]:
+    """Returns the entry of a variant's copy: its parent is the parent's copy."""
+    name, parent = str(variant["name"]), variant.get("parent")
+    suffix = ".py" if "language" in variant and variant["language"] != "cuda" else ".cu"
+    compiled = isinstance(variant.get("library"), dict | str)  # already, by others
+    file = {} if compiled else {"file": variant.get("file", f"{name}{suffix}")}
+    above = called(str(parent), number) if parent else None
+    return {**variant, "name": called(name, number), "parent": above, **file}
+
+
+def multiply(record: Path, target: Path, times: int) -> None:
+    """Writes a family's records of a stage with `times` copies of each variant."""
+    together = json.loads(record.read_text())
+    found = {}
+    for number in range(times):
+        for name, one in together["variants"].items():
+            found[called(name, number)] = {**one, "variant": called(name, number)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps({**together, "variants": found}))
+
+
+def make_history(place: Path, count: int) -> None:
+    """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
+    sys.path.insert(0, str(PROJECT / "tests" / "support"))
+    import made_up_campaigns
+
+    shutil.copytree(PROJECT / "kernels" / "sgemm", place / "kernels" / "sgemm")
+    for number in range(count):
+        started = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
+        about = {"campaign": f"made-up-{number}", "started": started}
+        made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
+
+
+def script(name: str) -> ModuleType:
+    """Returns a script of the workflow as a module."""
+    spec = importlib.util.spec_from_file_location(
+        Path(name).stem, PROJECT / "workflow" / "scripts" / f"{name}.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def plan_of() -> "object":
+    """Returns the plan of the campaign in this folder."""
+    from warplog.plan.plan import make_plan
+
+    return make_plan({"mode": "live", "gpu": "h200"}, Path())
+
+
+def do_plan() -> None:
+    """The plan, with the inputs and parameters of all jobs."""
+    from types import SimpleNamespace
+
+    from warplog.plan.plan import Plan
+
+    plan = plan_of()
+    assert isinstance(plan, Plan)
+    for stage in ("build", *FOLDERS[:2]):
+        plan.files(stage)
+    plan.table_contract()
+    for family, variant in plan.pairs():
+        plan.build_job(SimpleNamespace(arch=plan.arch, family=family, variant=variant))
+    for family in plan.chosen:
+        plan.time_job(SimpleNamespace(family=family))
+        plan.ncu_job(SimpleNamespace(family=family))
+
+
+def do_tables() -> None:
+    """Tables, floors and claims."""
+    plan, folder = plan_of(), Path("results/tables")
+    script("evaluate/make_tables").main(plan, folder)
+    script("evaluate/judge_floors").main(plan, folder)
+    script("evaluate/judge_claims").main(plan, folder)
+
+
+def do_figures() -> None:
+    """The figures of all families."""
+    plan = plan_of()
+    for family, names in plan.drawn.items():  # type: ignore[attr-defined]
+        script("publish/plot_family").main(
+            names, Path("results/tables"), [], Path("results/figures") / family
+        )
+
+
+def do_pages() -> None:
+    """The page of each family."""
+    plan, library = plan_of(), Path("charts.js")
+    library.write_text("")
+    for family, names in plan.drawn.items():  # type: ignore[attr-defined]
+        figures = [Path("results/figures") / family / f"{name}.png" for name in names]
+        output = Path("results/worklog") / f"{family}.html"
+        script("publish/write_worklog").main(plan, family, Path("results/tables"), figures, library, output)
+
+
+def do_mlflow() -> None:
+    """The runs in an SQLite store."""
+    campaign = next(Path("results/campaign").glob("*.json"))
+    uri = "sqlite:///results/mlflow.db"
+    script("publish/log_mlflow").main(
+        plan_of(), Path("results/tables"), campaign, uri, 1, Path("results/done.json")
+    )
+
+
+def do_compare() -> None:
+    """The comparison of the campaign with itself."""
+    from warplog.judge import comparison
+    from warplog.judge.sources import Sources
+
+    found = comparison.run(("results", "results"), Sources(Path(), "", "h200", Path("results")))
+    comparison.as_csv(found)
+    comparison.as_markdown(found)
+
+
+def do_history() -> None:
+    """The history of all families, as figures and CSV."""
+    from warplog.plan.judging import Judging
+    from warplog.plan.plan import Plan
+
+    plan = plan_of()
+    assert isinstance(plan, Plan)
+    judging = Judging(plan)
+    judging.history_state(None)
+    script("judge/plot_history").main(
+        plan, [Path(name) for name in judging.history()], Path("results/history")
+    )
+
+
+STEPS: dict[str, Callable[[], None]] = {
+    "plan": do_plan,
+    "tables": do_tables,
+    "figures": do_figures,
+    "pages": do_pages,
+    "mlflow": do_mlflow,
+    "compare": do_compare,
+}
+
+
+def measured(step: str, place: Path) -> tuple[float, int]:
+    """Runs a step in `place` in a process of its own; returns its CPU seconds and its largest memory in MiB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow"), "DO_NOT_TRACK": "true"}
+    command = [sys.executable, __file__, "--step", step]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{step}: {done.stderr[-3000:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, int(
+        done.stdout.split()[-1]
+    ) >> 10
+
+
+def show(what: str, sizes: Sequence[int], costs: Sequence[tuple[float, int]]) -> bool:
+    """Prints the costs of a step; returns whether it grew at most linearly between the two largest sizes."""
+    cells = "  ".join(f"{seconds:7.1f} s {memory:5} MiB" for seconds, memory in costs)
+    linear = len(sizes) < 2 or costs[-1][0] <= TOLERANCE * costs[-2][0] * sizes[-1] / sizes[-2]
+    print(f"{what:18} {cells}{'' if linear else '  faster than linear'}", flush=True)
+    return linear
+
+
+def grow_variants(families: Sequence[str], sizes: Sequence[int], steps: Sequence[str]) -> bool:
+    """Measures the steps at each size."""
+    costs: dict[str, list[tuple[float, int]]] = {}
+    for times in sizes:
+        with tempfile.TemporaryDirectory(prefix="warplog-growth-") as folder:
+            make_campaign(Path(folder), families, times)
+            for step in [name for name in STEPS if name in steps]:
+                for name in (step, f"{step}, again") if step in AGAIN else (step,):
+                    costs.setdefault(name, []).append(measured(step, Path(folder)))
+                    print(f"  x {times}: {name}: {costs[name][-1][0]:.1f} s", file=sys.stderr, flush=True)
+    good = [show(step, sizes, found) for step, found in costs.items()]
+    for step, share in AGAIN.items():
+        if step in costs and costs[f"{step}, again"][-1][0] > share * costs[step][-1][0]:
+            print(f"{step}, again: more than {share:.0%} of the first time")
+            good.append(False)
+    return all(good)
+
+
+def grow_history(sizes: Sequence[int]) -> bool:
+    """Measures the history at each number of campaigns."""
+    costs = []
+    for count in sizes:
+        with tempfile.TemporaryDirectory(prefix="warplog-growth-") as folder:
+            make_history(Path(folder), count)
+            costs.append(measured("history", Path(folder)))
+    return show("history", sizes, costs)
+
+
+def main() -> int:
+    """Measures what the options name; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Measures how the stages grow.")
+    parser.add_argument("--times", nargs="*", type=int, default=[1, 3, 10])
+    parser.add_argument("--campaigns", nargs="*", type=int, default=[20, 60, 200])
+    parser.add_argument("--families", nargs="+", default=["transpose", "power"])
+    parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS))
+    parser.add_argument("--step", choices=[*STEPS, "history"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        ({**STEPS, "history": do_history})[options.step]()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return 0
+    begin = time.monotonic()
+    good = []
+    if options.times and options.steps:
+        print(f"{', '.join(options.families)}: variants x {', '.join(map(str, options.times))}", flush=True)
+        good.append(grow_variants(options.families, sorted(options.times), options.steps))
+    if options.campaigns:
+        print(f"history of {', '.join(map(str, options.campaigns))} campaigns", flush=True)
+        good.append(grow_history(sorted(options.campaigns)))
+    print(f"{time.monotonic() - begin:.0f} s")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Writes the tables of all campaigns of the run as one, with the key `gpu`."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from warplog.core.csv_text import csv_of_table
+from warplog.core.files import write_bytes, write_text
+from warplog.plan.script import job, keep_digests
+
+
+def main(tables: list[Path], folder: Path) -> None:
+    for name in sorted({path.stem for path in tables}):
+        whole = pd.concat([pd.read_parquet(path) for path in tables if path.stem == name], ignore_index=True)
+        write_bytes(folder / f"{name}.parquet", whole.to_parquet(index=False))
+        write_text(folder / f"{name}.csv", csv_of_table(whole))
+
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        main([Path(path) for path in snakemake.input.tables], Path(snakemake.output[0]).parent)
+        keep_digests(snakemake)
