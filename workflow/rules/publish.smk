@@ -12,11 +12,11 @@ rule plot_family:
     output:
         report(
             update(directory("results/figures/{family}")),
-            patterns=["{figure}.png"],
+            patterns=[plan.reported_figures()],
             caption="../report/figure.rst",
             category="Figures",
             subcategory="{family}",
-            labels={"figure": "{figure}"},
+            labels=plan.report_labels,
         ),
     log:
         "results/logs/plot/{family}.log",
