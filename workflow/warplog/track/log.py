@@ -16,7 +16,7 @@ from warplog.tables.view import FigureTables
 from warplog.track import address, connection, gallery, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
-from warplog.track.runs import Run
+from warplog.track.runs import Jobs, Run
 from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View
 
@@ -39,6 +39,7 @@ _FOLDERS: Mapping[str, str] = {
     ".sqlite": "reports",
     ".json": "records",
 }
+_JOB = ["family", "variant", "stage", "seconds"]
 _NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
 
@@ -126,8 +127,8 @@ def log_campaign(
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
     with connection.connect(uri) as link:
-        seconds = _seconds(tables, campaign)
-        job = _Job(Store(link), tables, frames, campaign, artefacts, seconds, link_base(uri), progress)
+        jobs = _jobs(tables, campaign)
+        job = _Job(Store(link), tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {ui_command(uri)}")
@@ -168,14 +169,14 @@ class _Job:
     frames: Mapping[str, "pd.DataFrame"]
     campaign: Mapping[str, Any]
     artefacts: Artefacts
-    seconds: Mapping[str, Mapping[str, float]]
+    jobs: Mapping[str, Mapping[str, Jobs]]
     base: str
     progress: Callable[[str], None]
 
     def log_family(self, family: str, origin: str) -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
-        runs = mlflow_runs.runs(data, campaign, _colours(data), self.seconds.get(family, {}))
+        runs = mlflow_runs.runs(data, campaign, _colours(data), self.jobs.get(family, {}))
         experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
         names = experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
         before = self.store.lines(*names)
@@ -287,15 +288,16 @@ def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
     return {str(family): str(origin) for family, origin in zip(mine["family"], mine["origin"], strict=True)}
 
 
-def _seconds(tables: Path, campaign: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Returns by family and variant the seconds of the jobs from build to profile; without a table `stages` nothing."""
+def _jobs(tables: Path, campaign: Mapping[str, Any]) -> dict[str, dict[str, Jobs]]:
+    """Returns by family and variant the jobs from build to profile with their seconds; {} without a table `stages`."""
     if not any((tables / f"stages{suffix}").is_file() for suffix in (".parquet", ".csv")):
         return {}
     rows = read_table(tables, "stages")
     mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
-    found: dict[str, dict[str, float]] = {}
-    for (family, variant), seconds in mine.groupby(["family", "variant"])["seconds"].sum().items():
-        found.setdefault(str(family), {})[str(variant)] = float(seconds)
+    found: dict[str, dict[str, Jobs]] = {}
+    for family, variant, job, seconds in mine[_JOB].dropna().itertuples(index=False):
+        of_family = found.setdefault(str(family), {})
+        of_family[str(variant)] = (*of_family.get(str(variant), ()), (str(job), float(seconds)))
     return found
 
 

@@ -59,6 +59,9 @@ _PROVENANCE = (
 )
 
 
+Jobs = tuple[tuple[str, float], ...]  # name and seconds
+
+
 @dataclass(frozen=True)
 class Run:
     """Everything that is logged for one variant of one campaign, except its files and its note.
@@ -66,7 +69,7 @@ class Run:
     `line` is campaign/gpu/family/variant/origin. `selection` is what the content depends on: the cases, and for the run
     with the verdicts on claims also the variants. Runs of another selection are other runs.
     `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
-    place; any other change creates a new run. `seconds` is the time that its jobs took, from build to profile.
+    place; any other change creates a new run. `jobs` are the jobs from build to profile with their seconds.
     """
 
     family: str
@@ -80,7 +83,7 @@ class Run:
     tags: Mapping[str, str]
     points: tuple[Point, ...]
     looks: Mapping[str, str]
-    seconds: float = 0.0
+    jobs: Jobs = ()
 
     @property
     def key(self) -> str:
@@ -100,7 +103,7 @@ class Run:
     @property
     def ended_ms(self) -> int:
         """The end of the run, such that the UI shows the time of its jobs as duration."""
-        return self.started_ms + round(1000 * self.seconds)
+        return self.started_ms + round(1000 * sum(seconds for _, seconds in self.jobs))
 
     def headline(self, column: str) -> float:
         """Returns a column of `measurements` at the headline case, in the table's unit; NaN if it is missing."""
@@ -134,11 +137,11 @@ def runs(
     data: FigureTables,
     campaign: Mapping[str, Any],
     colours: Mapping[str, str] = MappingProxyType({}),
-    seconds: Mapping[str, float] = MappingProxyType({}),
+    jobs: Mapping[str, Jobs] = MappingProxyType({}),
 ) -> list[Run]:
     """Returns one run per variant, in ladder order.
 
-    `colours` maps variants to hexadecimal colours, `seconds` to the time that their jobs took.
+    `colours` maps variants to hexadecimal colours, `jobs` to their jobs.
 
     The home run carries the verdicts on the family's claims as tags.
     """
@@ -156,7 +159,7 @@ def runs(
         dataclasses.replace(
             run,
             looks={**run.looks, **_colour(colours, run.variant)},
-            seconds=seconds.get(run.variant, 0.0),
+            jobs=jobs.get(run.variant, ()),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
         )
@@ -267,7 +270,8 @@ def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
     tuning = json.loads(variant.get("parameters") or "{}")
     numbers = {f"{TUNING}{name}": value for name, value in tuning.items()}
-    numbers |= {name: variant.get(column) for column, name in KERNEL.items()}
+    # Without spills there is nothing to compare, and comparing starts with the next parameter.
+    numbers |= {name: variant.get(c) for c, name in KERNEL.items() if c != "spill_bytes" or variant.get(c)}
     words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
     plain = {name: _number(value) for name, value in numbers.items() if known(value)}
     return {name: word for name, word in words.items() if word} | plain

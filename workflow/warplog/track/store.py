@@ -1,5 +1,6 @@
 """Write to an MLflow store: runs are added, and marked when others take their place; none is deleted."""
 
+import contextlib
 import datetime
 import os
 import re
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.records import sha256_file, sha256_of
-from warplog.track import gallery, versions
+from warplog.track import gallery, traces, versions
 from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
 
@@ -219,11 +220,23 @@ class Store:
         self._log(run_id, run)
         if folder is not None:
             self._upload(run_id, folder)
+        self._put_trace(experiment_id, run_id, run)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.ended_ms)
         # The first run of its line is current; whether a further one is, `settle` decides.
         last = {versions.FINGERPRINT: mark} | ({versions.STATE: versions.CURRENT} if number == 1 else {})
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
+
+    def _put_trace(self, experiment_id: str, run_id: str, run: Run) -> None:
+        """Adds the run's jobs as a trace; servers before MLflow 3.4 take none."""
+        from mlflow.tracing.client import TracingClient
+
+        jobs = traces.spans(run_id, run)
+        if not jobs:
+            return
+        with contextlib.suppress(NotImplementedError):
+            TracingClient(self.client.tracking_uri).log_spans(experiment_id, jobs)
+            self.client.link_traces_to_run([traces.trace_id(run_id)], run_id)
 
     def _upload(self, run_id: str, folder: Path) -> None:
         """Uploads the files of a folder to a run; to a server, several at a time, since each is a request."""
