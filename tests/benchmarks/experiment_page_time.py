@@ -1,11 +1,11 @@
 """Times how long an experiment with many runs takes to show in MLflow's UI, in headless Chromium.
 
-    python tests/benchmarks/experiment_page_time.py [RUNS] [FAMILY]
+    python tests/benchmarks/experiment_page_time.py [RUNS] [FOLDER]
 
-Logs the recorded campaign's FAMILY (sgemm) under as many names as make RUNS (1000) runs to a new SQLite store, serves
-it with `mlflow server`, and opens three pages, each five times in a new browser without a cache: the link that the
-workflow prints (one campaign as charts), and the view of all campaigns as a table and as charts. A page is there once
-the names of runs are shown and, for charts, the first chart is drawn.
+Logs sgemm of the recorded campaign under as many names as make RUNS (1000) runs to an SQLite store in FOLDER, which is
+kept and used again (default: a temporary one). Serves it with `mlflow server` and opens three pages, each five times in
+a new browser without a cache: the link that the workflow prints (one campaign as charts), and the view of all campaigns
+as a table and as charts. A page is there once the names of runs are shown and, for charts, the first chart is drawn.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ from warplog.core.records import read_json
 from warplog.track import log, view
 
 RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200"
+FAMILY = "sgemm"
 PASSES = 5
 NAMES = "document.querySelectorAll('a[href*=\"/runs/\"]').length > 9"
 CHART = (
@@ -35,38 +36,32 @@ CHART = (
 )
 
 
-def main(runs: int, family: str) -> None:
+def main(runs: int, folder: Path) -> None:
     """Logs the runs, and prints for each page the median, the fastest and the slowest time."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = f"sqlite:///{folder}/mlflow.db"
-        logged, key, experiment = 0, "", ""
-        begin = time.monotonic()
-        while logged < runs:
-            done = log_again(Path(folder) / "tables", family, f"timed-{logged:05d}", store)
-            logged += len(done.runs)
-            key, experiment = (
-                done.link.partition("viewStateShareKey=")[2].partition("&")[0],
-                done.experiment_id,
-            )
-        print(f"{logged} runs of {family}, logged in {time.monotonic() - begin:.0f} s", flush=True)
-        every = view.path(experiment, "warplog-all")
-        pages = {
-            "one campaign, charts": (view.path(experiment, key), f"{NAMES} && {CHART}"),
-            "all campaigns, table": (every.replace("&compareRunsMode=CHART", ""), NAMES),
-            "all campaigns, charts": (every, f"{NAMES} && {CHART}"),
-        }
-        with served(store) as address:
-            for name, (path, there) in pages.items():
-                took = sorted(seconds(f"{address}/{path}", there) for _ in range(PASSES))
-                print(f"{name}: median {median(took):.2f} s ({took[0]:.2f} to {took[-1]:.2f})", flush=True)
+    store = f"sqlite:///{folder.resolve()}/mlflow.db"
+    logged, number = 0, 0
+    while logged < runs:
+        done = log_again(folder / "tables", f"timed-{number:05d}", store)
+        logged, number = logged + len(done.runs), number + 1
+    print(f"{logged} runs of {FAMILY}", flush=True)
+    charts, every = done.link.partition("#")[2], view.path(done.experiment_id, "warplog-all")
+    pages = {
+        "one campaign, charts": (f"#{charts}", f"{NAMES} && {CHART}"),
+        "all campaigns, table": (every.replace("&compareRunsMode=CHART", ""), NAMES),
+        "all campaigns, charts": (every, f"{NAMES} && {CHART}"),
+    }
+    with served(store) as address:
+        for name, (path, there) in pages.items():
+            took = sorted(seconds(f"{address}/{path}", there) for _ in range(PASSES))
+            print(f"{name}: median {median(took):.2f} s ({took[0]:.2f} to {took[-1]:.2f})", flush=True)
 
 
-def log_again(tables: Path, family: str, campaign: str, store: str) -> log.LoggedFamily:
-    """Logs the recorded family under another name of the campaign."""
+def log_again(tables: Path, campaign: str, store: str) -> log.LoggedFamily:
+    """Logs the recorded family under another name of the campaign, unless the store has it."""
     (record,) = (RECORDED / "campaign").glob("*.json")
     for path in (RECORDED / "tables").glob("*.parquet"):
         table = pd.read_parquet(path)
-        table = table[table["family"] == family] if "family" in table else table
+        table = table[table["family"] == FAMILY] if "family" in table else table
         tables.mkdir(exist_ok=True)
         renamed = table.assign(campaign=campaign) if "campaign" in table else table
         renamed.to_parquet(tables / path.name, index=False)
@@ -114,4 +109,6 @@ def seconds(address: str, there: str) -> float:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2] if len(sys.argv) > 2 else "sgemm")
+    with tempfile.TemporaryDirectory() as temporary:
+        kept = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(temporary)
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, kept)

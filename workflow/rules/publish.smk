@@ -106,7 +106,8 @@ rule log_mlflow:
         campaign=plan.campaign(),
         code=plan.code("track"),
     output:
-        "results/track/mlflow.json",
+        record="results/track/mlflow.json",
+        runs="results/track/runs.html",
     log:
         "results/logs/track.log",
     # Starts before the figures: both take about equally long and run in parallel.
@@ -121,7 +122,7 @@ rule log_mlflow:
 
 rule log_figures:
     input:
-        logged=rules.log_mlflow.output[0],
+        logged=rules.log_mlflow.output.record,
         figures=plan.figures(),
         code=plan.code("track"),
     output:

@@ -125,7 +125,8 @@ def _state(view: View) -> dict[str, Any]:
         "selectedColumns": list(columns),
         "columnOrder": [_RUN_NAME, *columns],
         "columnWidths": {_RUN_NAME: 220, **columns},
-        "runsHiddenMode": "SHOW_ALL",
+        # With hundreds of runs, charts of all of them take long and show nothing.
+        "runsHiddenMode": "FIRST_20_RUNS" if view.several else "SHOW_ALL",
         "compareRunCharts": charts,
         # The UI adds a chart for every other metric; their sections stay folded.
         "compareRunSections": [*(_section(s, True) for s in sections), *(_section(g, False) for g in groups)],
