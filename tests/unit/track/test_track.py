@@ -169,7 +169,7 @@ def test_a_recorded_campaign_says_so_everywhere(project):
     assert "**Recorded**, not measured on this machine" in run.data.tags["mlflow.note.content"]
     note = project.experiment().tags["mlflow.note.content"]
     assert "recorded)" in note.splitlines()[0]
-    assert note.count("| recorded |") == len(LADDER)
+    assert "**Recorded**, not measured on this machine" in note
 
 
 def test_the_experiments_note_leads_with_the_message(template):

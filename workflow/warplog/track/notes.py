@@ -38,15 +38,16 @@ def experiment_note(
     """
     label = text_of(data, "size_label", "problem size")
     ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
-    shown = _shown(quantity.column)
+    # Narrow columns break their numbers: the time is in the table of runs, and the origin above.
+    shown = [name for name in _shown(quantity.column) if name in (quantity.column, "sustained_gflops")]
     numbers = {name: _scale(name, runs) for name in shown if any(not _lacks(run, name) for run in runs)}
-    heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
+    heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status"]
     lines = [
         f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
         f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
         f"| {' | '.join(heads)} |",
-        f"|---|---|{'--:|' * (len(numbers) + 1)}---|---|",
+        f"|---|---|{'--:|' * (len(numbers) + 1)}---|",
     ]
     for run in runs:
         row = _ladder_row(run, ideas[run.variant], numbers, links.get(run.variant, ""))
@@ -142,7 +143,7 @@ def _ladder_row(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]], l
         share,
     ]
     cells = [f"{cell}{_PADDING}" for cell in [*cells, run.status.replace("_", " ")]]
-    return f"| {' | '.join([*cells, run.tags['origin']])} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _claims(data: FigureTables, room: int) -> list[str]:
