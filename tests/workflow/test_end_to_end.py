@@ -1,9 +1,12 @@
 """The main command without a GPU: tables, figures and MLflow runs are made from the recorded campaign."""
 
+import math
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +20,7 @@ from sass_builds import compilers
 from warplog import figures
 from warplog.core.defaults import DEFAULTS
 from warplog.core.verification import digests
+from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
 from warplog.tables import view
@@ -192,8 +196,47 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     for run in runs:
         assert run.data.tags["origin"] == "recorded"
         rows = table[(table["variant"] == run.data.tags["variant"]) & (table["status"] == "ok")]
-        points = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/gflops")}
-        assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"], strict=True)))
+        points = {
+            m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/achieved_tflop_per_s")
+        }
+        assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"] / 1000, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def report(place: Path) -> Path:
+    """Returns Snakemake's report on the families SHOWN."""
+    snakemake(place, "--report", "report.html", families=",".join(SHOWN))
+    return place / "report.html"
+
+
+def test_a_report_on_all_families_has_less_than_10_megabytes(place: Path, report: Path) -> None:
+    pattern = [f"{name}.png" for name in REPORTED]
+    shown = [path for family in SHOWN for path in (place / "results/figures" / family).glob("*.png")]
+    rest = report.stat().st_size - embedded(path for path in shown if path.name in pattern)
+    pictures = embedded(path for path in RECORDED.glob("figures/*/*.png") if path.name in pattern)
+    assert 0 < rest < rest + pictures < 10e6
+
+
+def embedded(pictures: Iterable[Path]) -> int:
+    """Returns the bytes of pictures as base64."""
+    return sum(4 * math.ceil(path.stat().st_size / 3) for path in pictures)
+
+
+def test_the_report_opens_on_the_ladders(report: Path) -> None:
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("needs Chromium or Chrome in PATH")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    with playwright.sync_playwright() as running:
+        page = running.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
+        page.goto(report.as_uri())
+        page.wait_for_function(
+            "n => [...document.querySelectorAll('img.ladder')].filter(one => one.naturalWidth > 100).length == n",
+            arg=len(SHOWN),
+        )
+        assert page.locator("img.ladder").first.bounding_box()["y"] < page.viewport_size["height"] / 2
+        page.locator("img.ladder").first.click()
+        page.get_by_text("Speed of the variants of overlap").wait_for()
 
 
 def test_second_run_does_nothing(place: Path) -> None:

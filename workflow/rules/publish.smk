@@ -9,11 +9,11 @@ rule plot_family:
     output:
         report(
             update(directory(results("figures/{family}"))),
-            patterns=["{figure}.png"],
+            patterns=[plan.reported_figures()],
             caption="../report/figure.rst",
             category="Figures",
             subcategory="{gpu}: {family}" if plans.several else "{family}",
-            labels={"figure": "{figure}"},
+            labels=plan.report_labels,
         ),
     log:
         results("logs/plot/{family}.log"),
@@ -103,7 +103,8 @@ rule log_mlflow:
         campaign=each(Plan.campaign),
         code=plan.code("track"),
     output:
-        results("track/mlflow.json"),
+        record=results("track/mlflow.json"),
+        runs=results("track/runs.html"),
     log:
         results("logs/track.log"),
     # Starts before the figures: both take about equally long and run in parallel.
@@ -118,7 +119,7 @@ rule log_mlflow:
 
 rule log_figures:
     input:
-        logged=rules.log_mlflow.output[0],
+        logged=rules.log_mlflow.output.record,
         figures=each(Plan.figures),
         code=plan.code("track"),
     output:

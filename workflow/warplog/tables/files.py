@@ -94,6 +94,7 @@ NEEDED = {
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
     "floors": ["family", "variant", "case", "regime", "processes", "floor"],
+    "stages": ["family", "variant", "stage", "seconds"],
 }
 
 
