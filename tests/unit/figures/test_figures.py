@@ -239,7 +239,7 @@ def test_stamp_repeats_what_the_tables_remark(good):
 def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
     style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
     with Image.open(tmp_path / "x.png") as image:
-        assert (image.mode, image.width) == ("P", round(style.WIDTH_IN * 200))
+        assert (image.mode, image.width) == ("P", round(7.2 * 200))
         shown = image.convert("RGB")
     assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
     assert len(shown.getcolors(256)) > 50
