@@ -56,7 +56,8 @@ def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> lis
 
     table = stem.with_name(f"{stem.name}.csv")
     files = [stem.with_name(f"{stem.name}{suffix}") for suffix in look.settings.suffixes]
-    table.parent.mkdir(parents=True, exist_ok=True)
+    drawn = module(figure).draw(numbers, look)
+    stem.parent.mkdir(parents=True, exist_ok=True)
     write_text(table, csv_of_table(numbers))
-    style.save(module(figure).draw(numbers, look), *files, settings=look.settings)
+    style.save(drawn, *files, settings=look.settings)
     return [*files, table]
