@@ -11,7 +11,7 @@ from warplog.core.csv_text import csv_of_table
 from warplog.core.records import read_json, sha256_file, sha256_of, write_json
 from warplog.plan.script import job, keep_digests
 from warplog.plotting import style
-from warplog.plotting.settings import WEB, Settings, settings_of
+from warplog.plotting.settings import WEB, Settings, for_pages, settings_of
 from warplog.tables import view
 
 
@@ -46,6 +46,6 @@ if "snakemake" in globals():
             Path(snakemake.input.tables[0]).parent,
             [Path(path) for path in snakemake.input.code],
             Path(snakemake.output[0]),
-            settings_of(snakemake.params.settings),
+            for_pages(settings_of(snakemake.params.settings)),
         )
         keep_digests(snakemake)

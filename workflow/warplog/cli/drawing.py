@@ -117,9 +117,5 @@ def _settings(options: argparse.Namespace, project: Path) -> Any:
     path = project / "config" / "config.yaml"
     configured = schema.read_yaml(path, "config").get("figures", {}) if path.is_file() else {}
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    # The configuration requires PNG files for pages; here any format alone is enough.
-    checked = (
-        {**given, "formats": list(dict.fromkeys((*given["formats"], "png")))} if "formats" in given else given
-    )
-    schema.check({"figures": checked}, "config", "options")
+    schema.check({"figures": given}, "config", "options")
     return settings_of({**configured, **given})

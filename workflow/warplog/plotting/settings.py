@@ -49,3 +49,8 @@ def settings_of(chosen: Mapping[str, Any]) -> Settings:
     if "formats" in own:
         own["formats"] = tuple(own["formats"])
     return replace(STYLES[chosen.get("style", "web")], **own)
+
+
+def for_pages(settings: Settings) -> Settings:
+    """Returns the settings with PNG among the formats, which pages and the report show."""
+    return replace(settings, formats=tuple(dict.fromkeys(("png", *settings.formats))))
