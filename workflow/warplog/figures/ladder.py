@@ -1,5 +1,7 @@
 """How fast is each variant relative to the baseline, and how much did each step gain?"""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -172,22 +174,35 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width: float) -> float:
     limits = [102.0]
     unit, factor = rate_unit(str(data["rate_unit"].iloc[0]), data["rate"])
     covering = {**ON_PAPER, "alpha": 1.0}  # otherwise the reference line would cross the number
+    spread = np.nan_to_num([data["percent"] - data["percent_q1"], data["percent_q3"] - data["percent"]]).clip(
+        0
+    )
+    _whiskers(axes, data["percent"].where(data["gap"] == ""), spread)
     for row, bar in enumerate(data.to_dict("records")):
         if bar["gap"]:
             gap_note(axes, row, bar["gap"])
             continue
-        low, high = bar["percent"] - bar["percent_q1"], bar["percent_q3"] - bar["percent"]
-        spread = np.nan_to_num(np.clip([[low], [high]], 0, None))
-        for colour, width_pt in (("white", 1.8), (INK, 0.9)):
-            axes.errorbar(
-                bar["percent"], row, xerr=spread, color=colour, lw=width_pt, capsize=2.2, capthick=width_pt
-            )
         if np.isfinite(bar["percent_long"]):
             axes.barh(row, bar["percent_long"], 0.42, fc=(1, 1, 1, 0.55), ec=INK, lw=0.8, ls=(0, (2, 1)))
-        end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
+        end, text = bar["percent"] + float(spread[1, row]), f"{number(bar['rate'] * factor)} {unit}"
         if is_narrow():
             limits.append(1.02 * end)  # the rates stand in a column
             continue
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
         limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width))
     return max(limits)
+
+
+def _whiskers(axes: Axes, percent: pd.Series, spread: "np.ndarray[Any, np.dtype[np.float64]]") -> None:
+    """Draws the whiskers of all bars, with a light edge on dark bars."""
+    for colour, lw in (("white", 1.8), (INK, 0.9)):
+        axes.errorbar(
+            percent,
+            range(len(percent)),
+            xerr=spread,
+            fmt="none",
+            ecolor=colour,
+            elinewidth=lw,
+            capsize=2.2,
+            capthick=lw,
+        )

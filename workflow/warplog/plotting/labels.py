@@ -17,7 +17,8 @@ from matplotlib.patches import Rectangle
 from scipy.optimize import isotonic_regression
 
 TITLE_PT = 10.0
-_WIDE_IN, _FONT_PT = 7.2, 8.0  # two columns of a printed page, and the font size there
+_NARROW_IN = 5.0
+_FONT_PT = 8.0  # the size for which heights and widths below are given
 INK, MUTED, FAINT = "#222222", "#595959", "#d9d9d9"
 ON_PAPER = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.75}  # background of text that crosses lines
 
@@ -47,7 +48,7 @@ def width_in() -> float:
 
 def is_narrow() -> bool:
     """Returns whether a figure has the width of one column of a page, where only the main columns have room."""
-    return width_in() < 0.7 * _WIDE_IN
+    return width_in() < _NARROW_IN
 
 
 def font_pt() -> float:
