@@ -19,6 +19,7 @@ rule plot_family:
         results("logs/plot/{family}.log"),
     params:
         figures=each(Plan.family_figures),
+        settings=plan.settings["figures"],
         captions=plan.captions(),
     script:
         "../scripts/publish/plot_family.py"

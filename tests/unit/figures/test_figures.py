@@ -40,14 +40,14 @@ PLOT = script("publish/plot_family")
 
 
 def test_every_figure_is_found_and_asks_a_question():
-    of_claims = ["claims"]  # its tests are in test_claims.py
-    assert sorted(figures.needs()) == sorted(FIGURES + of_claims)
+    elsewhere = ["claims", "memory_chart"]  # test_claims.py, test_memory_chart.py
+    assert sorted(figures.needs()) == sorted(FIGURES + elsewhere)
     for module in MODULES.values():
         assert module.__doc__.rstrip().endswith("?")
         assert module.TITLE
 
 
-@pytest.mark.parametrize("name", [*FIGURES, "claims"])
+@pytest.mark.parametrize("name", [*FIGURES, "claims", "memory_chart"])
 def test_caption_in_the_report_is_a_text(name):
     params = SimpleNamespace(captions=ROOT / "workflow" / "report")
     snakemake = SimpleNamespace(wildcards=SimpleNamespace(figure=name, family="sgemm"), params=params)
@@ -239,7 +239,7 @@ def test_stamp_repeats_what_the_tables_remark(good):
 def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
     style.save(drawn("ladder", good), tmp_path / "x.png", tmp_path / "x.svg")
     with Image.open(tmp_path / "x.png") as image:
-        assert (image.mode, image.width) == ("P", round(style.WIDTH_IN * 200))
+        assert (image.mode, image.width) == ("P", round(7.2 * 200))
         shown = image.convert("RGB")
     assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
     assert len(shown.getcolors(256)) > 50

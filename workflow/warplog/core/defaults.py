@@ -37,6 +37,7 @@ DEFAULTS: Mapping[str, Any] = {
     },
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
     "tune": {"minutes": 10, "timeout_s": 60},
+    "figures": {"style": "web"},
     "track": {"uri": "sqlite:///results/mlflow.db"},
     "baseline": "auto",
     "candidate": "results",
