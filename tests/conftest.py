@@ -1,6 +1,8 @@
 """Shared by all tests: the project's folder, the order of tests, and skipping of GPU tests."""
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,10 @@ import pytest
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The tests start hundreds of interpreters, which would all compile the package where this variable is set.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
