@@ -1,5 +1,6 @@
 """The main command without a GPU: tables, figures and MLflow runs are made from the recorded campaign."""
 
+import io
 import math
 import os
 import shutil
@@ -17,21 +18,24 @@ import snakemake_runs
 from awaited import EDITED, NEW
 from copied_project import copy_project
 from sass_builds import compilers
-from warplog import figures
+from warplog import figures, worklog
 from warplog.core.defaults import DEFAULTS
+from warplog.core.records import read_json
 from warplog.core.verification import digests
+from warplog.judge.audit import audit
 from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
 from warplog.tables import view
+from warplog.worklog.html import html
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 FAMILIES = {
     name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
 }
-# What the main command shows here: the families that have figures of their own; two of them have all other figures.
-SHOWN = {name: FAMILIES[name] for name in ("overlap", "power", "quantization")}
+# What the main command shows here: two families with figures of their own, which have all other figures, too.
+SHOWN = {name: FAMILIES[name] for name in ("overlap", "quantization")}
 # Columns of `measurements` that may differ from the recorded table: the origin always does, `reason` mentions sources
 # that were edited since, and the wording of `agreement` may have changed, except for "disagree".
 TEXTS = ["origin", "reason", "agreement"]
@@ -162,10 +166,12 @@ def test_every_figure_has_its_three_files(place: Path, monkeypatch: pytest.Monke
         assert "recorded" in text, path
 
 
-@pytest.mark.parametrize("family", ["reduction", "transfer"])
-def test_figures_of_other_families_are_laid_out(everything: Path, family: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "names"), [("reduction", []), ("transfer", []), ("power", ["power_trace"])]
+)
+def test_figures_of_other_families_are_laid_out(everything: Path, family: str, names: list[str]) -> None:
     tables = view.load(everything / "results" / "tables", family)
-    for name in choose_figures({family: FAMILIES[family]}, FAMILIES)[family]:
+    for name in names or choose_figures({family: FAMILIES[family]}, FAMILIES)[family]:
         module = figures.module(name)
         figure = module.draw(module.data(tables), style.look(tables))
         figure.draw_without_rendering()
@@ -276,7 +282,7 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     copy = clone(tmp_path)
     builds = copy / "results" / "build" / "sm_90" / "transpose"
     environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
-    variants = [variant.name for variant in FAMILIES["transpose"].variants[:4]]
+    variants = [variant.name for variant in FAMILIES["transpose"].variants[:3]]
     chosen = {"families": "transpose", "variants": ",".join(variants)}
     command = [sys.executable, "-m", "snakemake", *arguments("build", **chosen)]
     running = subprocess.Popen(
@@ -302,6 +308,20 @@ def test_the_pages_pass_the_audit(place: Path) -> None:
     assert "0 not attributable, 0 wrong" in (place / "results" / "logs" / "audit.log").read_text()
 
 
+def test_the_page_of_a_family_under_the_power_limit_passes_the_audit(everything: Path) -> None:
+    results = everything / "results"
+    tables = view.load(results / "tables", "power")
+    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    page = worklog.gather(FAMILIES["power"], tables, campaign, [], PROJECT / "workflow" / "report")
+    (results / "worklog").mkdir()
+    (results / "worklog" / "power.md").write_text(worklog.markdown(page, results / "worklog"))
+    assert "power" in worklog.latex(page)
+    assert "power" in html(page)
+    shown = io.StringIO()
+    assert audit(results, shown).passed, shown.getvalue()
+    assert "0 not attributable, 0 wrong" in shown.getvalue()
+
+
 def test_a_lost_store_is_filled_again(place: Path) -> None:
     (place / "results" / "mlflow.db").unlink()
     output = snakemake(place, families=",".join(SHOWN))
@@ -312,7 +332,7 @@ def test_a_lost_store_is_filled_again(place: Path) -> None:
 
 
 def test_another_store_is_filled_too(place: Path) -> None:
-    output = snakemake(place, "track", families="quantization", store="sqlite:///results/other.db")
+    output = snakemake(place, "track", families=",".join(SHOWN), store="sqlite:///results/other.db")
     assert "log_mlflow" in output
     assert (place / "results" / "other.db").is_file()
 
