@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.schema import suggest
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -100,6 +99,8 @@ def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, s
     family, _, figure = name.partition("/")
     found = [pair for pair in there if pair[0] == family and figure in ("", pair[1])]
     if not found:
+        from warplog.core.schema import suggest
+
         known = [f"{own}/{drawn}" for own, drawn in there] if figure else sorted({own for own, _ in there})
         raise WarplogError(f"{name}: no such {'figure' if figure else 'family'} here; {suggest(name, known)}")
     yield from found
