@@ -1,6 +1,8 @@
 """Shared by all tests: the project's folder, the order of tests, and skipping of GPU tests."""
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,15 +11,25 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Settings of whoever runs the tests, which would reach the runs that they start: where a campaign is logged, what it is
+# replayed from, and options of Snakemake. The tests start hundreds of interpreters, which would all compile the package
+# if none wrote bytecode.
+for variable in ("MLFLOW_TRACKING_URI", "WARPLOG_REPLAY", "SNAKEMAKE_PROFILE", "PYTHONDONTWRITEBYTECODE"):
+    os.environ.pop(variable, None)
+sys.dont_write_bytecode = False
+
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
     "test_end_to_end",
     "test_live_on_the_host",
     "test_figures",
     "test_jobs",
+    "test_tracking_store",
+    "test_two_boards",
     "test_judging",
     "test_ways_to_run",
     "test_house",
+    "test_tracking_database",
 ]
 
 

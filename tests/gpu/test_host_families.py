@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from gpu_jobs import build_timer, build_variant, gpu_job
 
+import shipped_families
 from one_variant import check_variant, record_of, time_variant
 from warplog.catalog.family import load_family
 from warplog.core import paths
@@ -18,7 +19,7 @@ from warplog.tables.rows import power_trace_rows, sustained_columns
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 FAMILIES = ("transfer", "overlap", "power", "quantization", "dsmem")
-VARIANTS = [(f, v.name) for f in FAMILIES for v in load_family(KERNELS / f / "family.yaml").variants]
+VARIANTS = [(f, v.name) for f in FAMILIES for v in shipped_families.FAMILIES[f].variants]
 QUICK = {
     **DEFAULTS["time"],
     "processes": 2,

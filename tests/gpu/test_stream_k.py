@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from gpu_jobs import build_variant
 
-from warplog.catalog.family import load_family
+import shipped_families
 from warplog.measure.worker.backend import CupyBackend, Launcher
 from warplog.measure.worker.problem import Problem
 
-FAMILY = load_family(Path(__file__).parents[2] / "kernels" / "bf16_gemm" / "family.yaml")
+FAMILY = shipped_families.FAMILIES["bf16_gemm"]
 
 pytestmark = pytest.mark.gpu
 

@@ -3,6 +3,8 @@
 import atexit
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,25 +17,46 @@ LONGEST_S = 580
 
 
 @cache
-def _server() -> subprocess.Popen[str]:
-    """The process of this worker; it ends with its standard input."""
+def _server() -> Path:
+    """Starts the process of this worker, which ends with its standard input; returns the socket where it listens."""
+    folder = Path(tempfile.mkdtemp(prefix="server"))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment["OPENBLAS_NUM_THREADS"] = "1"  # a process with several threads must not fork
+    environment |= {
+        "OPENBLAS_NUM_THREADS": "1",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }  # no threads before a fork
+    environment |= {"DO_NOT_TRACK": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     server = subprocess.Popen(
-        [sys.executable, SERVER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, SERVER, folder],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    atexit.register(shutil.rmtree, folder)
     atexit.register(server.communicate)
-    return server
+    return folder / "socket"
 
 
 def run(place: Path, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Runs Snakemake in a folder, with these arguments and variables, and returns its status and output."""
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with tempfile.TemporaryDirectory() as log:
-        request = {"folder": str(place), "arguments": arguments, "environment": dict(environment)}
-        print(json.dumps({**request, "seconds": LONGEST_S, "log": log}), file=server.stdin, flush=True)
-        status = int(server.stdout.readline())
-        output = [(Path(log) / name).read_text() for name in ("stdout", "stderr")]
-    return subprocess.CompletedProcess(["snakemake", *arguments], status, *output)
+    request = {
+        "program": "snakemake",
+        "arguments": arguments,
+        "folder": str(place),
+        "environment": dict(environment),
+    }
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        tempfile.TemporaryFile("w+") as errors,
+        socket.socket(socket.AF_UNIX) as server,
+    ):
+        server.connect(str(_server()))
+        socket.send_fds(server, [b"0"], [output.fileno(), errors.fileno()])
+        server.sendall(json.dumps({**request, "seconds": LONGEST_S}).encode() + b"\n")
+        status = int(server.makefile().readline())
+        for log in (output, errors):
+            log.seek(0)
+        return subprocess.CompletedProcess(["snakemake", *arguments], status, output.read(), errors.read())

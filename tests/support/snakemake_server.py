@@ -1,48 +1,130 @@
-"""Runs Snakemake in forks of a process that has imported it, which takes half the time of a new process.
+"""Runs Snakemake, and the scripts of its jobs, in forks of a process that has imported the libraries they use.
 
-The process reads a request per line (the arguments of `run`) and writes the exit status. A fork sees the folder, the
-environment, the module path and the sitecustomize that a new process would see.
+A new process would spend one to three seconds on these imports. A fork sees the folder, the environment, the module
+path and the sitecustomize that a new process would see, and imports warplog itself.
+
+The process listens in the folder that is its argument, until its standard input ends. A connection passes standard
+output and error, and a line of JSON with the arguments of `run`; the answer is the exit status. If the connection is
+closed before, the program is killed.
 """
 
+import gc
+import importlib
 import json
 import os
+import random
+import runpy
+import select
 import signal
 import site
+import socket
 import sys
 from pathlib import Path
-from typing import NoReturn
 
-import numpy  # noqa: F401  # planning imports it
 import snakemake.cli
-import yaml  # noqa: F401
+
+LIBRARIES = (
+    *(
+        "numpy",
+        "pandas",
+        "pyarrow.parquet",
+        "yaml",
+        "jsonschema_rs",
+        "simpleeval",
+        "grimp",
+        "filelock",
+        "pynvml",
+    ),
+    *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "seaborn", "scipy.optimize"),
+    *("PIL.Image", "jinja2", "pygments.lexers", "altair", "vl_convert", "mlflow"),
+)
+# Snakemake starts the script of a job with this program instead of Python.
+INTERPRETER = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+if not sys.argv[1:] or not sys.argv[1].endswith(".py"):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+request = {{"program": sys.argv[1], "arguments": sys.argv[2:], "folder": os.getcwd(), "environment": dict(os.environ)}}
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+socket.send_fds(server, [b"0"], [1, 2])
+server.sendall(json.dumps({{**request, "seconds": 0}}).encode() + b"\\n")
+status = int(server.makefile().readline())
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
 
 
-def run(folder: str, arguments: list[str], environment: dict[str, str], seconds: int) -> NoReturn:
-    """Ends this process as `python -m snakemake` would end there."""
+def run(
+    program: str,
+    arguments: list[str],
+    folder: str,
+    environment: dict[str, str],
+    seconds: int,
+    interpreter: Path,
+) -> None:
+    """Does what `python -m snakemake` or `python <program>.py` would do, for at most so many seconds (0: no limit)."""
     signal.alarm(seconds)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:1] = ["", *filter(None, environment.get("PYTHONPATH", "").split(":"))]
+    random.seed()
+    is_script = program != "snakemake"
+    first = str(Path(program).parent) if is_script else ""
+    sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(":"))]
     site.execsitecustomize()
-    sys.argv = [snakemake.cli.__file__, *arguments]
-    snakemake.cli.main(arguments)
-    raise SystemExit(0)
+    sys.argv = [program if is_script else snakemake.cli.__file__, *arguments]
+    if is_script:
+        runpy.run_path(program, run_name="__main__")
+    else:
+        sys.executable = str(interpreter)
+        snakemake.cli.main(arguments)
 
 
-def main() -> None:
+def answer(link: socket.socket, interpreter: Path) -> None:
+    """Runs a program in a fork and writes its exit status; kills it if the other side is gone."""
+    _, (output, errors), _, _ = socket.recv_fds(link, 1, 2)
+    request = json.loads(link.makefile().readline())
+    child = os.fork()
+    if child == 0:
+        link.close()
+        os.dup2(output, 1)
+        os.dup2(errors, 2)
+        run(**request, interpreter=interpreter)
+        raise SystemExit(0)
+    ended = os.pidfd_open(child)
+    if ended not in select.select([ended, link], [], [])[0]:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    link.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def main(folder: Path) -> None:
     snakemake.cli.get_argument_parser()  # imports all plugins
-    for line in sys.stdin:
-        request = json.loads(line)
-        log = Path(request.pop("log"))
-        child = os.fork()
-        if child == 0:
-            for stream, name in ((1, "stdout"), (2, "stderr")):
-                os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
-            run(**request)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.listen()
+    interpreter = folder / "python"
+    interpreter.write_text(INTERPRETER.format(python=sys.executable, address=str(folder / "socket")))
+    interpreter.chmod(0o755)
+    gc.freeze()  # shared with the forks as long as nothing writes to it
+    print("ready", flush=True)
+    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
+        link, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            sys.stdin = Path(os.devnull).open()  # noqa: SIM115
+            os.dup2(sys.stdin.fileno(), 0)
+            answer(link, interpreter)
+            os._exit(0)
+        link.close()
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
+            pass  # a child that has ended, and not the last
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

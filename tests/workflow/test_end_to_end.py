@@ -1,9 +1,13 @@
 """The main command without a GPU: tables, figures and MLflow runs are made from the recorded campaign."""
 
+import io
+import math
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -14,20 +18,24 @@ import snakemake_runs
 from awaited import EDITED, NEW
 from copied_project import copy_project
 from sass_builds import compilers
-from warplog import figures
+from warplog import figures, worklog
 from warplog.core.defaults import DEFAULTS
+from warplog.core.records import read_json
 from warplog.core.verification import digests
+from warplog.judge.audit import audit
+from warplog.plan.plan import REPORTED
 from warplog.plan.selection import choose_figures
 from warplog.plotting import style
 from warplog.tables import view
+from warplog.worklog.html import html
 
 PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 FAMILIES = {
     name: family for name, family in shipped_families.FAMILIES.items() if not (family.draft or family.probes)
 }
-# What the main command shows here: the families that have figures of their own; two of them have all other figures.
-SHOWN = {name: FAMILIES[name] for name in ("overlap", "power", "quantization")}
+# What the main command shows here: two families with figures of their own, which have all other figures, too.
+SHOWN = {name: FAMILIES[name] for name in ("overlap", "quantization")}
 # Columns of `measurements` that may differ from the recorded table: the origin always does, `reason` mentions sources
 # that were edited since, and the wording of `agreement` may have changed, except for "disagree".
 TEXTS = ["origin", "reason", "agreement"]
@@ -158,10 +166,12 @@ def test_every_figure_has_its_three_files(place: Path, monkeypatch: pytest.Monke
         assert "recorded" in text, path
 
 
-@pytest.mark.parametrize("family", ["reduction", "transfer"])
-def test_figures_of_other_families_are_laid_out(everything: Path, family: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "names"), [("reduction", []), ("transfer", []), ("power", ["power_trace"])]
+)
+def test_figures_of_other_families_are_laid_out(everything: Path, family: str, names: list[str]) -> None:
     tables = view.load(everything / "results" / "tables", family)
-    for name in choose_figures({family: FAMILIES[family]}, FAMILIES)[family]:
+    for name in names or choose_figures({family: FAMILIES[family]}, FAMILIES)[family]:
         module = figures.module(name)
         figure = module.draw(module.data(tables), style.look(tables))
         figure.draw_without_rendering()
@@ -192,8 +202,47 @@ def test_mlflow_runs_equal_the_tables(place: Path) -> None:
     for run in runs:
         assert run.data.tags["origin"] == "recorded"
         rows = table[(table["variant"] == run.data.tags["variant"]) & (table["status"] == "ok")]
-        points = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/gflops")}
-        assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"], strict=True)))
+        points = {
+            m.step: m.value for m in client.get_metric_history(run.info.run_id, "perf/achieved_tflop_per_s")
+        }
+        assert points == pytest.approx(dict(zip(rows["size"], rows["gflops"] / 1000, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def report(place: Path) -> Path:
+    """Returns Snakemake's report on the families SHOWN."""
+    snakemake(place, "--report", "report.html", families=",".join(SHOWN))
+    return place / "report.html"
+
+
+def test_a_report_on_all_families_has_less_than_10_megabytes(place: Path, report: Path) -> None:
+    pattern = [f"{name}.png" for name in REPORTED]
+    shown = [path for family in SHOWN for path in (place / "results/figures" / family).glob("*.png")]
+    rest = report.stat().st_size - embedded(path for path in shown if path.name in pattern)
+    pictures = embedded(path for path in RECORDED.glob("figures/*/*.png") if path.name in pattern)
+    assert 0 < rest < rest + pictures < 10e6
+
+
+def embedded(pictures: Iterable[Path]) -> int:
+    """Returns the bytes of pictures as base64."""
+    return sum(4 * math.ceil(path.stat().st_size / 3) for path in pictures)
+
+
+def test_the_report_opens_on_the_ladders(report: Path) -> None:
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("needs Chromium or Chrome in PATH")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    with playwright.sync_playwright() as running:
+        page = running.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
+        page.goto(report.as_uri())
+        page.wait_for_function(
+            "n => [...document.querySelectorAll('img.ladder')].filter(one => one.naturalWidth > 100).length == n",
+            arg=len(SHOWN),
+        )
+        assert page.locator("img.ladder").first.bounding_box()["y"] < page.viewport_size["height"] / 2
+        page.locator("img.ladder").first.click()
+        page.get_by_text("Speed of the variants of overlap").wait_for()
 
 
 def test_second_run_does_nothing(place: Path) -> None:
@@ -233,7 +282,7 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     copy = clone(tmp_path)
     builds = copy / "results" / "build" / "sm_90" / "transpose"
     environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
-    variants = [variant.name for variant in FAMILIES["transpose"].variants[:4]]
+    variants = [variant.name for variant in FAMILIES["transpose"].variants[:3]]
     chosen = {"families": "transpose", "variants": ",".join(variants)}
     command = [sys.executable, "-m", "snakemake", *arguments("build", **chosen)]
     running = subprocess.Popen(
@@ -259,6 +308,20 @@ def test_the_pages_pass_the_audit(place: Path) -> None:
     assert "0 not attributable, 0 wrong" in (place / "results" / "logs" / "audit.log").read_text()
 
 
+def test_the_page_of_a_family_under_the_power_limit_passes_the_audit(everything: Path) -> None:
+    results = everything / "results"
+    tables = view.load(results / "tables", "power")
+    campaign = read_json(RECORDED / "campaign" / "h200.json", "record")
+    page = worklog.gather(FAMILIES["power"], tables, campaign, [], PROJECT / "workflow" / "report")
+    (results / "worklog").mkdir()
+    (results / "worklog" / "power.md").write_text(worklog.markdown(page, results / "worklog"))
+    assert "power" in worklog.latex(page)
+    assert "power" in html(page)
+    shown = io.StringIO()
+    assert audit(results, shown).passed, shown.getvalue()
+    assert "0 not attributable, 0 wrong" in shown.getvalue()
+
+
 def test_a_lost_store_is_filled_again(place: Path) -> None:
     (place / "results" / "mlflow.db").unlink()
     output = snakemake(place, families=",".join(SHOWN))
@@ -269,7 +332,7 @@ def test_a_lost_store_is_filled_again(place: Path) -> None:
 
 
 def test_another_store_is_filled_too(place: Path) -> None:
-    output = snakemake(place, "track", families="quantization", store="sqlite:///results/other.db")
+    output = snakemake(place, "track", families=",".join(SHOWN), store="sqlite:///results/other.db")
     assert "log_mlflow" in output
     assert (place / "results" / "other.db").is_file()
 

@@ -36,8 +36,8 @@ def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Returns a copy of the project with its first recorded campaign."""
-    return copy_project(tmp_path, FIRST)
+    """Returns a copy of the project with two families and its first recorded campaign."""
+    return copy_project(tmp_path, FIRST, families=("sgemm", "transpose"))
 
 
 def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:

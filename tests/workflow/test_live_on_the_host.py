@@ -72,7 +72,7 @@ def measured(place: Path) -> pd.DataFrame:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a project with one family of C functions, after a run of the main command."""
     place = tmp_path_factory.mktemp("host")
-    copy_project(place)
+    copy_project(place, families=())
     (place / "site").mkdir()
     shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
     family = place / "host" / "scale"

@@ -2,12 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import snakemake_runs
 from host_family import REFERENCE, YAML
 from sass_builds import compilers
 from warplog.core.records import Record, read_json
@@ -33,10 +32,9 @@ SOURCES = {
 
 def snakemake(place: Path, *arguments: str) -> str:
     options = ("--cores", "2", "--nocolor", "--quiet", "host", "--config", "mode=live", "gpu=h200")
-    command = [sys.executable, "-m", "snakemake", "-s", WORKFLOW / "Snakefile", *arguments, *options]
     environment = {**os.environ, "PYTHONPATH": str(WORKFLOW)}
-    done = subprocess.run(
-        command, cwd=place, capture_output=True, text=True, check=False, timeout=200, env=environment
+    done = snakemake_runs.run(
+        place, "-s", str(WORKFLOW / "Snakefile"), *arguments, *options, environment=environment
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout + done.stderr

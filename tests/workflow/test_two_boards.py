@@ -26,7 +26,7 @@ FAMILIES = ("scale", "twice")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a project with two families of C functions."""
     place = tmp_path_factory.mktemp("boards")
-    copy_project(place)
+    copy_project(place, families=("oracle",))
     (place / "site").mkdir()
     shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
     for name in FAMILIES:

@@ -9,16 +9,17 @@ rule plot_family:
     output:
         report(
             update(directory(results("figures/{family}"))),
-            patterns=["{figure}.png"],
+            patterns=[plan.reported_figures()],
             caption="../report/figure.rst",
             category="Figures",
             subcategory="{gpu}: {family}" if plans.several else "{family}",
-            labels={"figure": "{figure}"},
+            labels=plan.report_labels,
         ),
     log:
         results("logs/plot/{family}.log"),
     params:
         figures=each(Plan.family_figures),
+        settings=plan.settings["figures"],
         captions=plan.captions(),
     script:
         "../scripts/publish/plot_family.py"
@@ -103,7 +104,8 @@ rule log_mlflow:
         campaign=each(Plan.campaign),
         code=plan.code("track"),
     output:
-        results("track/mlflow.json"),
+        record=results("track/mlflow.json"),
+        runs=results("track/runs.html"),
     log:
         results("logs/track.log"),
     # Starts before the figures: both take about equally long and run in parallel.
@@ -118,7 +120,7 @@ rule log_mlflow:
 
 rule log_figures:
     input:
-        logged=rules.log_mlflow.output[0],
+        logged=rules.log_mlflow.output.record,
         figures=each(Plan.figures),
         code=plan.code("track"),
     output:

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import snakemake_runs
-from sass_builds import compilers
+from sass_builds import built
 from warplog.catalog.family import load_family
 from warplog.cli import main, starting
 from warplog.core.records import read_json
 from warplog.machine import device
-from warplog.measure.building import build
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLES = PROJECT / "examples"
@@ -60,9 +59,9 @@ def test_the_family_fits_its_schema_and_its_reference_its_arguments(tmp_path, op
 @pytest.mark.parametrize(
     ("operation", "dtype"), [("elementwise", "float16"), ("rows", "float64"), ("matmul", "bfloat16")]
 )
-def test_the_first_kernel_compiles(tmp_path, operation, dtype):
+def test_the_first_kernel_compiles(tmp_path, kept_builds, operation, dtype):
     family = load_family(written(tmp_path, "--op", operation, "--dtype", dtype) / operation / "family.yaml")
-    made = build.build_variant(family, family.variant("naive"), "sm_90", *compilers(), tmp_path / "out")
+    _, made = built(family, family.variant("naive"), "sm_90", kept_builds)
     assert made["status"] == "ok", made["reason"]
 
 
@@ -175,13 +174,13 @@ def block(language, holds):
 
 
 @pytest.mark.nvcc
-def test_the_kernel_of_the_page_compiles(tmp_path):
+def test_the_kernel_of_the_page_compiles(tmp_path, kept_builds):
     folder = written(tmp_path, "--op", "matmul", "--name", "gemm") / "gemm"
     (folder / "tiled.cu").write_text(block("c++", "launch("))
     with (folder / "family.yaml").open("a") as file:
         file.write(block("yaml", "tiled"))
     family = load_family(folder / "family.yaml")
-    made = build.build_variant(family, family.variant("tiled"), "sm_90", *compilers(), tmp_path / "out")
+    _, made = built(family, family.variant("tiled"), "sm_90", kept_builds)
     assert made["status"] == "ok", made["reason"]
 
 

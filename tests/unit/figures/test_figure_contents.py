@@ -198,6 +198,52 @@ def test_roofline_uses_the_algorithms_flops_on_both_axes(good):
     )
 
 
+def with_metrics(tables, variant, **values):
+    """The tables with further metrics of the first kernel of a variant at 4096."""
+    rows = tables.metrics.to_dict("records")
+    mine = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (variant, "4096", 0))
+    more = [{**mine, "metric": name, "value": value} for name, value in values.items()]
+    return replace(tables, metrics=pd.DataFrame([*rows, *more]))
+
+
+def test_roofline_has_the_intensity_at_each_level_from_the_recorded_bytes(good):
+    flops = 2.0 * 4096**3
+    found = row(
+        "roofline", with_metrics(good, "warptile", l2_bytes=flops / 20, l1_bytes=flops / 5), "warptile"
+    )
+    assert found["intensity_flop_per_byte"] == pytest.approx(500)
+    assert found["l2_flop_per_byte"] == pytest.approx(20, rel=1e-3)
+    assert found["l1_flop_per_byte"] == pytest.approx(5, rel=1e-3)
+    assert np.isnan(row("roofline", good, "warptile")["l2_flop_per_byte"])
+
+
+def test_roofline_has_no_intensity_of_l1_where_tma_copies_past_it(good):
+    tables = with_metrics(good, "tma_pipelined", l2_bytes=7e9, l1_bytes=7e7, inst_utmaldg=131072.0)
+    tables = with_metrics(tables, "naive", l2_bytes=7e10, l1_bytes=7e11, inst_utmaldg=0.0)
+    rows = MODULES["roofline"].data(tables).set_index("label")
+    assert np.isnan(rows.loc["tma_pipelined", "l1_flop_per_byte"])
+    assert rows.loc["tma_pipelined", "l2_flop_per_byte"] > 0
+    assert rows.loc["naive", "l1_flop_per_byte"] > 0
+    assert rows.loc["L1 peak", "gbytes_per_s"] == pytest.approx(128 * 132 * 1.98, rel=1e-3)
+    assert "no L1 where TMA bypasses it" in drawn("roofline", tables).get_supxlabel().replace("\n", " ")
+
+
+@pytest.mark.parametrize(("mhz", "tflops"), [(1600.0, 54.07), (1980.0, None)])
+def test_roofline_has_a_second_roof_at_the_clock_of_the_fastest_variant_if_it_differs(good, mhz, tflops):
+    """132 SMs x 256 FLOPs per clock."""
+    tables = replace(good, measurements=good.measurements.assign(sm_mhz=mhz))
+    rows = MODULES["roofline"].data(tables)
+    roofs = rows[rows["kind"] == "clock"].set_index("label")["gflops"]
+    assert roofs.to_dict() == (
+        {} if tflops is None else {"FP32 at 1600 MHz": pytest.approx(1e3 * tflops, rel=1e-3)}
+    )
+    found, title = row("roofline", tables, "cublas"), drawn("roofline", tables).get_suptitle()
+    assert found["clock_roof_pct"] == pytest.approx(100 * found["gflops"] / (132 * 256 * mhz * 1e-3))
+    assert title.startswith(
+        "Roofline: cublas reaches 77 % of its roof" + (", 95 % at 1600 MHz" if tflops else " ·")
+    )
+
+
 def test_roofline_counts_the_bytes_of_all_kernels_of_a_launch(good):
     rows = good.metrics
     mine = rows[(rows["variant"] == "split_k") & (rows["case"] == "4096") & (rows["metric"] == "dram_bytes")]

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+import shipped_families
 from made_up_campaigns import RECORDED, dated, make
-from warplog.catalog import family
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import aa, comparison, history
@@ -21,7 +21,7 @@ from warplog.judge.sources import Sources, parent_of, parents
 from warplog.track import log
 
 PROJECT = RECORDED.parents[2]
-FAMILY = family.load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+FAMILY = shipped_families.FAMILIES["sgemm"]
 
 
 @pytest.fixture(scope="module")

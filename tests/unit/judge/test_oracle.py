@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
+import shipped_families
 from warplog.catalog.contract import Probe, matching
 from warplog.catalog.family import load_family
 from warplog.core.columns import MEASUREMENTS, METRICS
@@ -20,8 +21,8 @@ from warplog.tables import files
 from warplog.tables.quantities import Quantities
 
 PROJECT = Path(__file__).parents[3]
-FAMILY = load_family(PROJECT / "kernels" / "oracle" / "family.yaml")
-HOPPER = load_family(PROJECT / "kernels" / "oracle_sm90" / "family.yaml")
+FAMILY = shipped_families.FAMILIES["oracle"]
+HOPPER = shipped_families.FAMILIES["oracle_sm90"]
 LAUNCH = {"registers_per_thread": 128, "block_threads": 256, "shared_bytes_per_block": 1024}
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shipped_families
 from warplog.catalog import family
 from warplog.measure.worker.case_data import CaseData
 from warplog.measure.worker.problem import Problem
 
-KERNELS = Path(__file__).parents[3] / "kernels"
 WRONG = Path(__file__).parents[2] / "data" / "wrong_kernels"
-FAMILIES = {**family.load([KERNELS]), **family.load([WRONG])}
+FAMILIES = {**shipped_families.FAMILIES, **family.load([WRONG])}
 SGEMM = FAMILIES["sgemm"]
 SHAPES = [(1, 1, 1), (1, 129, 127), (127, 1, 33), (129, 127, 1), (65, 70, 97), (64, 32, 16)]
 

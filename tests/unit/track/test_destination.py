@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tracked_project import Project, moved
 
 from warplog.core.records import write_json
 from warplog.plan.plan import make_plan
-from warplog.track import log, presence
+from warplog.track import links, log, presence
 
 WORKFLOW = Path(__file__).parents[3] / "workflow"
 
@@ -179,6 +181,20 @@ def test_the_hint_for_the_ui_is_for_this_machine_only_and_without_telemetry(proj
     links = [line for line in lines if "/runs/" in line]
     assert links
     assert all(line.endswith("?workflowType=machine_learning") for line in links)
+
+
+def test_a_page_links_to_each_run_and_to_the_charts_of_its_family(project):
+    done = project.log()
+    page = links.page(done, project.uri)
+    addresses = [unescape(found) for found in re.findall('href="(.*?)"', page)]
+    for family in done.experiments:
+        assert family.link in addresses
+        for run in family.runs.values():
+            (address,) = (one for one in addresses if run.run_id in one)
+            assert address.startswith("http://127.0.0.1:5000/#/experiments/")
+            assert address.endswith("?workflowType=machine_learning")
+    assert "mlflow ui" in page
+    assert "mlflow ui" not in links.page(done, "http://server:5000")
 
 
 def _campaign():

@@ -34,8 +34,9 @@ def test_every_metric_name_is_legal_and_none_covers_another():
     from mlflow.utils.validation import _validate_metric_name
 
     series = [name for name, _ in points.MEASURES.values()]
-    headlines = [f"headline/{points.MEASURES[column][0].split('/')[1]}" for column in points.HEADLINES]
-    names = [*series, *headlines, *(f"profile/{name}" for name in points.PROFILED)]
+    headlines = [points.headline(column) for column in points.HEADLINES]
+    profiled = [f"profile/{name}" for name in points.PROFILED]
+    names = [*series, *headlines, *points.STATE.values(), *profiled]
     assert len(set(names)) == len(names)
     assert set(points.PROFILED) <= set(metrics.METRICS)
     for name in names:
@@ -43,14 +44,14 @@ def test_every_metric_name_is_legal_and_none_covers_another():
 
 
 def test_a_run_has_at_most_60_metrics_and_the_headline_is_never_left_out():
-    many = [Point(f"perf/gflops_case{n}", 1.0, n) for n in range(100)]
-    kept = {point.name for point in limited([*many, Point("headline/gflops", 1.0, 0)])}
+    many = [Point(f"time/median_us_case{n}", 1.0, n) for n in range(100)]
+    kept = {point.name for point in limited([*many, Point("headline/median_us", 1.0, 0)])}
     assert len(kept) == 60
-    assert "headline/gflops" in kept
+    assert "headline/median_us" in kept
 
 
 def test_metrics_that_are_always_zero_are_left_out():
-    series = [Point("perf/gflops", 0.0, 1), Point("perf/gflops", 2.0, 2)]
+    series = [Point("time/median_us", 0.0, 1), Point("time/median_us", 2.0, 2)]
     assert limited([*series, Point("profile/ipc", 0.0, 0)]) == series
 
 

@@ -118,13 +118,13 @@ Project(Path({root!r})).log()
 """
 
 
-def test_four_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
+def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path / "shared").make()
     folders = [str(TESTS.parent / "workflow"), str(TESTS / "support"), str(TESTS / "unit" / "track")]
     code = LOG.format(folders=folders, root=str(project.root))
     environment = {**os.environ, "DO_NOT_TRACK": "true"}
-    processes = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(4)]
-    assert [process.wait() for process in processes] == [0, 0, 0, 0]
+    processes = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
     assert Counter(run.data.params["variant"] for run in project.stored()) == dict.fromkeys(LADDER, 1)
     assert len(project.current()) == len(LADDER)
 

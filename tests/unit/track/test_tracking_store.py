@@ -1,5 +1,6 @@
 """A store over time: logging again adds nothing, changed runs are added, and no run is ever deleted."""
 
+import base64
 import json
 import os
 import shutil
@@ -167,6 +168,56 @@ def test_new_figures_are_uploaded_without_a_new_run(project):
     run_id = project.run("cublas").info.run_id
     path = download_artifacts(run_id=run_id, artifact_path="figures/ladder.svg", tracking_uri=project.uri)
     assert Path(path).read_text() == "<svg>new</svg>"
+
+
+def test_each_run_has_a_page_with_the_figures_of_its_family(project):
+    png = project.root / "figures" / "ladder.png"
+    png.write_bytes(b"a picture")
+    assert project.changes(project.log()) == {}
+    picture = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
+    for run in project.current():
+        assert picture in (Path(run.info.artifact_uri) / "figures.html").read_text()
+    assert "figures/ladder.png" in project.files("cublas")
+    assert "figures/ladder.png" not in project.files("naive"), "as a file it is stored once"
+
+
+def test_unchanged_figures_cost_one_request_for_each_family(project, monkeypatch):
+    calls = []
+    for name in ("search_runs", "get_run", "log_artifact", "log_artifacts", "set_tag", "log_batch"):
+        real = getattr(MlflowClient, name)
+        monkeypatch.setattr(
+            MlflowClient,
+            name,
+            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
+        )
+    record = project.log().as_record()
+    calls.clear()
+    figures = {"sgemm": [project.root / "figures" / "ladder.svg"]}
+    log.log_figures(record, figures, project.uri)
+    assert calls == ["search_runs"]
+
+
+def test_new_figures_leave_those_of_superseded_runs_as_they_were(project):
+    project.log()
+    former = Path(project.run("naive").info.artifact_uri) / "figures.html"
+    before = former.read_text()
+    project.edit("measurements", lambda rows: rows.assign(hot_us=rows["hot_us"] * 2))
+    project.log()
+    (project.root / "figures" / "ladder.png").write_bytes(b"another picture")
+    project.log()
+    now = Path(project.run("naive").info.artifact_uri) / "figures.html"
+    assert former != now
+    assert former.read_text() == before != now.read_text()
+
+
+def test_a_run_that_another_version_of_warplog_wrote_is_superseded_and_not_doubled(project):
+    """Names of metrics change between versions, and with them the fingerprint; the key stays."""
+    for run in project.stored():
+        project.client.set_tag(run.info.run_id, "warplog.fingerprint", "of the other version")
+    assert set(project.changes(project.log()).values()) == {"new version"}
+    assert len(project.current()) == len(LADDER)
+    assert project.states("naive") == {"superseded": 1, "current": 1}
+    assert project.changes(project.log()) == {}
 
 
 def test_a_run_that_was_cut_short_is_written_again(project, monkeypatch):

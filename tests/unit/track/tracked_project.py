@@ -45,7 +45,7 @@ class Project:
             for v in variants
         }
         result = track.log_campaign(self.tables, campaign, files, self.uri)
-        figures = {"sgemm": [self.root / "figures" / "ladder.svg"]}
+        figures = {"sgemm": sorted((self.root / "figures").iterdir())}
         track.log_figures(result.as_record(), figures, self.uri)
         return result
 
@@ -91,8 +91,10 @@ class Project:
 
     def files(self, variant: str) -> list[str]:
         run_id = self.run(variant).info.run_id
-        folders = [entry.path for entry in self.client.list_artifacts(run_id)]
-        return sorted(entry.path for f in folders for entry in self.client.list_artifacts(run_id, f))
+        found = list(self.client.list_artifacts(run_id))
+        folders = [entry.path for entry in found if entry.is_dir]
+        found += [entry for folder in folders for entry in self.client.list_artifacts(run_id, folder)]
+        return sorted(entry.path for entry in found if not entry.is_dir)
 
     def edit(self, table: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
         path = self.tables / f"{table}.parquet"

@@ -126,7 +126,7 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
     ("key", "value", "parameters", "words"),
     [
         ("source_sha256", "0" * 64, {"A": 1, "B": 2}, "for an earlier version of this source"),
-        ("seen", 5, {"A": 1, "B": 2}, "with 5 of 11 settings seen"),
+        ("seen", 5, {"A": 1, "B": 2}, "with 5 of 11 settings measured"),
         (
             "parameters",
             {"A": 1, "B": 1},
@@ -183,7 +183,7 @@ def test_at_the_time_limit_the_best_so_far_wins_and_a_later_search_resumes(
         finished(tmp_path)
     record = read_json(tmp_path / "results" / "tune" / "host" / "scale" / "right.json", "record")
     assert record["seen"] == 4
-    assert record["reason"] == "4 of 11 settings seen in 10 minutes"
+    assert record["reason"] == "4 of 11 settings measured in 10 minutes"
     assert Counter(table(tmp_path)["status"])["skipped"] == 2 * 7
     assert winner(tmp_path)["seen"] == 4
     first = len((tmp_path / "compiled").read_text().splitlines())

@@ -57,7 +57,7 @@ def test_figure_has_a_panel_for_each_pair_names_the_winner_and_is_the_same_each_
         style.save(tuning_figure.draw(record(SCORES)), tmp_path / f"{name}.png", tmp_path / f"{name}.svg")
     text = (tmp_path / "a.svg").read_text()
     assert "A 1 B 4 C 0" in text
-    assert "12 of 12 settings seen" in text
+    assert "12 of 12 settings measured" in text
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 

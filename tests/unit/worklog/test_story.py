@@ -1,4 +1,4 @@
-"""The main path of a ladder, its detours, and the counters that explain a step."""
+"""The main path of a ladder, its detours, and the counters and memory charts that explain a step."""
 
 import math
 from dataclasses import replace
@@ -120,3 +120,31 @@ def test_a_wait_that_grew_only_because_fewer_warps_ran_is_no_evidence():
     fewer = Factor(Change("achieved_occupancy_pct", 16.0, 8.0), 0.5)
     step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (wait,), 1.0, True)
     assert counters(step) == (("achieved occupancy", "16 %", "8 %"),)
+
+
+def test_a_step_has_the_chart_of_its_parent_and_its_own_with_the_recorded_values(recorded):
+    page = told(recorded)
+    parent, own = rung(page, "blocktile_2d").memory
+    assert (parent.title, own.title) == ("blocktile_1d", "blocktile_2d")
+    rows = recorded.counters(["l2_hit_pct"]).set_index("variant")["l2_hit_pct"]
+    for one in (parent, own):
+        hits = next(box for box in one.boxes if box.name == "L2").lines[1].removeprefix("▲ ")
+        assert float(hits.removesuffix(" % hits")) == pytest.approx(rows[one.title], abs=0.05)
+    (first,) = rung(page, "naive").memory
+    assert first.title == "naive"
+
+
+def test_the_charts_are_on_the_page_folded_and_with_a_text_for_those_who_do_not_see_them(recorded):
+    source = html(told(recorded))
+    shown = Page(source)
+    assert "Memory chart: blocktile_1d and blocktile_2d" in shown.text
+    assert "at least 10 % more or less than the parent" in shown.text
+    assert 'aria-label="Memory chart of blocktile_2d: Kernel' in source
+
+
+def test_a_step_without_counters_has_no_chart(recorded):
+    rows = recorded.metrics.copy()
+    rows.loc[rows["variant"] == "blocktile_2d", "value"] = math.nan
+    page = told(replace(recorded, metrics=rows))
+    assert rung(page, "blocktile_2d").memory == ()
+    assert [chart.title for chart in rung(page, "vectorized").memory] == ["vectorized"]

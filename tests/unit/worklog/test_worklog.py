@@ -26,7 +26,7 @@ def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, record
     lines = worklog.markdown(page, tmp_path).splitlines()
     assert [line.split()[2] for line in lines if re.match(r"## \d+\. ", line)] == order
     for name in order:
-        assert name.replace("_", r"\_") in worklog.latex(page)
+        assert name.replace("_", r"\_") in worklog.latex(page, Path())
 
 
 def test_numbers_are_those_of_the_tables(page, recorded):
@@ -88,7 +88,7 @@ def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
     assert again == page
     assert html(again) == html(page)
     assert worklog.markdown(again, tmp_path) == worklog.markdown(page, tmp_path)
-    assert worklog.latex(again) == worklog.latex(page)
+    assert worklog.latex(again, Path()) == worklog.latex(page, Path())
 
 
 def test_the_figure_of_claims_is_left_to_the_tables(recorded):

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from worklog_pages import (
@@ -21,7 +22,7 @@ from warplog.core.text import HIDDEN, Table
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.html import html
 from warplog.worklog.latex import escape
-from warplog.worklog.page import Summary
+from warplog.worklog.page import Picture, Summary
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_hostile_text_is_text_in_markdown(hostile, tmp_path):
 
 
 def test_hostile_text_is_text_in_latex(hostile):
-    source = worklog.latex(hostile)
+    source = worklog.latex(hostile, Path())
     assert r"\textbackslash{}input\{x\} a\_b \& 50 \% \$y\textasciicircum{}2\$ \#1 \{z\} \textbar{}" in source
     assert r"\input" not in source
     assert escape("[1ex] *") == "{[}1ex{]} {*}"  # behind the \\\\ of the row above
@@ -90,13 +91,13 @@ def test_no_page_hides_a_character(page, tmp_path):
     hostile = replace(
         page, title=hidden, lead=(hidden,), facts=((hidden, hidden),), rungs=rungs, summaries=(summary,)
     )
-    shown = {html(hostile), worklog.markdown(hostile, tmp_path), worklog.latex(hostile)}
+    shown = {html(hostile), worklog.markdown(hostile, tmp_path), worklog.latex(hostile, Path())}
     assert not [HIDDEN.findall(source) for source in shown if HIDDEN.search(source)]
     assert r"// fast\u{202e}wols\u{1b}[2J" in worklog.markdown(hostile, tmp_path)
 
 
 def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
-    for source in map(worklog.latex, (page, hostile)):
+    for source in (worklog.latex(one, Path()) for one in (page, hostile)):
         opened, cells = [], 0
         for line in source.splitlines():
             if found := re.match(r"\\begin\{(table|tabularx?)\}(.*)", line):
@@ -105,13 +106,34 @@ def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
                 columns = re.sub(r"\{\\linewidth\}|@\{\}|>\{.*?\\hspace\{0pt\}\}|[{}]", "", found[2])
                 cells = len(columns) if found[1] != "table" else cells
                 assert found[1] == "table" or set(columns) <= set("lrX")
+            elif line.startswith(r"\begin{figure}"):
+                opened.append("figure")
             elif found := re.match(r"\\end\{(\w+)\}", line):
                 assert opened.pop() == found[1]
             elif line.endswith(r" \\"):
                 assert len(re.findall(r"(?<!\\)&", line)) == cells - 1, line
         assert not opened
         labels = re.findall(r"\\label\{(.*)\}", source)
-        assert len(labels) == len(set(labels)) == source.count(r"\begin{table}")
+        assert (
+            len(labels)
+            == len(set(labels))
+            == source.count(r"\begin{table}") + source.count(r"\begin{figure}")
+        )
+
+
+def test_latex_includes_each_figure_as_pdf_if_there_is_one_with_its_caption(page, tmp_path):
+    drawn = tmp_path / "figures"
+    drawn.mkdir()
+    for name in ("ladder.png", "roofline.png", "roofline.pdf"):
+        (drawn / name).touch()
+    ladder = Picture("ladder", "Speed", "Bars of 50 %.", drawn / "ladder.png")
+    roofline = Picture("roofline", "Roofline", "Points_and roofs.", drawn / "roofline.png")
+    source = worklog.latex(replace(page, ladder=ladder, key=(), pictures=(roofline,)), tmp_path / "worklog")
+    found = re.findall(r"\\includegraphics.*?\{(.*?)\}\n\\caption\{(.*)\}\n\\label\{(.*)\}", source)
+    assert found == [
+        ("../figures/ladder.png", r"Speed. Bars of 50 \%.", "fig:sgemm-ladder"),
+        ("../figures/roofline.pdf", r"Roofline. Points\_and roofs.", "fig:sgemm-roofline"),
+    ]
 
 
 def test_a_long_text_of_a_table_keeps_a_readable_width(page):
@@ -121,15 +143,15 @@ def test_a_long_text_of_a_table_keeps_a_readable_width(page):
 
 
 def test_latex_says_first_which_packages_it_needs(page):
-    head = "".join(line for line in worklog.latex(page).splitlines()[:3] if line.startswith("%"))
-    assert r"\usepackage{booktabs,tabularx,textcomp}" in head
+    head = "".join(line for line in worklog.latex(page, Path()).splitlines()[:3] if line.startswith("%"))
+    assert r"\usepackage{booktabs,graphicx,tabularx,textcomp}" in head
 
 
 def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_page(page):
     many = tuple((f"variant_{n}", "word " * 60, str(n)) for n in range(40))
     wide = Summary("Wide", Table(("variant", "text", "n"), many, frozenset({2}), notes=("A note.",)))
     narrow = Summary("Narrow", Table(("variant", "n"), (("a", "1"), ("b", "2")), frozenset({1})))
-    source = worklog.latex(replace(page, summaries=(wide, narrow), rungs=()))
+    source = worklog.latex(replace(page, summaries=(wide, narrow), rungs=()), Path())
     parts = re.findall(r"\\caption\{Wide \((\d+) of (\d+)\)\}", source)
     assert len(parts) > 3
     assert parts == [(str(n), str(len(parts))) for n in range(1, len(parts) + 1)]
@@ -141,8 +163,10 @@ def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_p
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
 def test_latex_sets_the_tables(page, hostile, tmp_path):
     for name, one in (("page", page), ("hostile", hostile)):
-        text = "\\documentclass{article}\n\\usepackage{booktabs,tabularx,textcomp}\n\\begin{document}\n"
-        (tmp_path / f"{name}.tex").write_text(f"{text}{worklog.latex(one)}\\end{{document}}\n")
+        text = (
+            "\\documentclass{article}\n\\usepackage{booktabs,graphicx,tabularx,textcomp}\n\\begin{document}\n"
+        )
+        (tmp_path / f"{name}.tex").write_text(f"{text}{worklog.latex(one, tmp_path)}\\end{{document}}\n")
         command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", f"{name}.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stdout[-2000:]

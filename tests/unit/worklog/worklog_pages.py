@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+import shipped_families
 from warplog import worklog
-from warplog.catalog.family import load_family
 from warplog.core.records import FamilyRecord, read_json
 
 PROJECT = Path(__file__).parents[3]
 RECORDED = PROJECT / "results" / "recorded" / "h200-first"
-_TODAY = load_family(PROJECT / "kernels" / "sgemm" / "family.yaml")
+_TODAY = shipped_families.FAMILIES["sgemm"]
 _THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
 FAMILY = replace(  # variants that were added after that campaign are drafts
     _TODAY, variants=tuple(replace(v, draft=v.name not in _THEN) for v in _TODAY.variants)

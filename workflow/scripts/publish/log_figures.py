@@ -12,13 +12,19 @@ from warplog.track.address import tracking_uri
 
 def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:
     record = read_json(logged)
-    drawn = {
-        folder.name: [path for path in sorted(folder.glob("*")) if path.suffix in (".png", ".svg")]
-        for folder in folders
-    }
+    drawn = {folder.name: sorted(files(folder), key=in_order) for folder in folders}
     log.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
     names = {family: [path.name for path in paths] for family, paths in drawn.items()}
     write_json(done, {"uri": record["uri"], "figures": names})
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*") if path.suffix in (".png", ".svg")]
+
+
+def in_order(path: Path) -> tuple[int, str]:
+    """The ladder, from which a reader starts, before the others."""
+    return (path.stem != "ladder", path.name)
 
 
 if "snakemake" in globals():

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warplog.core import paths
+from warplog.core.files import write_text
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
 from warplog.plan.plan import Plan
 from warplog.plan.script import job
-from warplog.track import log
+from warplog.track import links, log
 from warplog.track.address import tracking_uri
 from warplog.track.log import VariantFiles
 
@@ -21,10 +22,11 @@ RECORDS = {  # artefact name: folder and suffix of the family's record
 }
 
 
-def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path) -> None:
+def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path, runs: Path) -> None:
     files = dict(artefacts(plan))
     record = read_json(campaign, "record")
     result = log.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
+    write_text(runs, links.page(result, uri))
     write_json(done, {**result.as_record(), "attempt": attempt})
 
 
@@ -60,5 +62,6 @@ if "snakemake" in globals():
             Path(snakemake.input.campaign),
             tracking_uri(snakemake.params.uri),
             snakemake.params.destination["attempt"],
-            Path(snakemake.output[0]),
+            Path(snakemake.output.record),
+            Path(snakemake.output.runs),
         )

@@ -24,7 +24,7 @@ def main(plan: Plan, family: str, tables: Path, figures: Sequence[Path], library
     )
     write_text(output.with_suffix(".html"), worklog.html(page, library.read_text(encoding="utf-8")))
     write_text(output.with_suffix(".md"), worklog.markdown(page, output.parent))
-    write_text(output.with_suffix(".tex"), worklog.latex(page))
+    write_text(output.with_suffix(".tex"), worklog.latex(page, output.parent))
 
 
 if "snakemake" in globals():

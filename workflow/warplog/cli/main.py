@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import extracting, pruning, remoting, running, starting, verifying
+from warplog.cli import drawing, extracting, pruning, remoting, running, starting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
@@ -39,6 +39,8 @@ examples:
   warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
   warplog compare parents results       is each variant faster than its parent?
   warplog explain --family sgemm        why each variant is faster than its parent, from the counters
+  warplog figures sgemm/ladder --style paper --width 3.3
+                                        draw a figure for one column of an article
   warplog audit                         are the numbers on the pages those of the tables?
   warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
   warplog remote me@gpu-box -- --cores 8 run the campaign on a machine with a GPU, make the pages here
@@ -76,6 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_readers(commands)
     _add_audit(commands)
     _add_best_of(commands)
+    drawing.add(commands, _TABLES, _GPU)
     pruning.add(commands)
     remoting.add(commands)
     starting.add(commands)
@@ -426,6 +429,10 @@ def _prune(options: argparse.Namespace) -> int:
     return pruning.run(options, _project())
 
 
+def _figures(options: argparse.Namespace) -> int:
+    return drawing.run(options, _project(), {family.name: family for family in _families(None)})
+
+
 def _remote(options: argparse.Namespace) -> int:
     return remoting.run(options, _project())
 
@@ -450,6 +457,7 @@ _COMMANDS = {
     "compare": _compare,
     "doctor": _doctor,
     "explain": _explain,
+    "figures": _figures,
     "published": _published,
     "extract": _extract,
     "init": _init,

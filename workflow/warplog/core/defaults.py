@@ -38,6 +38,7 @@ DEFAULTS: Mapping[str, Any] = {
     "profile": {"ncu": True, "nsys": True, "metrics": "all", "launches": 10, "timeout_s": 300},
     "tune": {"minutes": 10, "timeout_s": 60},
     "timeline": {"rounds": 6, "samples": 5, "pause_us": 2000, "most_mib": 512, "timeout_s": 120},
+    "figures": {"style": "web"},
     "track": {"uri": "sqlite:///results/mlflow.db"},
     "baseline": "auto",
     "candidate": "results",

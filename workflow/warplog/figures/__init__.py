@@ -7,8 +7,14 @@ import ast
 import importlib
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from warplog.core.errors import WarplogError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from warplog.plotting.style import Look
 
 _FOLDER = Path(__file__).parent
 
@@ -37,3 +43,21 @@ def module(figure: str) -> ModuleType:
     if figure not in known:
         raise WarplogError(f"{figure}: no such figure; there are {', '.join(known)}")
     return importlib.import_module(f"warplog.figures.{figure}")
+
+
+def write(figure: str, numbers: "pd.DataFrame", look: "Look", stem: Path) -> list[Path]:
+    """Draws a figure from the `numbers` that its data() returned, and returns the files that it wrote.
+
+    Their names are `stem` and the suffixes of the look's settings; `<stem>.csv` holds the numbers.
+    """
+    from warplog.core.csv_text import csv_of_table
+    from warplog.core.files import write_text
+    from warplog.plotting import style
+
+    table = stem.with_name(f"{stem.name}.csv")
+    files = [stem.with_name(f"{stem.name}{suffix}") for suffix in look.settings.suffixes]
+    drawn = module(figure).draw(numbers, look)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    write_text(table, csv_of_table(numbers))
+    style.save(drawn, *files, settings=look.settings)
+    return [*files, table]

@@ -10,7 +10,17 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from warplog.core.numbers import short_number as counted
-from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_notes, legend_above, number, text_column, tick
+from warplog.plotting.labels import (
+    INK,
+    bar_rows,
+    gap_notes,
+    is_narrow,
+    legend_above,
+    number,
+    row_in,
+    text_column,
+    tick,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -59,7 +69,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     totals = data.loc[good, "shared_wavefronts"]
     hidden = good & data["partly"] & ~(data["excess_pct"] > 0)
     title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.84 + ROW_IN * len(data), NOTE + NOT_COUNTED * bool(hidden.any()), look)
+    figure = new_figure(title, 0.84 + row_in() * len(data), NOTE + NOT_COUNTED * bool(hidden.any()), look)
     axes = figure.add_subplot()
     bar_rows(axes, data["variant"], data["is_baseline"])
     scale = 100 / data["shared_wavefronts"]
@@ -99,4 +109,5 @@ def _columns(axes: Axes, data: pd.DataFrame, hidden: pd.Series) -> None:
     end = text_column(axes, "ways", ways, 0.08, "right")
     excess = cells("excess_pct", whole, lambda pct: f"{number(pct)} %")
     end = text_column(axes, "excess", excess, end, "right")
-    text_column(axes, "wavefronts", cells("shared_wavefronts", good, counted), end, "right")
+    if not is_narrow():
+        text_column(axes, "wavefronts", cells("shared_wavefronts", good, counted), end, "right")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
-from warplog.plotting.labels import FAINT, LINE_IN, MUTED, WIDTH_IN, fit
+from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, width_in
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, words
@@ -56,24 +56,24 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     claims = data[data["id"].notna()]
     found = claims["verdict"].value_counts()
     counts = [f"{mark} {found[v]} {words(v)}" for v, (mark, _, _) in LOOKS.items() if v in found] or [NOTHING]
-    height = HEADER_IN + (LINE_IN + PAD_IN) * len(claims)
+    height = HEADER_IN + (line_in() + PAD_IN) * len(claims)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
     axes = figure.add_subplot()
-    axes.set(xlim=(0, WIDTH_IN - 0.1), ylim=(height, 0))
+    axes.set(xlim=(0, width_in() - 0.1), ylim=(height, 0))
     axes.set_axis_off()
-    for name, start in COLUMNS.items():
+    for name, start in _columns().items():
         axes.text(start, HEADER_IN - 0.06, HEADERS.get(name, name), color=MUTED)
     for place, row in enumerate(claims.to_dict("records")):
-        _draw_row(axes, row, HEADER_IN + (LINE_IN + PAD_IN) * place)
+        _draw_row(axes, row, HEADER_IN + (line_in() + PAD_IN) * place)
     return figure
 
 
 def _draw_row(axes: Axes, row: Mapping[Hashable, Any], top: float) -> None:
     mark, colour, band = LOOKS[row["verdict"]]
-    bottom = top + LINE_IN + PAD_IN
+    bottom = top + line_in() + PAD_IN
     axes.axhspan(top, bottom, color=band, lw=0)
     axes.axhline(bottom, color=FAINT, lw=0.5)
-    first = top + PAD_IN / 2 + LINE_IN * 0.78  # baseline of the first line
+    first = top + PAD_IN / 2 + line_in() * 0.78  # baseline of the first line
     cells = {
         "id": row["id"],
         "claim": row["claim"],
@@ -81,6 +81,14 @@ def _draw_row(axes: Axes, row: Mapping[Hashable, Any], top: float) -> None:
         "measured": with_unit(row["measured"], str(row["unit"] or "")),
         "condition": row["condition"],
     }
-    for name, text in cells.items():
-        axes.text(COLUMNS[name], first, fit(one_line(str(text)), WIDTHS_IN[name]))
+    for name, start in _columns().items():
+        if name in cells:
+            width = min(WIDTHS_IN[name], width_in() - 0.35 - start)
+            axes.text(start, first, fit(one_line(str(cells[name])), width))
     axes.text(COLUMNS["verdict"], first, mark, color=colour, weight="bold")
+
+
+def _columns() -> dict[str, float]:
+    """Returns where each column starts in inches; in a narrow figure, only verdict, id and claim have room."""
+    shown = ("verdict", "id", "claim") if is_narrow() else tuple(COLUMNS)
+    return {name: COLUMNS[name] for name in shown}

@@ -1,25 +1,27 @@
 """How fast is each variant relative to the baseline, and how much did each step gain?"""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import (
     INK,
     ON_PAPER,
-    ROW_IN,
-    WIDTH_IN,
     bar_rows,
     fit,
     gap_note,
+    is_narrow,
     number,
     rectangles,
+    row_in,
     text_column,
     text_width_in,
+    width_in,
 )
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
@@ -96,7 +98,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws horizontal bars in ladder order with whiskers and rates, long runs inside them, and gains beside them."""
     first, reference = data.iloc[0], str(data["reference"].iloc[0])
-    figure = new_figure(_title(data), 0.62 + ROW_IN * len(data), _note(data), look)
+    figure = new_figure(_title(data), 0.62 + row_in() * len(data), _note(data), look)
     axes = figure.add_subplot()
     palette = {v: look.style(v).colour for v in data["variant"]}
     sns.barplot(
@@ -118,7 +120,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     bar_rows(axes, data["variant"], data["is_baseline"])
     columns_in = _columns(axes, data)
     names_in = max(text_width_in(label.get_text()) for label in axes.get_yticklabels())
-    axes.set_xlim(0, _bar_ends(axes, data, WIDTH_IN - names_in - columns_in - 0.3))
+    axes.set_xlim(0, _bar_ends(axes, data, width_in() - names_in - columns_in - 0.3))
     axes.set(xlabel=f"speed (% of {reference or 'the baseline'} {first['regime']})", ylabel="")
     axes.axvline(100, color=INK, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     return figure
@@ -149,14 +151,16 @@ def _note(data: pd.DataFrame) -> str:
 
 def _columns(axes: Axes, data: pd.DataFrame) -> float:
     """Writes percent, gain and parent in columns beside the bars; returns their width in inches."""
+    unit, factor = rate_unit(str(data["rate_unit"].iloc[0]), data["rate"])
+    rates = [number(rate * factor) if np.isfinite(rate) else "" for rate in data["rate"]]
     percents = [f"{p:.1f}" if np.isfinite(p) else "" for p in data["percent"]]
     pairs = zip(data["gain_over_parent"], data["tied"], strict=True)
     gains = [f"≈{_times(g)}" if same else _times(g) for g, same in pairs]
     parents = [fit(p, 1.25) if g else "" for p, g in zip(data["parent"], gains, strict=True)]
-    end = text_column(axes, "%", percents, 0.08, "right")
-    if not any(gains):
-        return end
-    return text_column(axes, "over parent", parents, text_column(axes, "gain", gains, end, "right"))
+    first = (unit, rates) if is_narrow() else ("%", percents)
+    end = text_column(axes, *first, 0.08, "right")
+    end = text_column(axes, "gain", gains, end, "right") if any(gains) else end
+    return text_column(axes, "over parent", parents, end) if any(gains) and not is_narrow() else end
 
 
 def _times(gain: float) -> str:
@@ -165,30 +169,40 @@ def _times(gain: float) -> str:
     return f"×{gain:.2f}" if gain < 9.995 else f"×{number(gain)}"
 
 
-def _bar_ends(axes: Axes, data: pd.DataFrame, width_in: float) -> float:
+def _bar_ends(axes: Axes, data: pd.DataFrame, width: float) -> float:
     """Draws whiskers and the rate at each bar's end; returns the x limit that leaves room for the rates."""
     limits = [102.0]
     unit, factor = rate_unit(str(data["rate_unit"].iloc[0]), data["rate"])
     covering = {**ON_PAPER, "alpha": 1.0}  # otherwise the reference line would cross the number
+    spread = np.nan_to_num([data["percent"] - data["percent_q1"], data["percent_q3"] - data["percent"]]).clip(
+        0
+    )
+    _whiskers(axes, data["percent"].where(data["gap"] == ""), spread)
     for row, bar in enumerate(data.to_dict("records")):
         if bar["gap"]:
             gap_note(axes, row, bar["gap"])
             continue
-        low, high = bar["percent"] - bar["percent_q1"], bar["percent_q3"] - bar["percent"]
-        spread = np.nan_to_num(np.clip([[low], [high]], 0, None))
-        axes.errorbar(
-            bar["percent"],
-            row,
-            xerr=spread,
-            color=INK,
-            lw=0.9,
-            capsize=2.2,
-            capthick=0.9,
-            path_effects=[withStroke(linewidth=1.8, foreground="white")],
-        )
         if np.isfinite(bar["percent_long"]):
             axes.barh(row, bar["percent_long"], 0.42, fc=(1, 1, 1, 0.55), ec=INK, lw=0.8, ls=(0, (2, 1)))
-        end, text = bar["percent"] + float(spread[1, 0]), f"{number(bar['rate'] * factor)} {unit}"
+        end, text = bar["percent"] + float(spread[1, row]), f"{number(bar['rate'] * factor)} {unit}"
+        if is_narrow():
+            limits.append(1.02 * end)  # the rates stand in a column
+            continue
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", bbox=covering)
-        limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width_in))
+        limits.append(end / max(0.3, 1 - (text_width_in(text) + 0.15) / width))
     return max(limits)
+
+
+def _whiskers(axes: Axes, percent: pd.Series, spread: "np.ndarray[Any, np.dtype[np.float64]]") -> None:
+    """Draws the whiskers of all bars, with a light edge on dark bars."""
+    for colour, lw in (("white", 1.8), (INK, 0.9)):
+        axes.errorbar(
+            percent,
+            range(len(percent)),
+            xerr=spread,
+            fmt="none",
+            ecolor=colour,
+            elinewidth=lw,
+            capsize=2.2,
+            capthick=lw,
+        )

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from warplog.metrics import occupancy_limiter
-from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_notes, rectangles, text_column
+from warplog.plotting.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -54,7 +54,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws bars of achieved occupancy inside an outline of the theoretical one; limits beside them."""
     first = data.iloc[0]
     title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.62 + ROW_IN * len(data), NOTE, look)
+    figure = new_figure(title, 0.62 + row_in() * len(data), NOTE, look)
     axes = figure.add_subplot()
     good = data["gap"] == ""
     rows = np.flatnonzero(good)
@@ -85,13 +85,13 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _columns(axes: Axes, data: pd.DataFrame) -> None:
     good = data["gap"] == ""
     end = 0.08
-    for header in ("achieved", "theoretical"):
+    for header in ("achieved",) if is_narrow() else ("achieved", "theoretical"):
         values = zip(data[f"{header}_occupancy_pct"], good, strict=True)
         cells = ["" if not ok else "n/a" if pd.isna(v) else f"{v:.3g} %" for v, ok in values]
         end = text_column(axes, header, cells, end, "right")
     limiters = data["limiter"].where(good, "")
     end = text_column(axes, "limited by", list(limiters), end)
-    for resource, header in LIMITS.items():
+    for resource, header in () if is_narrow() else LIMITS.items():
         bold = {row for row, names in enumerate(limiters) if header in names.split(", ")}
         limits = data[f"occupancy_limit_{resource}_blocks"].where(good)
         if limits.notna().any() and (bold or resource != "barriers"):

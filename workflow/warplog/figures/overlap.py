@@ -9,7 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
+from warplog.plotting.labels import (
+    INK,
+    bar_rows,
+    gap_note,
+    is_narrow,
+    legend_above,
+    number,
+    row_in,
+    text_column,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -84,7 +93,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     joined = any(len(own) < (data["variant"] == variant).sum() for variant, own in lanes.items())
     figure = new_figure(
         f"{TITLE} · {first['family']}, case {first['case']}",
-        0.84 + 2 * ROW_IN * len(rungs),
+        0.84 + 2 * row_in() * len(rungs),
         NOTE + JOINED * joined,
         look,
     )
@@ -140,6 +149,8 @@ def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
         return [_cell(rung, column, factor, unit) for rung in rungs.to_dict("records")]
 
     end = text_column(axes, "wall", cells("wall_us", 1e-3, "ms"), 0.08, "right")
+    if is_narrow():
+        return
     end = text_column(axes, "longest", cells("longest_engine_pct", 1, "%"), end, "right")
     text_column(axes, "hidden", cells("copy_hidden_pct", 1, "%"), end, "right")
 

@@ -7,7 +7,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import INK, LINE_IN, ROW_IN, bar_rows, fit, gap_notes, legend_above, number
+from warplog.plotting.labels import (
+    INK,
+    bar_rows,
+    fit,
+    gap_notes,
+    is_narrow,
+    legend_above,
+    legend_rows,
+    line_in,
+    number,
+    row_in,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -58,8 +69,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     gaps = rungs[rungs["gap"] != ""]
     others = "".join(f"; {v}: {fit(str(g), 2.5)}" for v, g in zip(gaps["variant"], gaps["gap"], strict=True))
     cases = list(dict.fromkeys(data.loc[data["gap"] == "", "case"]))
-    legend_rows = -(-len(cases) // 4)
-    figure = new_figure(title, 5.4 + LINE_IN * legend_rows, NOTE + others, look)
+    lines = legend_rows(cases)
+    figure = new_figure(title, 5.4 + line_in(), NOTE + others, look)
     grid = figure.subplots(len(PANELS) + 1, len(good), squeeze=False, sharey="row")
     looks = {case: LOOKS[i % len(LOOKS)] for i, case in enumerate(cases)}
     for column, variant in enumerate(good):
@@ -69,15 +80,17 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
             _lines(axes, rows, name, factor, looks)
             axes.set_ylabel(f"{label}\n({shown_unit})" if column == 0 else "")
             axes.tick_params(labelbottom=name == list(PANELS)[-1])
-        grid[len(PANELS) - 1, column].set_xlabel("time since the run's first launch (s)")
+        grid[len(PANELS) - 1, column].set_xlabel(
+            "time (s)" if is_narrow() else "time since the run's first launch (s)"
+        )
         _energy(grid[-1, column], rows, looks)
     grid[-1, 0].set_ylabel("energy\n(pJ/FLOP)")
     legend = [Line2D([], [], color=c, dashes=d, label=case) for case, (c, d) in looks.items()]
-    legend_above(grid[0, 0], legend, rows=legend_rows)
+    legend_above(grid[0, 0], legend)
     for axes, variant in zip(
         grid[0], good, strict=True
     ):  # blank lines above the name make room for the legend
-        axes.set_title("\n" * legend_rows + " \n" + fit(variant, 3.0), loc="left", pad=4)
+        axes.set_title("\n" * lines + " \n" + fit(variant, 3.0), loc="left", pad=4)
     figure.align_ylabels(grid[:, 0])
     return figure
 
@@ -103,14 +116,15 @@ def _energy(axes: Axes, rows: pd.DataFrame, looks: dict[str, tuple[str, tuple[fl
             textcoords="offset points",
             ha="center",
             color=INK,
+            rotation=90 if is_narrow() else 0,
         )
-    axes.margins(y=0.25)
+    axes.margins(y=0.5 if is_narrow() else 0.25)
     axes.set_xticks([])
     axes.spines[["right", "top"]].set_visible(False)
 
 
 def _without(rungs: pd.DataFrame, title: str, look: Look) -> Figure:
-    figure = new_figure(title, 0.84 + ROW_IN * len(rungs), NOTE, look)
+    figure = new_figure(title, 0.84 + row_in() * len(rungs), NOTE, look)
     axes = figure.add_subplot()
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
     axes.set_xticks([])

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import LINE_IN, MUTED, WIDTH_IN, SideLabel, side_labels, text_width_in, tick
+from warplog.plotting.labels import MUTED, SideLabel, is_narrow, line_in, plot_width_in, side_labels, tick
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
@@ -107,7 +108,7 @@ def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[floa
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws speed and time over the size, predictions as thin lines, whole waves as dotted lines."""
     names = list(dict.fromkeys(data["variant"]))
-    body = max(4.6, 0.75 + 2 * LINE_IN * len(names))
+    body = max(4.6, 0.75 + 2 * line_in() * len(names))
     note = NOTE.format(regime=data.iloc[0]["regime"])
     figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, note, look)
     grid = figure.subplots(2, 1, sharex=True)
@@ -129,7 +130,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         end = last.loc[name]
         words = f"{name[:32]}{_blocks_per_sm(end)}"
         labels.append(SideLabel(end["size"], end["median_us"], words, style.edge, style.marker, style.dashes))
-    side_labels(grid[1], labels, body / 2 - 0.4, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
+    side_labels(grid[1], labels, body / 2 - 0.4, plot_width_in(labels))
     return figure
 
 
@@ -160,6 +161,8 @@ def _lines(axes: Axes, data: pd.DataFrame, column: str, factor: float, look: Loo
             for wave in range(1, int(row["waves"]) + 1):
                 axes.axvline(wave * step, color=MUTED, lw=0.6, ls=":")
     axes.set_ylim(bottom=0)
+    if is_narrow():
+        axes.xaxis.set_major_locator(MaxNLocator(4))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: tick(value))
     axes.grid(axis="y")

@@ -8,25 +8,28 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.core.numbers import rate_unit
 from warplog.plotting.highlight import GREY, highlighted
 from warplog.plotting.labels import (
     INK,
-    LINE_IN,
     MUTED,
-    NAME_IN,
     ON_PAPER,
-    WIDTH_IN,
     SideLabel,
     fit,
+    is_narrow,
+    legend_above,
+    line_in,
+    name_in,
     number,
+    plot_width_in,
     side_labels,
     text_width_in,
     tick,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.plotting.style import Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -34,66 +37,119 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters", "flops")
 TITLE = "Roofline"
 NOTE = (
-    "FLOPs: the algorithm's, on both axes; rate: timed launches{regime}; bytes: DRAM traffic of the launch, counted by "
-    "ncu; %: share of the roof above the point; peaks: {peaks}"
+    "FLOPs: the algorithm's; rate: timed launches{regime}; bytes of the whole launch, counted by ncu; %: share of the "
+    "roof above the point; peaks: {peaks}"
 )
-ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "peak_source"]
+NO_L1 = "; no L1 where TMA bypasses it"
+ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "sm_mhz", "peak_source"]
 COUNTERS = ["duration_us", "dram_bytes"]
+LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}  # prefix of the metric `<prefix>_bytes`: name
+_TMA = ("inst_utmaldg", "inst_utmastg")
+# Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
+# section "Shared Memory"). NVIDIA publishes no bandwidth of L2.
+_L1_BYTES = 128
+_NEAR = 0.35  # decades between a marker and a roof
+_SAME = 0.02  # a roof at the measured clock is drawn if it differs by this much from the peak
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
-    """Returns one row per element of the figure; `kind` is point, compute or memory (roofs), or algorithm.
+    """Returns one row per element of the figure; `kind` is point, compute, clock or memory (roofs), or algorithm.
 
     intensity_flop_per_byte is the algorithm's FLOPs per byte of DRAM traffic of a point's launch (all its kernels), or
-    the compulsory one of the algorithm's mark. Counted FLOPs would include instructions that only move constants, and
-    would not fit the rate. gflops is the algorithm's rate of a point or a compute roof, gbytes_per_s a memory roof;
-    roof_pct is a point's rate in percent of the lower of the two roofs at its intensity.
+    the compulsory one of the algorithm's mark; l2_flop_per_byte and l1_flop_per_byte count the bytes looked up in L2
+    and L1. Counted FLOPs would include instructions that only move constants, and would not fit the rate. gflops is
+    the algorithm's rate of a point or a compute roof, gbytes_per_s a memory roof. A roof of the kind clock is the
+    highest compute roof at the SM clock of the fastest variant. roof_pct is a point's rate in percent of the lower of
+    DRAM's and the compute roof at its intensity; clock_roof_pct uses the compute roof at the point's own SM clock.
     """
     points = tables.counters(COUNTERS)
     timed = tables.ladder(tables.profiled_case)
     points["gflops"] = timed["gflops"].where(timed["status"] == "ok")
-    points["launch_dram_bytes"] = points["variant"].map(_launch_bytes(tables))
+    points["sm_mhz"] = pd.to_numeric(timed["sm_mhz"], errors="coerce") if "sm_mhz" in timed else np.nan
     flops = points["gflops"] * timed["median_us"] * 1e3
-    points["intensity_flop_per_byte"] = flops / points["launch_dram_bytes"]
+    for level in LEVELS:
+        moved = points["variant"].map(_launch_bytes(tables, level))
+        points[f"launch_{level}_bytes"] = moved
+        points[f"{level}_flop_per_byte"] = flops / moved.where(moved > 0)
+    points = points.rename(columns={"dram_flop_per_byte": "intensity_flop_per_byte"})
     points["regime"] = regimes.where_timed(timed.to_dict("records"))
     drawn = (points["intensity_flop_per_byte"] > 0) & (points["gflops"] > 0)
     idle = points["gflops"].fillna(np.nan) == 0
     points["gap"] = np.where(points["gap"] != "", points["gap"], np.where(idle, "no FLOPs", "n/a"))
     points["gap"] = points["gap"].where(~drawn, "")
-    roofs = _roofs(tables, timed)
+    roofs = _roofs(tables, points)
     top = roofs.loc[roofs["kind"] == "compute", "gflops"].max()
     top = top if top > points["gflops"].max() else np.nan  # tensor cores are used and their peak is unknown
     under_dram = points["intensity_flop_per_byte"] * tables.peak("dram_gbytes_per_s_peak")
     points["roof_pct"] = 100 * points["gflops"] / np.minimum(under_dram, top)
+    points["clock_roof_pct"] = (
+        100 * points["gflops"] / np.minimum(under_dram, _at_clock(tables, top, points["sm_mhz"]))
+    )
     rows = pd.concat([points.assign(kind="point", label=points["variant"]), roofs])
     kept = ["family", "kind", "label", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]
-    kept += ["launch_dram_bytes", "intensity_flop_per_byte", "gflops", "roof_pct", "gbytes_per_s", "regime"]
+    kept += [f"launch_{level}_bytes" for level in LEVELS]
+    kept += [
+        "intensity_flop_per_byte",
+        "l2_flop_per_byte",
+        "l1_flop_per_byte",
+        "gflops",
+        "sm_mhz",
+        "roof_pct",
+    ]
+    kept += ["clock_roof_pct", "gbytes_per_s", "regime", "peak_source"]
     origin = {c: points[c].iloc[0] for c in ORIGIN_COLUMNS}
-    return rows.reindex(columns=[*kept, "peak_source", *ORIGIN_COLUMNS]).fillna(
-        {"family": tables.family, **origin}
-    )
+    return rows.reindex(columns=[*kept, *ORIGIN_COLUMNS]).fillna({"family": tables.family, **origin})
 
 
-def _launch_bytes(tables: FigureTables) -> dict[str, float]:
-    """Returns the DRAM bytes of each variant's launch at the profiled case; NaN if those of a kernel are missing."""
+def _launch_bytes(tables: FigureTables, level: str) -> dict[str, float]:
+    """Returns the bytes of each variant's launch at the profiled case; NaN if those of a kernel are missing.
+
+    A variant has none for L1 if it copies with the TMA unit, whose bytes go from L2 to shared memory.
+    """
     rows = tables.metrics[
         (tables.metrics["case"] == tables.profiled_case) & (tables.metrics["tool"] == "ncu")
     ]
-    sums = rows[rows["metric"] == "dram_bytes"].groupby("variant")["value"].sum(min_count=1)
+    past_l1 = rows.loc[rows["metric"].isin(_TMA) & (rows["value"] > 0), "variant"] if level == "l1" else ()
+    counted = rows[(rows["metric"] == f"{level}_bytes") & ~rows["variant"].isin(past_l1)]
+    sums = counted.groupby("variant")["value"].sum(min_count=1)
     return {str(variant): float(total) for variant, total in sums.items()}
 
 
-def _roofs(tables: FigureTables, timed: pd.DataFrame) -> pd.DataFrame:
-    good = timed[timed["status"] == "ok"]
-    best = float(good["gflops"].max())
+def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> Any:
+    """Returns a compute peak at an SM clock.
+
+    Data sheets state peaks at clocks that differ by type. FLOPs per SM and clock are powers of two (CUDA C++
+    Programming Guide, throughput of native arithmetic instructions): the one next to the peak at the maximum clock.
+    """
+    sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
+    if not gflops * sms * max_mhz > 0:
+        return mhz * np.nan
+    per_clock = float(2.0 ** np.round(np.log2(gflops * 1e3 / (sms * max_mhz))))
+    return per_clock * sms * mhz * 1e-3
+
+
+def _roofs(tables: FigureTables, points: pd.DataFrame) -> pd.DataFrame:
+    best = points.sort_values("gflops", na_position="first").iloc[-1]
     source = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
-    roofs = [
+    roofs: list[dict[str, Any]] = [
         {"kind": "compute", "label": name, "gflops": peak, "peak_source": source}
-        for name, peak in tables.ceilings(best)
+        for name, peak in tables.ceilings(float(best["gflops"]))
     ]
+    if roofs and roofs[-1]["gflops"] > best["gflops"]:
+        name, clocked = (
+            roofs[-1]["label"].removesuffix(" peak"),
+            _at_clock(tables, roofs[-1]["gflops"], best["sm_mhz"]),
+        )
+        if abs(clocked / roofs[-1]["gflops"] - 1) > _SAME:
+            label = f"{name} at {best['sm_mhz']:.0f} MHz"
+            roofs.append({"kind": "clock", "label": label, "gflops": clocked, "sm_mhz": best["sm_mhz"]})
     dram = tables.peak("dram_gbytes_per_s_peak")
     if dram > 0:
         roofs.append({"kind": "memory", "label": "DRAM peak", "gbytes_per_s": dram, "peak_source": source})
+    l1 = _L1_BYTES * tables.peak("sms") * tables.peak("max_sm_mhz") * 1e-3
+    if l1 > 0 and points["l1_flop_per_byte"].notna().any():
+        per_clock = f"L1: {_L1_BYTES} bytes per clock and SM"
+        roofs.append({"kind": "memory", "label": "L1 peak", "gbytes_per_s": l1, "peak_source": per_clock})
     compulsory = tables.compulsory_intensity()
     if np.isfinite(compulsory) and compulsory > 0:
         label = "compulsory traffic"
@@ -103,50 +159,67 @@ def _roofs(tables: FigureTables, timed: pd.DataFrame) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws log-log roofs and one marker per variant, with names in the margin in order of height."""
+    """Draws log-log roofs and a marker per variant and level of memory, with names in the margin in order of height."""
     data = _in_its_unit(data)
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
-    sources = sorted({str(s) for s in data["peak_source"].dropna() if s})
     speeds = dict(zip(points["variant"], points["gflops"].where(points["gap"] == ""), strict=True))
     shown = highlighted(speeds, list(points.loc[points["is_baseline"] == True, "variant"]))  # noqa: E712
-    note = NOTE.format(regime=f" {first['regime']}", peaks=", ".join(sources) or "unknown for this GPU")
-    others = drawn[~drawn["variant"].isin(shown)]
+    others, coloured = drawn[~drawn["variant"].isin(shown)], drawn[drawn["variant"].isin(shown)]
     labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
-    body = max(4.0, 0.75 + LINE_IN * len(labelled))
-    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in others['variant'])}" if len(others) else ""
-    figure = new_figure(_title(first, drawn), body, note, look)
+    body = 2.8 if is_narrow() else max(4.2, 0.75 + line_in() * len(labelled))
+    figure = new_figure(_title(first, drawn), body, _note(data, coloured, others), look)
     axes = figure.add_subplot()
-    axes.set(
-        xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic, log scale)"
-    )
+    axes.set(xscale="log", yscale="log")
     labels = [_label(point, look) for point in labelled.to_dict("records")]
-    width = WIDTH_IN - 0.9 - max(text_width_in(label.text) for label in labels)
+    width = plot_width_in(labels)
     _limits(axes, data)
-    _draw_roofs(axes, data, width, body - 0.5)
-    if len(drawn):
-        styles = {v: look.style(v) for v in drawn["variant"] if v in shown}
-        axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=14, color=GREY, zorder=2)
-        sns.scatterplot(
-            drawn[drawn["variant"].isin(shown)],
-            x="intensity_flop_per_byte",
-            y="rate",
-            hue="variant",
-            style="variant",
-            size="variant",
-            palette={v: s.edge for v, s in styles.items()},
-            markers={v: s.marker for v, s in styles.items()},
-            sizes={v: 110 if s.marker == "*" else 46 for v, s in styles.items()},
-            edgecolor="white",
-            linewidth=0.6,
-            zorder=3,
-            legend=False,
-            ax=axes,
-        )
-    side_labels(axes, labels, body - 0.5, width)
-    axes.set_xlabel("arithmetic intensity (FLOP per byte of DRAM traffic, log scale)")
+    _draw_roofs(axes, data, width, body - 0.7)
+    axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=14, color=GREY, zorder=2)
+    for point in coloured.to_dict("records"):
+        _draw_levels(axes, point, look.style(point["variant"]))
+    if len(coloured):
+        named = [name for level, name in LEVELS.items() if coloured[_intensity(level)].notna().any()]
+        legend_above(axes, [Line2D([], [], label=name, **_mark(name, MUTED, "o")) for name in named])
+    side_labels(axes, labels, body - 0.7, width)
+    axes.set_xlabel("arithmetic intensity (FLOP per byte, log scale)")
     axes.set_ylabel(f"throughput ({first['unit']}, log scale)")
     return figure
+
+
+def _note(data: pd.DataFrame, coloured: pd.DataFrame, others: pd.DataFrame) -> str:
+    first = data.iloc[0]
+    sources = sorted({str(s) for s in data["peak_source"].dropna() if s}, key=lambda s: s.startswith("L1"))
+    note = NOTE.format(regime=f" {first['regime']}", peaks=", ".join(sources) or "unknown for this GPU")
+    past_l1 = coloured["l1_flop_per_byte"].isna() & coloured["l2_flop_per_byte"].notna()
+    note += NO_L1 if past_l1.any() else ""
+    grey = ", ".join(fit(str(variant), name_in()) for variant in others["variant"])
+    return note + (f"; grey: {grey}" if grey else "")
+
+
+def _intensity(level: str) -> str:
+    return "intensity_flop_per_byte" if level == "dram" else f"{level}_flop_per_byte"
+
+
+def _mark(level: str, colour: str, marker: str) -> dict[str, Any]:
+    """Returns how a level's marker is drawn: filled for DRAM, hollow for L2, a tick for L1."""
+    size = 9.0 if marker == "*" else 6.5
+    filled = {"marker": marker, "markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    hollow = {"marker": marker, "markersize": 0.8 * size, "markerfacecolor": "white", "markeredgewidth": 1.0}
+    tick_mark = {"marker": "|", "markersize": 8.0, "markeredgewidth": 1.6}
+    return {"color": colour, "linestyle": "", **{"DRAM": filled, "L2": hollow, "L1": tick_mark}[level]}
+
+
+def _draw_levels(axes: Axes, point: Mapping[Hashable, Any], style: VariantStyle) -> None:
+    """Draws a variant's markers, joined by a line: the longer it is, the more a level serves from what it keeps."""
+    at = {
+        name: point[_intensity(level)]
+        for level, name in LEVELS.items()
+        if np.isfinite(point[_intensity(level)])
+    }
+    axes.plot(list(at.values()), [point["rate"]] * len(at), color=style.edge, lw=0.8, alpha=0.7, zorder=2.5)
+    for place, (name, intensity) in enumerate(at.items()):
+        axes.plot(intensity, point["rate"], zorder=3.5 - 0.1 * place, **_mark(name, style.edge, style.marker))
 
 
 def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
@@ -156,7 +229,10 @@ def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
     if known.empty:
         return f"{TITLE} · {where}"
     best = max(known.to_dict("records"), key=lambda row: row["roof_pct"])
-    return f"{TITLE}: {best['variant']} reaches {best['roof_pct']:.0f} % of its roof · {where}"
+    found = f"{best['variant']} reaches {best['roof_pct']:.0f} % of its roof"
+    if abs(best["clock_roof_pct"] / best["roof_pct"] - 1) > _SAME:
+        found += f", {best['clock_roof_pct']:.0f} % at {best['sm_mhz']:.0f} MHz"
+    return f"{TITLE}: {found} · {where}"
 
 
 def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
@@ -166,7 +242,7 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(point: Mapping[Hashable, Any], look: Look) -> SideLabel:
-    name = fit(point["variant"], NAME_IN)
+    name = fit(point["variant"], name_in())
     if point["gap"]:
         return SideLabel(np.nan, np.nan, f"{name}: {point['gap'].split(':')[0]}")
     style, share = look.style(point["variant"]), point["roof_pct"]
@@ -178,9 +254,10 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
     """Sets limits around points, marks and ridges, a factor of about three wider."""
     roofs, slope = data.loc[data["kind"] == "compute", "rate"], data["slope"].max()
     ridges = list(roofs / slope) if slope > 0 else []
-    across = [x for x in [*data["intensity_flop_per_byte"], *ridges] if x > 0] or [1.0]
+    marks = [x for level in LEVELS for x in data[_intensity(level)]]
+    across = [x for x in [*marks, *ridges] if x > 0] or [1.0]
     up = [y for y in data["rate"] if y > 0] or [1.0]
-    axes.set_xlim(min([x / 3 for x in across] + [x / 6 for x in ridges]), max(across) * 3)
+    axes.set_xlim(min([x / 2 for x in across] + [x / 4 for x in ridges]), max(across) * 3)
     axes.set_ylim(min(min(up) / 2.5, max(up) / 30), max(up) * 2.2)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
@@ -189,31 +266,21 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
     sns.despine(ax=axes)
 
 
-def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: float) -> None:
-    """Draws compute roofs, the slanted memory roof up to the highest of them, and the algorithm's mark."""
+def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> None:
+    """Draws compute roofs, the slanted memory roofs up to the highest of them, and the algorithm's mark."""
     low, high = axes.get_xlim()
-    compute, memory = data[data["kind"] == "compute"], data[data["kind"] == "memory"]
-    above = float(data["rate"].max()) > float(compute["rate"].max()) or compute.empty
+    compute, memory = (data[data["kind"].isin(kinds)] for kinds in (("compute", "clock"), ("memory",)))
+    above = compute.empty or float(data["rate"].max()) > float(compute["rate"].max())
     top = axes.get_ylim()[1] if above else float(compute["rate"].max())
-    slope = float(memory["slope"].max()) if len(memory) else np.inf
+    levels = [data[[_intensity(level), "rate"]].dropna().to_numpy() for level in LEVELS]
+    points = [(float(x), float(y)) for rows in levels for x, y in rows]
+    steepest = float(memory["slope"].max()) if len(memory) else np.inf
     for roof in compute.to_dict("records"):
-        ridge = max(low, roof["rate"] / slope) if slope < np.inf else low
-        axes.plot([ridge, high], [roof["rate"]] * 2, color=INK, lw=1.1)
-        text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
-        fits = text_width_in(text) + 0.2 < width_in * np.log(high / ridge) / np.log(high / low)
-        axes.annotate(
-            text,
-            (ridge if fits else high, roof["rate"]),
-            (12 if fits else 0, 4.5),
-            textcoords="offset points",
-            ha="left" if fits else "right",
-            bbox=ON_PAPER,
-            zorder=4,
-        )
-    if slope < np.inf:
-        axes.plot([low, top / slope], [low * slope, top], color=INK, lw=1.1)
-        text = f"DRAM peak {number(memory['gbytes_per_s'].max())} GB/s"
-        _slanted(axes, text, slope, top, list(data["intensity_flop_per_byte"]), height_in / width_in)
+        _flat(axes, roof, max(low, roof["rate"] / steepest), width)
+    for roof in memory.to_dict("records"):
+        axes.plot([low, top / roof["slope"]], [low * roof["slope"], top], color=INK, lw=1.1)
+        text = f"{roof['label']} {number(roof['gbytes_per_s'])} GB/s"
+        _slanted(axes, text, roof["slope"], top, points, height / width)
     for mark in data[data["kind"] == "algorithm"].to_dict("records"):
         at = mark["intensity_flop_per_byte"]
         axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
@@ -229,19 +296,31 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width_in: float, height_in: floa
         )
 
 
-def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float], aspect: float) -> None:
-    """Writes text along the memory roof, at the start of its visible part or, if that is crowded, at its end.
+def _flat(axes: Axes, roof: Mapping[Hashable, Any], start: float, width: float) -> None:
+    """Draws a compute roof from `start` to the right, with its label above; that of the clock dashed, labelled left."""
+    low, high = axes.get_xlim()
+    text, place = f"{roof['label']} {number(roof['rate'])} {roof['unit']}", (high, roof["rate"])
+    if roof["kind"] != "clock":
+        axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1)
+        axes.annotate(text, place, (0, 4), textcoords="offset points", ha="right", bbox=ON_PAPER, zorder=4)
+        return
+    axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1, ls=(0, (3, 1.5)))
+    room = width * np.log(start / low) / np.log(high / low) - 0.1
+    text = text if text_width_in(text) < room else f"at {roof['sm_mhz']:.0f} MHz"
+    axes.annotate(text, (start, roof["rate"]), (-5, 0), textcoords="offset points", ha="right", va="center")
 
-    `taken` holds the intensities of everything drawn.
-    """
+
+def _slanted(
+    axes: Axes, text: str, slope: float, top: float, points: "list[tuple[float, float]]", aspect: float
+) -> None:
+    """Writes text along a memory roof, above the start of its visible part or, if points are closer there, its end."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
     start, end = max(x0, y0 / slope) * 1.15, min(x1, top / slope) / 1.15
+    near = [x for x, y in points if abs(np.log10(y / (x * slope))) < _NEAR]
     middle = np.sqrt(start * end)
-    late = sum(x < middle for x in taken) > sum(middle <= x <= end for x in taken)
+    late = sum(x < middle for x in near) > sum(middle <= x <= end for x in near)
+    at = end if late else start
     angle = np.degrees(np.arctan(aspect * np.log10(x1 / x0) / np.log10(y1 / y0)))
-    at = (
-        end / 2 if late else start
-    )  # half of `end` leaves room for the label of the compute roof at the ridge
     axes.annotate(
         text,
         (at, at * slope),
@@ -250,4 +329,5 @@ def _slanted(axes: Axes, text: str, slope: float, top: float, taken: list[float]
         rotation=angle,
         rotation_mode="anchor",
         ha="right" if late else "left",
+        zorder=4,
     )

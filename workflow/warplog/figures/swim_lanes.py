@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from warplog.metrics.tracks import WORKING, Span, bubbles
-from warplog.plotting.labels import LINE_IN, MUTED, WIDTH_IN, gap_note, number, wrap
+from warplog.plotting.labels import MUTED, gap_note, line_in, number, width_in, wrap
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, gap_text
@@ -163,9 +163,9 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     groups = [rows for _, rows in data.groupby("variant", sort=False, dropna=False)]
     heads = [_heading(rows) for rows in groups]
     lanes = [max(1, rows["lane"].nunique()) for rows in groups]
-    heights = [LINE_IN * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
+    heights = [line_in() * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
     used = [name for name in LOOKS if (data["region"] == name).any()]
-    legend_in = LINE_IN * -(-len(used) // _LEGEND_COLUMNS)
+    legend_in = line_in() * -(-len(used) // _LEGEND_COLUMNS)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look)
     top, *panels = figure.subplots(len(groups) + 1, 1, height_ratios=[max(legend_in, 0.02), *heights])
     top.axis("off")
@@ -193,7 +193,7 @@ def _heading(rows: pd.DataFrame) -> list[str]:
     parts += [f"mean region {number(first['region_us'])} µs"]
     parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)"]
     name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
-    return [name, *wrap("; ".join(parts), WIDTH_IN - 1.5)]
+    return [name, *wrap("; ".join(parts), width_in() - 1.5)]
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:

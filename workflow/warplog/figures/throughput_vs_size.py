@@ -13,17 +13,17 @@ from warplog.core.numbers import rate_unit
 from warplog.plotting.highlight import GREY, highlighted
 from warplog.plotting.labels import (
     INK,
-    LINE_IN,
     MUTED,
-    NAME_IN,
     ON_PAPER,
-    WIDTH_IN,
     SideLabel,
     fit,
+    is_narrow,
+    line_in,
+    name_in,
     number,
+    plot_width_in,
     side_labels,
     spread,
-    text_width_in,
     tick,
 )
 from warplog.plotting.style import Look, new_figure, styled
@@ -110,10 +110,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     everything = data
     greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
     timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
-    note += f"; grey: {', '.join(fit(str(v), NAME_IN) for v in timed)}" if timed else ""
+    note += f"; grey: {', '.join(fit(str(v), name_in()) for v in timed)}" if timed else ""
     good = data[data["gap"] == ""]
     labelled = everything[~everything["variant"].isin(timed)]
-    body = max(3.3, 0.75 + LINE_IN * labelled["variant"].nunique())
+    body = max(
+        2.6 if is_narrow() else 3.3, 0.75 + line_in() * (0 if is_narrow() else labelled["variant"].nunique())
+    )
     figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look)
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
@@ -125,7 +127,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     _scales(axes, pd.concat([data, alone]), pd.concat([good, greys, alone]))
     _peak(axes, data, good)
     labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
-    side_labels(axes, labels, body - 0.5, WIDTH_IN - 0.9 - max(text_width_in(b.text) for b in labels))
+    side_labels(axes, labels, body - 0.5, plot_width_in(labels))
     marked = (everything["gap"] != "") & (everything["status"] != "unsupported") & everything["place"].notna()
     _gaps(axes, everything[marked], look, body - 0.5)
     return figure
@@ -236,11 +238,11 @@ def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
 
 
 def _apart(sizes: list[float]) -> list[float]:
-    """Selects from the ascending sizes tick positions that are at least a ninth of the axis apart.
+    """Selects from the ascending sizes tick positions that are at least a ninth of the axis apart, a quarter if narrow.
 
     If two sizes are closer, the one with more factors of two is kept: 8192 rather than 8191.
     """
-    step = 0.999 * (sizes[-1] / sizes[0]) ** (1 / 9)
+    step = 0.999 * (sizes[-1] / sizes[0]) ** (1 / 4 if is_narrow() else 1 / 9)
     kept: list[float] = []
     for size in sorted(sizes, key=lambda size: -(int(size) & -int(size))):
         if all(max(size / other, other / size) >= step for other in kept):
@@ -261,7 +263,8 @@ def _peak(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
     first = data.iloc[0]
     if not np.isfinite(first["peak"]) or good.empty:
         return
-    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}, {first['peak_source']}"
+    source = "" if is_narrow() else f", {first['peak_source']}"
+    text = f"{first['peak_label']} {number(first['peak'])} {first['unit']}{source}"
     if first["peak"] > 4 * good["rate"].max():
         axes.set_title(f"{text}: far above the range of this axis", loc="left", color=MUTED)
         return
@@ -276,7 +279,7 @@ def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
     """Returns the variant's label at the largest size that it supports, or with its status without times."""
     supported = rows[rows["status"] != "unsupported"]
     last = (supported if len(supported) else rows).iloc[-1]
-    style, name = look.style(last["variant"]), fit(last["variant"], NAME_IN)
+    style, name = look.style(last["variant"]), fit(last["variant"], name_in())
     if pd.isna(last["place"]):
         return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
     return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
@@ -293,7 +296,7 @@ def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
     for size, here in gaps.groupby(gaps["size"].astype(float)):
         size = float(str(size))
         marks = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
-        heights = spread(marks, LINE_IN / height_in, 0, 1)
+        heights = spread(marks, line_in() / height_in, 0, 1)
         left = size > smallest  # the text is left of its mark, except at the left edge
         for gap, height in zip(here.to_dict("records"), heights, strict=True):
             colour = look.style(gap["variant"]).edge

@@ -9,7 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from warplog.plotting.labels import INK, ROW_IN, bar_rows, gap_note, legend_above, number, text_column
+from warplog.plotting.labels import (
+    INK,
+    bar_rows,
+    gap_note,
+    is_narrow,
+    legend_above,
+    number,
+    row_in,
+    text_column,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -105,7 +114,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     cut = (rungs["events"] > MOST_EVENTS).any()
     note = NOTE + (f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else "")
     title = f"{TITLE} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, 0.84 + ROW_IN * len(rungs) * max(1.0, 0.5 * streams), note, look)
+    figure = new_figure(title, 0.84 + row_in() * len(rungs) * max(1.0, 0.5 * streams), note, look)
     axes = figure.add_subplot()
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
     spans = rungs.loc[good, "span_us"]
@@ -181,6 +190,9 @@ def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
     def cells(formatted: Callable[[Mapping[Hashable, Any]], str]) -> list[str]:
         return [formatted(r) if ok else "" for r, ok in zip(rungs.to_dict("records"), good, strict=True)]
 
+    if is_narrow():
+        text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), 0.08, "right")
+        return
     end = text_column(axes, "events", cells(lambda r: f"{r['events']:.0f}"), 0.08, "right")
     end = text_column(axes, "span", cells(lambda r: _time(r["span_us"])), end, "right")
     end = text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), end, "right")

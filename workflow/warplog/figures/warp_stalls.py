@@ -11,17 +11,15 @@ from matplotlib.patches import Patch
 
 from warplog.metrics import NO_STALL, dominant_stall
 from warplog.plotting.labels import (
-    FONT_PT,
     INK,
-    LINE_IN,
-    ROW_IN,
-    WIDTH_IN,
     bar_rows,
+    font_pt,
     gap_notes,
+    is_narrow,
     legend_above,
     number,
+    row_in,
     text_column,
-    text_width_in,
 )
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
@@ -100,9 +98,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     totals = rows["total_cycles_per_issue"].dropna()
     states = [s for s in REASONS if (data["state"] == s).any()]
     named = [s for s in states if data.loc[data["state"] == s, "share_pct"].max() >= LEAST_PCT]
-    legend = _legend_rows(named)
     first = rows.iloc[0]
-    body = 0.75 + ROW_IN * len(rows) + LINE_IN * legend
+    body = 0.9 + row_in() * len(rows)
     figure = new_figure(f"{TITLE} · {first['family']}, case {first['case']}", body, NOTE, look)
     axes = figure.add_subplot()
     bar_rows(axes, rows["variant"], rows["is_baseline"])
@@ -114,27 +111,22 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     if len(totals):
         _columns(axes, data, rows)
         handles = [Patch(fc=REASONS[s][0], hatch=REASONS[s][1], ec=INK, lw=0.5, label=s) for s in named]
-        legend_above(axes, handles, legend)
+        legend_above(axes, handles)
     return figure
-
-
-def _legend_rows(states: list[str]) -> int:
-    """Returns how many rows the legend requires at two-column width."""
-    cell = max([text_width_in(s) for s in states] or [0]) + 0.55
-    return max(1, -(-len(states) // max(1, int(WIDTH_IN / cell))))
 
 
 def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str]) -> None:
     """Draws the bars; segments that are wide enough show their value."""
     lengths = data.groupby(["variant", "state"])["share_pct"].sum().unstack().reindex(rows["variant"])
     start = np.zeros(len(rows))
+    least = 15.0 if is_narrow() else 7.5
     for state in states:
         length = lengths[state].fillna(0).to_numpy()
         fill, hatch = REASONS[state]
         some = np.flatnonzero(length > 0)
         axes.barh(some, length[some], left=start[some], height=0.74, color=fill, hatch=hatch, ec=INK, lw=0.5)
         ink = "white" if np.dot(to_rgb(fill), (0.2126, 0.7152, 0.0722)) < 0.45 else INK
-        for row in np.flatnonzero(length > 7.5):
+        for row in np.flatnonzero(length > least):
             text = f"{length[row]:.0f}"
             patch = {"boxstyle": "square,pad=0.12", "fc": fill, "ec": "none"} if hatch else None
             axes.text(
@@ -144,7 +136,7 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
                 ha="center",
                 va="center",
                 color=ink,
-                fontsize=FONT_PT,
+                fontsize=font_pt(),
                 bbox=patch,
             )
         start += length
@@ -160,4 +152,5 @@ def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
         cause = row["dominant_stall"]
         causes.append(f"{cause} {shares[(row['variant'], cause)]:.0f} %" if good and cause else "")
     end = text_column(axes, "cycles", totals, 0.08, "right")
-    text_column(axes, "main stall", causes, end)
+    if not is_narrow():
+        text_column(axes, "main stall", causes, end)

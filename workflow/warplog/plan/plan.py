@@ -32,6 +32,17 @@ from warplog.tables.records import Source, build_record
 from warplog.track import address, presence
 
 LOGGED = Path("track", "mlflow.json")
+# Figures in Snakemake's report, in its order. The others are on the pages, and would make the report exceed 10 MB.
+REPORTED = (
+    "ladder",
+    "throughput_vs_size",
+    "roofline",
+    "warp_stalls",
+    "bank_conflicts",
+    "overlap",
+    "power_trace",
+    "quantization",
+)
 
 
 @dataclass(frozen=True)
@@ -435,6 +446,15 @@ class Plan:
     def family_figures(self, wildcards: Any) -> list[str]:
         """Returns the names of a family's figures."""
         return list(self.drawn.get(wildcards.family, ()))
+
+    def reported_figures(self) -> str:
+        """Returns the pattern of the figures in Snakemake's report, which embeds them: the most telling, in few MB."""
+        return f"{{figure,{'|'.join(REPORTED)}}}.png"
+
+    def report_labels(self, wildcards: Any) -> dict[str, str]:
+        """Returns the label of a figure in Snakemake's report, which sorts by label: the ladder comes first."""
+        name = str(wildcards.figure)
+        return {"figure": f"{1 + REPORTED.index(name)} {name.replace('_', ' ')}"}
 
     # What the tables and the tracking store depend on besides files
 

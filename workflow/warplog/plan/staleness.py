@@ -36,7 +36,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "boards": ("judge.boards",),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
-    "track": ("track.log",),
+    "track": ("track.log", "track.links"),
     "worklog": ("worklog",),
 }
 # These store data and start processes, but do not affect values: editing them must not repeat a campaign.

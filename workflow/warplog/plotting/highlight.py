@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 MOST = 6
-_SHORT = 9  # ladders up to this length are shown whole
+_SHORT = 7  # ladders up to this length are shown whole
 GREY = "#c9c9c9"
 
 

@@ -3,24 +3,23 @@
 import functools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from scipy.optimize import isotonic_regression
 
-WIDTH_IN = 7.2  # two columns of a printed page
-FONT_PT = 8.0
-LINE_IN = 0.155  # height of a line of text
-ROW_IN = 0.225  # height of a row of bars
-NAME_IN = 1.8  # maximum width of a variant's name
-GAP_IN = 3.4  # maximum width of the note in an empty row
+TITLE_PT = 10.0
+_NARROW_IN = 5.0
+_FONT_PT = 8.0  # the size for which heights and widths below are given
 INK, MUTED, FAINT = "#222222", "#595959", "#d9d9d9"
-FONT = "DejaVu Sans"
 ON_PAPER = {"fc": "white", "ec": "none", "pad": 0.8, "alpha": 0.75}  # background of text that crosses lines
 
 
@@ -39,36 +38,76 @@ class SideLabel:
     dashes: tuple[float, ...] | None = None
 
 
+# The theme sets width and font of the figures (plotting.style); these functions read them there.
+
+
+def width_in() -> float:
+    """Returns the width of a figure in inches."""
+    return float(mpl.rcParams["figure.figsize"][0])
+
+
+def is_narrow() -> bool:
+    """Returns whether a figure has the width of one column of a page, where only the main columns have room."""
+    return width_in() < _NARROW_IN
+
+
+def font_pt() -> float:
+    """Returns the font size in points."""
+    return float(mpl.rcParams["font.size"])
+
+
+def line_in() -> float:
+    """Returns the height of a line of text in inches."""
+    return 0.155 * font_pt() / _FONT_PT
+
+
+def row_in() -> float:
+    """Returns the height of a row of bars in inches."""
+    return 0.225 * font_pt() / _FONT_PT
+
+
+def name_in() -> float:
+    """Returns the maximum width of a variant's name in inches."""
+    return min(1.8, 0.36 * width_in())
+
+
+def _advance_in(character: str, bold: bool = False) -> float:
+    return _unscaled_in(mpl.rcParams["font.sans-serif"][0], bold, character) * font_pt()
+
+
 @functools.cache
-def _advance_in(character: str) -> float:
-    font = get_font(findfont(FontProperties(family=FONT)))
-    font.set_size(FONT_PT, 72)
-    return float(font.load_char(ord(character), flags=LoadFlags.NO_HINTING).linearHoriAdvance) / 65536 / 72
+def _unscaled_in(family: str, bold: bool, character: str) -> float:
+    """Returns the advance of a character in inches per point of font size."""
+    font = get_font(findfont(FontProperties(family=family, weight="bold" if bold else "normal")))
+    font.set_size(100, 72)
+    advance = font.load_char(ord(character), flags=LoadFlags.NO_HINTING).linearHoriAdvance
+    return float(advance) / 65536 / 72 / 100
 
 
-def text_width_in(text: str) -> float:
+def text_width_in(text: str, bold: bool = False) -> float:
     """Returns the width of a line in inches at the figures' font size (sum of the characters' advances)."""
-    return sum(map(_advance_in, text.strip()))
+    return sum(_advance_in(character, bold) for character in text.strip())
 
 
-def wrap(text: str, width_in: float = WIDTH_IN - 0.15) -> list[str]:
-    """Splits `text` between words into lines of at most `width_in` inches."""
+def wrap(text: str, width: float | None = None, bold: bool = False) -> list[str]:
+    """Splits `text` between words into lines of at most `width` inches, by default the figure's."""
+    width = width_in() - 0.15 if width is None else width
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width_in(longer) <= width_in:
+        if lines and text_width_in(longer, bold) <= width:
             lines[-1] = longer
         else:
             lines.append(word)
     return lines
 
 
-def fit(text: str, width_in: float) -> str:
-    """Returns `text`, shortened with an ellipsis if it is wider than `width_in` inches."""
-    if text_width_in(text) <= width_in:
+def fit(text: str, width: float) -> str:
+    """Returns `text`, shortened with an ellipsis if it is wider than `width` inches."""
+    if text_width_in(text) <= width:
         return text
     ends = np.cumsum([_advance_in(character) for character in text])
-    kept = int(np.searchsorted(ends, width_in - _advance_in("…"), side="right"))
+    kept = int(np.searchsorted(ends, width - _advance_in("…"), side="right"))
     return text[:kept].rstrip() + "…"
 
 
@@ -99,20 +138,29 @@ def spread(targets: Sequence[float], gap: float, low: float, high: float) -> lis
     return [float(v) for v in result]
 
 
-def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width_in: float) -> None:
-    """Writes labels to the right of the axes, in the order of their points and without overlap.
+def plot_width_in(labels: Sequence[SideLabel]) -> float:
+    """Returns the approximate width in inches of axes that have these labels beside them, or below if narrow."""
+    beside = 0.0 if is_narrow() else max(text_width_in(label.text) for label in labels)
+    return width_in() - 0.9 - beside
 
-    `height_in` and `width_in` are the approximate size of the axes. Labels without a point are placed at the
+
+def side_labels(axes: Axes, labels: Sequence[SideLabel], height: float, width: float) -> None:
+    """Writes labels to the right of the axes, in the order of their points and without overlap; below if narrow.
+
+    `height` and `width` in inches are the approximate size of the axes. Labels without a point are placed at the
     bottom, in italics. Set the limits and scales of the axes first.
     """
+    if is_narrow():
+        _labels_below(axes, labels)
+        return
     to_fraction = axes.transData + axes.transAxes.inverted()
     has_point = [np.isfinite(label.x) and np.isfinite(label.y) for label in labels]
     heights = [
         float(to_fraction.transform((label.x, label.y))[1]) if ok else -1.0 - rank
         for rank, (label, ok) in enumerate(zip(labels, has_point, strict=True))
     ]
-    start, sample = 1 + 0.2 / width_in, 0.26 / width_in
-    places = spread(heights, LINE_IN / height_in, 0.0, 1.0)
+    start, sample = 1 + 0.2 / width, 0.26 / width
+    places = spread(heights, line_in() / height, 0.0, 1.0)
     for label, ok, place in zip(labels, has_point, places, strict=True):
         arrow = {
             "arrowstyle": "-",
@@ -148,14 +196,32 @@ def side_labels(axes: Axes, labels: Sequence[SideLabel], height_in: float, width
             [place] * 3,
             transform=axes.transAxes,
             clip_on=False,
-            color=label.colour,
-            marker=label.marker,
             markevery=[1],
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            markersize=8 if label.marker == "*" else 5.5,
-            linestyle="" if label.dashes is None else (0, label.dashes) if label.dashes else "-",
+            **_sample(label),
         )
+
+
+def _sample(label: SideLabel) -> dict[str, Any]:
+    """Returns how the sample of a label's marker and line is drawn."""
+    line = "" if label.dashes is None else (0, label.dashes) if label.dashes else "-"
+    return {
+        "color": label.colour, "marker": label.marker, "linestyle": line,
+        "markeredgecolor": "white", "markeredgewidth": 0.5, "markersize": 8 if label.marker == "*" else 5.5,
+    }  # fmt: skip
+
+
+def _labels_below(axes: Axes, labels: Sequence[SideLabel]) -> None:
+    """Writes labels below the axes, highest point first, with samples but without leader lines; makes room for them."""
+    order = sorted(labels, key=lambda label: -np.nan_to_num(label.y, nan=-np.inf))
+    handles = [Line2D([], [], label=label.text, **_sample(label)) for label in order]
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    rows = legend_rows([label.text for label in order])
+    figure.set_figheight(figure.get_figheight() + line_in() * 1.15 * rows + 0.1)
+    figure.legend(
+        handles=handles, loc="outside lower left", ncols=-(-len(order) // rows), frameon=False, handlelength=1.8,
+        columnspacing=1.0, borderpad=0.1, labelspacing=0.25,
+    )  # fmt: skip
 
 
 def rectangles(axes: Axes) -> list[Rectangle]:
@@ -165,14 +231,22 @@ def rectangles(axes: Axes) -> list[Rectangle]:
 
 def bar_rows(axes: Axes, names: Iterable[object], baseline: Iterable[object]) -> None:
     """Sets up one row per variant from the top down, labelled with its name; the baseline is marked."""
-    labels = [
-        fit(str(n), NAME_IN) + (" (baseline)" if b else "") for n, b in zip(names, baseline, strict=True)
-    ]
+    labels = [_named(str(name), bool(is_baseline)) for name, is_baseline in zip(names, baseline, strict=True)]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
     axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def _named(name: str, is_baseline: bool) -> str:
+    """Returns a variant's name; the baseline is marked if there is room, and by its hatching anyway."""
+    marked = f"{fit(name, name_in())} (baseline)"
+    return (
+        marked
+        if is_baseline and not (is_narrow() and text_width_in(marked) > name_in())
+        else fit(name, name_in())
+    )
 
 
 def gap_notes(axes: Axes, gaps: Iterable[str]) -> None:
@@ -185,7 +259,7 @@ def gap_notes(axes: Axes, gaps: Iterable[str]) -> None:
 def gap_note(axes: Axes, row: int, text: str) -> None:
     """Writes into an empty row, from the left edge of the axes, why nothing is drawn there."""
     axes.annotate(
-        fit(text, GAP_IN),
+        fit(text, 0.47 * width_in()),
         (0, row),
         (4, 0),
         xycoords=("axes fraction", "data"),
@@ -237,15 +311,35 @@ def text_column(
     return start_in + width + 0.14
 
 
-def legend_above(axes: Axes, handles: Sequence[Artist], rows: int = 1) -> None:
-    """Draws a legend of `rows` rows at the left edge, between the figure's title and the column headers."""
-    axes.set_title(" ", pad=72 * LINE_IN * rows + 10)  # reserves the space
+def legend_rows(labels: Sequence[str]) -> int:
+    """Returns how many rows a legend with these labels requires at the figure's width."""
+    cells = [text_width_in(label) + 0.5 * font_pt() / _FONT_PT for label in labels]
+    if sum(cells) <= width_in():
+        return 1
+    columns = max(1, int(width_in() / max(cells)))
+    return -(-len(labels) // columns)
+
+
+def header_in(figure: Figure) -> float:
+    """Returns the height of the figure's title in inches."""
+    title = figure.get_suptitle()
+    return 0.08 + 0.19 * (title.count("\n") + 1) if title else 0.03
+
+
+def legend_above(axes: Axes, handles: Sequence[Artist]) -> None:
+    """Draws a legend at the left edge, between the figure's title and the column headers; it makes the figure taller.
+
+    One row of it is part of the figure's height already.
+    """
+    rows = legend_rows([str(handle.get_label()) for handle in handles])
+    axes.set_title(" ", pad=72 * line_in() * rows + 10)  # reserves the space
     figure = axes.get_figure(root=True)
     assert figure is not None
+    figure.set_figheight(figure.get_figheight() + line_in() * (rows - 1))
     legend = figure.legend(
         handles=handles,
         loc="upper left",
-        bbox_to_anchor=(0.0, 1 - 0.27 / figure.get_figheight()),
+        bbox_to_anchor=(0.0, 1 - header_in(figure) / figure.get_figheight()),
         ncols=-(-len(handles) // rows),
         frameon=False,
         handlelength=1.6,

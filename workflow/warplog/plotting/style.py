@@ -11,14 +11,22 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font_names
+from matplotlib.text import Annotation, Text
 from PIL import Image
 
+from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
+from warplog.core.schema import suggest
 from warplog.core.text import split_notes as split_remarks
-from warplog.plotting.labels import FONT_PT, INK, LINE_IN, MUTED, WIDTH_IN, wrap
+from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
+from warplog.plotting.settings import WEB, Settings
 from warplog.tables.view import FigureTables
 
 P = ParamSpec("P")
@@ -32,17 +40,17 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.5, 1.2,
 RAMP, RAMP_START, RAMP_END = "viridis", 0.84, 0.04  # from light to dark, so that the order also shows in grey
 BASELINE_GREY = "#c4c4c4"
 PNG_DPI = 200
+FALLBACK_FONT = "DejaVu Sans"
 THEME = {
-    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": FONT_PT,
-    "axes.labelsize": FONT_PT, "axes.titlesize": FONT_PT, "legend.fontsize": FONT_PT,
-    "xtick.labelsize": FONT_PT, "ytick.labelsize": FONT_PT, "figure.titlesize": 10.0,
-    "figure.titleweight": "bold", "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
+    "font.family": "sans-serif", "figure.titlesize": TITLE_PT, "figure.titleweight": "bold",
+    "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "axes.linewidth": 0.7, "axes.axisbelow": True,
     "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
     "xtick.major.size": 3.0, "ytick.major.size": 3.0, "xtick.minor.size": 2.0, "ytick.minor.size": 2.0,
     "grid.color": "#e6e6e6", "grid.linewidth": 0.6, "lines.linewidth": 1.3, "lines.markersize": 4.5,
     "hatch.linewidth": 0.6, "figure.constrained_layout.use": True, "axes.unicode_minus": True,
     "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "warplog",
+    "pdf.fonttype": 42, "pdf.use14corefonts": False,
 }  # fmt: skip
 
 
@@ -63,19 +71,20 @@ class VariantStyle:
 
 @dataclass(frozen=True)
 class Look:
-    """What draw() requires besides the data: the first line of the stamp and the style of each variant."""
+    """What draw() requires besides the data: the first line of the stamp, each variant's style, and the settings."""
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
+    settings: Settings = WEB
 
     def style(self, variant: str) -> VariantStyle:
         """Returns the variant's style; plain grey for a name that is not in the ladder."""
         return self.styles.get(variant, VariantStyle(MUTED, "o", ()))
 
 
-def look(tables: FigureTables) -> Look:
+def look(tables: FigureTables, settings: Settings = WEB) -> Look:
     """Returns the look of a family's figures, from its ladder and the origin of its measurements."""
-    return Look(origin_line(tables), variant_styles(tables.variants))
+    return Look(origin_line(tables), variant_styles(tables.variants), settings)
 
 
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
@@ -154,58 +163,151 @@ def _range(numbers: Sequence[int]) -> str:
     return f"{min(numbers)}–{max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
 
 
-def theme() -> AbstractContextManager[None]:
-    """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style."""
+def theme(settings: Settings = WEB) -> AbstractContextManager[None]:
+    """Returns a context with the rcParams of all figures, on top of seaborn's "ticks" style.
+
+    Raises:
+        WarplogError: if the font is not installed.
+    """
     import seaborn as sns  # takes a second, and colours need none of it
 
-    parameters: Any = {**sns.axes_style("ticks"), **THEME}
+    if settings.font != FALLBACK_FONT and settings.font not in get_font_names():
+        known = suggest(settings.font, sorted(get_font_names()))
+        raise WarplogError(f"figures.font: {settings.font!r} is not installed; {known}")
+    size = settings.font_pt
+    sizes = (
+        "font.size",
+        "axes.labelsize",
+        "axes.titlesize",
+        "legend.fontsize",
+        "xtick.labelsize",
+        "ytick.labelsize",
+    )
+    parameters: Any = {**sns.axes_style("ticks"), **THEME, **dict.fromkeys(sizes, size)}
+    parameters["font.sans-serif"] = list(dict.fromkeys((settings.font, FALLBACK_FONT)))
+    parameters["figure.figsize"] = (settings.width_in, settings.width_in)  # labels.width_in reads it
     return mpl.rc_context(parameters)
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Decorates a draw function to run under the theme, without changing matplotlib's global settings."""
+    """Decorates a draw function to run under the theme of its Look, without changing matplotlib's global settings."""
 
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        with theme():
+        looks = (value for value in (*args, *kwargs.values()) if isinstance(value, Look))
+        with theme(next(looks, Look("")).settings):
             return draw(*args, **kwargs)
 
     return wrapped
 
 
 def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
-    """Returns an empty figure of two-column width with the title above and the stamp and a note below.
+    """Returns an empty figure with the title above and the stamp and a note below, unless the settings omit them.
 
-    `body_in` is the height for axes and their labels in inches. `note` explains how to read the figure.
+    `body_in` is the height for axes and their labels in inches. `note` explains how to read the figure. The figure's
+    label holds title, stamp and note, for a caption.
     """
-    lines = [*wrap(look.stamp), *wrap(note)]
-    figure = Figure(figsize=(WIDTH_IN, body_in + 0.35 + LINE_IN * len(lines)))
+    figure = Figure(figsize=(width_in(), body_in + 0.1))
     FigureCanvasAgg(figure)
-    figure.suptitle(title, x=0.008, ha="left")
-    figure.supxlabel("\n".join(lines), x=0.008, ha="left", fontsize=FONT_PT, color=MUTED, linespacing=1.25)
+    figure.set_label("\n".join((title, look.stamp, note)))
+    if look.settings.titles:
+        lines = [*wrap(look.stamp), *wrap(note)]
+        heading = wrap(title, (width_in() - 0.1) * mpl.rcParams["font.size"] / TITLE_PT, bold=True)
+        figure.suptitle("\n".join(heading), x=0.008, ha="left")
+        figure.set_figheight(body_in + 0.08 + header_in(figure) + line_in() * len(lines))
+        shown: Any = {"color": MUTED, "linespacing": 1.25, "fontsize": mpl.rcParams["font.size"]}
+        figure.supxlabel("\n".join(lines), x=0.008, ha="left", **shown)
     return figure
 
 
-def save(figure: Figure, png: Path, svg: Path) -> None:
-    """Writes a figure as PNG and SVG.
+def save(figure: Figure, *files: Path, settings: Settings = WEB) -> None:
+    """Writes a figure to files whose suffixes name the formats: .png, .svg, .pdf, or .txt for title, stamp and note.
 
-    The same figure gives the same bytes (no date, fixed ids), and text stays text in the SVG. The PNG has 256
-    colours, which is visually identical and a third of the size.
+    The same figure gives the same bytes (no date, fixed ids). Text stays text in the SVG, and the PDF has its fonts
+    embedded. The PNG has 256 colours, which is visually identical and a third of the size. With dark settings the
+    figure's colours are changed.
 
     Raises:
         OSError: if a file cannot be written.
     """
-    for path in (png, svg):
+    for path in files:
         path.parent.mkdir(parents=True, exist_ok=True)
-    with theme():
+    with theme(settings):
         if layout := figure.get_layout_engine():
             layout.execute(figure)
         figure.set_layout_engine("none")  # one layout and one drawing per file; savefig would draw five times
-        figure.set_dpi(PNG_DPI)
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.draw()
-        drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        few = drawn.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        few.save(png, "PNG", dpi=(PNG_DPI, PNG_DPI))
-        canvas = FigureCanvasSVG(figure)
-        canvas.print_svg(svg, metadata={"Date": None, "Creator": "warplog"})
+        if settings.dark:
+            figure.draw_without_rendering()  # makes the ticks
+            darken(figure)
+        for path in files:
+            _WRITERS[path.suffix](figure, path)
+
+
+def _write_png(figure: Figure, path: Path) -> None:
+    figure.set_dpi(PNG_DPI)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    few = drawn.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(path, "PNG", dpi=(PNG_DPI, PNG_DPI))
+
+
+def _write_svg(figure: Figure, path: Path) -> None:
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(path, metadata={"Date": None, "Creator": "warplog"})
+
+
+def _write_pdf(figure: Figure, path: Path) -> None:
+    canvas: Any = FigureCanvasPdf(figure)
+    title, *notes = str(figure.get_label()).split("\n")
+    about = {
+        "Title": title,
+        "Subject": " ".join(notes),
+        "Creator": "warplog",
+        "Producer": None,
+        "CreationDate": None,
+    }
+    canvas.print_pdf(path, metadata=about)
+
+
+def _write_caption(figure: Figure, path: Path) -> None:
+    write_text(path, f"{figure.get_label()}\n")
+
+
+_WRITERS: Mapping[str, Callable[[Figure, Path], None]] = {
+    ".png": _write_png, ".svg": _write_svg, ".pdf": _write_pdf, ".txt": _write_caption,
+}  # fmt: skip
+_COLOURED = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
+
+
+def darken(figure: Figure) -> None:
+    """Inverts the lightness of everything in the figure, so that ink becomes light and paper dark; hues stay."""
+    artists = [part for artist in figure.findobj() for part in _parts(artist)]
+    changes = [
+        (getattr(artist, f"set_{name}"), getattr(artist, f"get_{name}")())
+        for artist in artists
+        for name in _COLOURED
+        if hasattr(artist, f"get_{name}") and hasattr(artist, f"set_{name}")
+    ]
+    for change, colour in changes:  # after all were read: some are derived from others
+        several = isinstance(colour, np.ndarray) and colour.ndim > 1
+        if several or to_rgba(colour)[3]:  # a transparent one would become visible
+            change([_dark(one) for one in colour] if several else _dark(colour))
+
+
+def _parts(artist: Artist) -> list[Artist]:
+    """Returns the artist with its box and its arrow, which are not among the children of a text."""
+    box = artist.get_bbox_patch() if isinstance(artist, Text) else None
+    arrow = artist.arrow_patch if isinstance(artist, Annotation) else None
+    return [artist, *([box] if box else []), *([arrow] if arrow else [])]
+
+
+def _dark(colour: Any) -> tuple[float, ...]:
+    """Returns the colour with its lightness inverted, as the CSS filter `invert(0.91) hue-rotate(180deg)` does.
+
+    Source: Filter Effects Module Level 1 (W3C), whose weights of red, green and blue these are.
+    """
+    *rgb, alpha = to_rgba(colour)
+    inverted = 0.91 - 0.82 * np.array(rgb)
+    luma = inverted @ (0.213, 0.715, 0.072)
+    return (*np.clip(2 * luma - inverted, 0, 1), alpha)

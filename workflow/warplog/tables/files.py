@@ -96,6 +96,7 @@ NEEDED = {
     "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
     "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "regime", "processes", "floor"],
+    "stages": ["family", "variant", "stage", "seconds"],
 }
 
 

@@ -199,7 +199,7 @@ def _typical(rows: pd.DataFrame, column: str) -> float:
 
 def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the rows of the longest kernel from those of one variant and case."""
-    records = rows.to_dict("records")
+    records = rows[["kernel", "launch", "metric", "value"]].to_dict("records")
     main = longest_kernel(records)
     return rows[[kernel_key(row) == main for row in records]]
 

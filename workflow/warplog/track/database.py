@@ -1,6 +1,7 @@
 """The file of an SQLite store: created whole, used by one writer at a time, repaired after an interrupted migration."""
 
 import contextlib
+import functools
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -127,14 +128,19 @@ def _create(file: Path) -> Path:
 
 def _is_whole(sql: sqlite3.Connection) -> bool:
     """Returns whether the database has the schema of this MLflow version."""
-    from mlflow.store.db import utils
-
     tables = _tables(sql)
     if "alembic_version" not in tables or any(name.startswith("_alembic_tmp_") for name in tables):
         return False
     versions = [row[0] for row in sql.execute("select version_num from alembic_version")]
-    head = utils._get_latest_schema_revision()
-    return versions == [head] or not _knows(versions)
+    return versions == [_newest()] or not _knows(versions)
+
+
+@functools.cache
+def _newest() -> str:
+    """Returns the schema version of this MLflow, which reads all its migrations to find it."""
+    from mlflow.store.db import utils
+
+    return str(utils._get_latest_schema_revision())
 
 
 def _knows(versions: list[str]) -> bool:

@@ -13,10 +13,10 @@ from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables
-from warplog.track import address, connection, notes, versions
+from warplog.track import address, connection, gallery, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
-from warplog.track.runs import Run
+from warplog.track.runs import Jobs, Run
 from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View
 
@@ -39,6 +39,7 @@ _FOLDERS: Mapping[str, str] = {
     ".sqlite": "reports",
     ".json": "records",
 }
+_JOB = ["family", "variant", "stage", "seconds"]
 _NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
 
@@ -126,7 +127,8 @@ def log_campaign(
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
     with connection.connect(uri) as link:
-        job = _Job(Store(link), tables, frames, campaign, artefacts, link_base(uri), progress)
+        jobs = _jobs(tables, campaign)
+        job = _Job(Store(link), tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
         logged = tuple(job.log_family(family, origin) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {ui_command(uri)}")
@@ -142,9 +144,10 @@ def log_figures(
     uri: str,
     progress: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Uploads each family's figures to its home run; skips a family whose figures are unchanged.
+    """Adds a page with the family's figures to each of its runs, and the figures as files to its home run.
 
-    `record` is the result of log_campaign (TrackingResult.as_record).
+    Runs whose figures are unchanged are left alone. `record` is the result of log_campaign
+    (TrackingResult.as_record); `figures` are PNG and SVG files by family, in the order of the page.
 
     Raises:
         WarplogError: the store does not answer.
@@ -153,8 +156,10 @@ def log_figures(
         store = Store(link)
         for logged in record["experiments"]:
             drawn = [path for path in figures.get(logged["family"], ()) if path.is_file()]
-            store.put_figures(logged["runs"][logged["home"]], drawn)
-            progress(f"  track   {logged['family']}  figure files: {len(drawn)}")
+            home = logged["runs"][logged["home"]]
+            text = gallery.page(logged["family"], [path for path in drawn if path.suffix == ".png"])
+            changed = store.put_figures(logged["experiment_id"], logged["runs"].values(), home, text, drawn)
+            progress(f"  track   {logged['family']}  figures: {len(drawn)} files, new in {changed} runs")
 
 
 @dataclass(frozen=True)
@@ -164,13 +169,14 @@ class _Job:
     frames: Mapping[str, "pd.DataFrame"]
     campaign: Mapping[str, Any]
     artefacts: Artefacts
+    jobs: Mapping[str, Mapping[str, Jobs]]
     base: str
     progress: Callable[[str], None]
 
     def log_family(self, family: str, origin: str) -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
-        runs = mlflow_runs.runs(data, campaign, _colours(data))
+        runs = mlflow_runs.runs(data, campaign, _colours(data), self.jobs.get(family, {}))
         experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
         names = experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
         before = self.store.lines(*names)
@@ -192,7 +198,7 @@ class _Job:
             self.progress(f"  track   {family}/{run.variant}  {run.status}  run {done.change}{link}")
         after = self.store.settle(*names)
         logged = {run.variant: _stored(run, after, changes[run.variant]) for run in runs}
-        key = self._put_views(experiment, data, runs, campaign)
+        key = self._put_views(experiment, data, runs, logged, campaign)
         link = self._link(mlflow_view.path(experiment.experiment_id, key))
         self.progress(f"  track   {family}  {link}")
         return LoggedFamily(family, experiment.experiment_id, link, mlflow_runs.home(runs).variant, logged)
@@ -201,11 +207,20 @@ class _Job:
         return f"{self.base}/{path}"
 
     def _put_views(
-        self, experiment: "Experiment", data: FigureTables, runs: Sequence[Run], campaign: Mapping[str, Any]
+        self,
+        experiment: "Experiment",
+        data: FigureTables,
+        runs: Sequence[Run],
+        logged: Mapping[str, Logged],
+        campaign: Mapping[str, Any],
     ) -> str:
         """Writes the experiment's note and its two saved views; returns the key of this campaign's view."""
         quantity = data.quantity()
-        note = notes.experiment_note(data, quantity, runs, campaign)
+        links = {
+            variant: mlflow_view.run_path(experiment.experiment_id, run.run_id)
+            for variant, run in logged.items()
+        }
+        note = notes.experiment_note(data, quantity, runs, campaign, links)
         self.store.set_experiment_tag(experiment, "mlflow.note.content", note)
         label = notes.text_of(data, "size_label", "problem size")
         shared = (quantity.column, data.case, label, runs)
@@ -271,6 +286,19 @@ def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
             f"{tables}/variants: no row of campaign {campaign['campaign']}; rebuild the tables"
         )
     return {str(family): str(origin) for family, origin in zip(mine["family"], mine["origin"], strict=True)}
+
+
+def _jobs(tables: Path, campaign: Mapping[str, Any]) -> dict[str, dict[str, Jobs]]:
+    """Returns by family and variant the jobs from build to profile with their seconds; {} without a table `stages`."""
+    if not any((tables / f"stages{suffix}").is_file() for suffix in (".parquet", ".csv")):
+        return {}
+    rows = read_table(tables, "stages")
+    mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
+    found: dict[str, dict[str, Jobs]] = {}
+    for family, variant, job, seconds in mine[_JOB].dropna().itertuples(index=False):
+        of_family = found.setdefault(str(family), {})
+        of_family[str(variant)] = (*of_family.get(str(variant), ()), (str(job), float(seconds)))
+    return found
 
 
 def _colours(data: FigureTables) -> dict[str, str]:

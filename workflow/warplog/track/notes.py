@@ -3,37 +3,54 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
 from warplog.tables.view import FigureTables, Quantity
-from warplog.track.points import Row
+from warplog.track import gallery
+from warplog.track.points import Row, headlines
 from warplog.track.runs import Run
 
 _MOST_CHARACTERS = 15_000  # MLflow accepts 20,000 in an experiment's tag
 _ONE_SAMPLE = re.compile(r"\b1 samples\b")
 _PADDING = "&nbsp;&nbsp;"  # the UI shows table cells without padding
-_NUMBERS = {"gflops": "GFLOP/s", "gbytes_per_s": "GB/s", "median_us": "µs"}
+# Column -> its unit, and the regime if it is not at rest.
+_NUMBERS = {
+    "gflops": ("GFLOP/s", ""),
+    "sustained_gflops": ("GFLOP/s", " sustained"),
+    "gbytes_per_s": ("GB/s", ""),
+    "median_us": ("µs", ""),
+}
 
 
 def experiment_note(
-    data: FigureTables, quantity: Quantity, runs: Sequence[Run], campaign: Mapping[str, Any]
+    data: FigureTables,
+    quantity: Quantity,
+    runs: Sequence[Run],
+    campaign: Mapping[str, Any],
+    links: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Returns the experiment's note; lists of experiments show its first line as plain text."""
+    """Returns the experiment's note; lists of experiments show its first line as plain text.
+
+    `links` are the addresses of runs by variant.
+    """
     label = text_of(data, "size_label", "problem size")
     ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
-    numbers = {name: _scale(name, runs) for name in _NUMBERS if any(not _lacks(run, name) for run in runs)}
-    heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status", "origin"]
+    # Narrow columns break their numbers: the time is in the table of runs, and the origin above.
+    shown = [name for name in _shown(quantity.column) if name in (quantity.column, "sustained_gflops")]
+    numbers = {name: _scale(name, runs) for name in shown if any(not _lacks(run, name) for run in runs)}
+    heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status"]
     lines = [
         f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
         f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
         f"| {' | '.join(heads)} |",
-        f"|---|---|{'--:|' * (len(numbers) + 1)}---|---|",
+        f"|---|---|{'--:|' * (len(numbers) + 1)}---|",
     ]
     for run in runs:
-        row = _ladder_row(run, ideas[run.variant], numbers)
+        row = _ladder_row(run, ideas[run.variant], numbers, links.get(run.variant, ""))
         if sum(map(len, lines)) + len(row) > _MOST_CHARACTERS:
             lines += ["", "The table of runs lists the remaining variants."]
             break
@@ -47,10 +64,11 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     if run.status != "ok" or run.reason:
         head = "Note" if run.status == "ok" else run.status.replace("_", " ")
         lines += [f"**{head}**: {escape_markdown(_ONE_SAMPLE.sub('1 sample', run.reason))}", ""]
-    known = {name: _scale(name, [run]) for name in _NUMBERS if not _lacks(run, name)}
+    shown = _shown(data.quantity().column)
+    known = {name: _scale(name, [run]) for name in shown if not _lacks(run, name)}
     numbers = [f"{_number(run.headline(name) * factor)} {unit}" for name, (unit, factor) in known.items()]
-    if not _lacks(run, "pct_of_baseline") and not run.is_baseline:
-        numbers += [f"{run.headline('pct_of_baseline'):.1f} % of the baseline"]
+    if not _lacks(run, "ratio_to_baseline") and not run.is_baseline:
+        numbers += [f"{100 * run.headline('ratio_to_baseline'):.1f} % of the baseline"]
     facts = [f"Case `{data.case}`: {', '.join(numbers)}"] if numbers else []
     facts += ["Baseline of the family"] if run.is_baseline else []
     facts += [f"Based on `{variant['parent']}`"] if variant["parent"] else []
@@ -58,6 +76,9 @@ def run_note(run: Run, variant: Row, data: FigureTables, campaign: Mapping[str, 
     if "main_kernel" in run.tags:
         kernel = " ".join(run.tags["main_kernel"].replace("`", "'").split())
         facts += [f"Counters: case `{run.tags['counters_case']}`, longest kernel `{kernel}`"]
+    facts += [
+        f"Artifacts: figures of the family in `{gallery.NAME}`, all numbers of the variant in `tables/`"
+    ]
     return visible("\n".join([*lines, *(f"- {fact}" for fact in facts)])) + "\n"
 
 
@@ -88,9 +109,12 @@ def _result(quantity: Quantity, case: str, runs: Sequence[Run]) -> str:
     best = min(timed, key=lambda run: run.headline("median_us"))
     unit, factor = _scale(name, [best])
     text = f"{best.variant} reaches {_number(best.headline(name) * factor)} {unit}"
+    if name == "gflops" and not _lacks(best, "sustained_gflops"):
+        longer, factor = _scale("sustained_gflops", [best])
+        text += f" at rest, {_number(best.headline('sustained_gflops') * factor)} {longer}"
     baseline = next((run for run in runs if run.is_baseline), None)
-    if baseline is not None and not _lacks(best, "pct_of_baseline"):
-        text += f", {best.headline('pct_of_baseline'):.0f} % of {baseline.variant}"
+    if baseline is not None and not _lacks(best, "ratio_to_baseline"):
+        text += f", {100 * best.headline('ratio_to_baseline'):.0f} % of {baseline.variant}"
     return (
         f"{text} ({case}, {best.tags['gpu_name']}{', recorded' if best.tags['origin'] == 'recorded' else ''})"
     )
@@ -98,12 +122,20 @@ def _result(quantity: Quantity, case: str, runs: Sequence[Run]) -> str:
 
 def _scale(name: str, runs: Sequence[Run]) -> tuple[str, float]:
     """Returns the unit to show the numbers in, and the factor that converts them."""
-    return rate_unit(_NUMBERS[name], (run.headline(name) for run in runs))
+    unit, regime = _NUMBERS[name]
+    scaled, factor = rate_unit(unit, (run.headline(name) for run in runs))
+    return f"{scaled}{regime}", factor
 
 
-def _ladder_row(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]]) -> str:
-    share = "–" if _lacks(run, "pct_of_baseline") else f"{run.headline('pct_of_baseline'):.1f}"
-    name = f"**{run.variant}** (baseline)" if run.is_baseline else run.variant
+def _shown(speed: str) -> list[str]:
+    """Returns the columns of _NUMBERS that a note shows of a family whose speed is the column `speed`."""
+    return [name for name in _NUMBERS if name in headlines(speed)]
+
+
+def _ladder_row(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]], link: str) -> str:
+    share = "–" if _lacks(run, "ratio_to_baseline") else f"{100 * run.headline('ratio_to_baseline'):.1f}"
+    name = f"[{run.variant}]({link})" if link else run.variant
+    name = f"**{name}** (baseline)" if run.is_baseline else name
     cells = [
         name,
         escape_markdown(idea),
@@ -111,7 +143,7 @@ def _ladder_row(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]]) -
         share,
     ]
     cells = [f"{cell}{_PADDING}" for cell in [*cells, run.status.replace("_", " ")]]
-    return f"| {' | '.join([*cells, run.tags['origin']])} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _claims(data: FigureTables, room: int) -> list[str]:

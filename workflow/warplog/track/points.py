@@ -9,31 +9,52 @@ from typing import Any, TypeGuard
 from warplog.metrics.kernels import bare_name, kernel_key, longest_kernel
 
 # Column of `measurements` -> (metric name, factor from the table's unit to the metric's), the most important first.
-# The others are in the run's tables/measurements.csv.
+# The unit ends the name, since MLflow has no field for it. The other columns are in the run's tables/measurements.csv.
 MEASURES: Mapping[str, tuple[str, float]] = {
-    "gflops": ("perf/gflops", 1.0),
-    "gbytes_per_s": ("perf/gbytes_per_s", 1.0),
+    "gflops": ("perf/achieved_tflop_per_s", 1e-3),
+    "gbytes_per_s": ("perf/achieved_gb_per_s", 1.0),
     "ratio_to_baseline": ("perf/pct_of_baseline", 100.0),
     "median_us": ("time/median_us", 1.0),
     "q1_us": ("time/q1_us", 1.0),
     "q3_us": ("time/q3_us", 1.0),
     "hot_us": ("time/hot_us", 1.0),
     "sustained_us": ("time/sustained_us", 1.0),
-    "rel_spread": ("time/rel_spread", 1.0),
+    "sustained_gflops": ("perf/sustained_tflop_per_s", 1e-3),
+    "rel_spread": ("time/spread_pct", 100.0),
     "samples": ("time/samples", 1.0),
     "ncu_us": ("time/ncu_us", 1.0),
     "nsys_us": ("time/nsys_us", 1.0),
-    "tflops_per_ghz": ("perf/tflops_per_ghz", 1.0),
-    "energy_j": ("power/joule_per_launch", 1.0),
-    "gflop_per_j": ("power/gflop_per_j", 1.0),
-    "pj_per_flop": ("power/pj_per_flop", 1.0),
+    "tflops_per_ghz": ("perf/tflop_per_s_per_ghz", 1.0),
     "power_w": ("power/power_w", 1.0),
     "sm_mhz": ("power/sm_mhz", 1.0),
     "sustained_power_w": ("power/sustained_power_w", 1.0),
     "sustained_sm_mhz": ("power/sustained_sm_mhz", 1.0),
+    "energy_j": ("power/joule_per_launch", 1.0),
+    "gflop_per_j": ("power/gflop_per_joule", 1.0),
+    "pj_per_flop": ("power/pj_per_flop", 1.0),
 }
-# Columns repeated for the headline case at step 0, so that the UI draws them as bars.
-HEADLINES = ("gflops", "gbytes_per_s", "ratio_to_baseline", "median_us", "hot_us", "rel_spread", "power_w")
+# Columns repeated for the headline case at step 0, so that the UI draws them as bars. Comparing runs starts with the
+# first by name, which is the rate.
+HEADLINES = (
+    "gflops",
+    "gbytes_per_s",
+    "ratio_to_baseline",
+    "median_us",
+    "hot_us",
+    "sustained_us",
+    "sustained_gflops",
+    "rel_spread",
+)
+# The state of the GPU at the headline case, which the UI shows in the tab "System metrics" because of the prefix.
+STATE: Mapping[str, str] = {
+    "power_w": "system/power_w",
+    "sm_mhz": "system/sm_mhz",
+    "temperature_c": "system/temperature_c",
+    "sustained_power_w": "system/sustained_power_w",
+    "sustained_sm_mhz": "system/sustained_sm_mhz",
+}
+# Rates, of which a headline has only the one that shows the family's speed: bytes say little about a GEMM.
+_RATES = ("gflops", "sustained_gflops", "gbytes_per_s")
 # Metrics of the profiled case, the most important first; the others are in the run's tables/metrics.csv.
 PROFILED = (
     "duration_us",
@@ -95,19 +116,34 @@ def case_steps(rows: Iterable[Row], headline_case: str) -> dict[str, tuple[str, 
     return {c: ("" if labels[c] == plain else f"_{labels[c] or 'plain'}", size) for c, size in sizes.items()}
 
 
-def measured(rows: Iterable[Row], steps: Steps, headline_case: str) -> Iterable[Point]:
-    """Yields the points of rows of `measurements`; skips failed rows and missing values."""
+def headline(column: str) -> str:
+    """Returns the name of the metric with a column of `measurements` at the headline case."""
+    return f"headline/{MEASURES[column][0].partition('/')[2]}"
+
+
+def headlines(speed: str) -> frozenset[str]:
+    """Returns the columns of HEADLINES that a family shows whose speed is the column `speed`."""
+    others = set() if speed not in _RATES else {rate for rate in _RATES if not rate.endswith(speed)}
+    return frozenset(HEADLINES) - others
+
+
+def measured(rows: Iterable[Row], steps: Steps, headline_case: str, speed: str) -> Iterable[Point]:
+    """Yields the points of rows of `measurements`; skips failed rows and missing values.
+
+    `speed` is the column that shows the family's speed.
+    """
+    repeated = headlines(speed)
     for row in rows:
         if row["status"] != "ok" or row["case"] not in steps:
             continue
         suffix, step = steps[row["case"]]
-        for column, (name, factor) in MEASURES.items():
-            value = row.get(column)
-            if not known(value):
-                continue
-            yield Point(f"{name}{suffix}", value * factor, step)
-            if row["case"] == headline_case and column in HEADLINES:
-                yield Point(f"headline/{name.split('/')[1]}", _rounded(value * factor), 0)
+        values = {
+            column: row[column] * factor for column, (_, factor) in MEASURES.items() if known(row.get(column))
+        }
+        yield from (Point(f"{MEASURES[column][0]}{suffix}", value, step) for column, value in values.items())
+        if row["case"] == headline_case:
+            yield from (Point(headline(c), _rounded(v), 0) for c, v in values.items() if c in repeated)
+            yield from (Point(name, _rounded(row[c]), 0) for c, name in STATE.items() if known(row.get(c)))
 
 
 def counted(rows: Iterable[Row], profiled_case: str) -> Iterable[Point]:
@@ -131,7 +167,7 @@ def _rank(name: str) -> tuple[int, int, str]:
     """Returns the order of metrics: headline, series of speed, counters, stalls, series of further cases of a size."""
     group, _, last = name.partition("/")
     series = [metric for metric, _ in MEASURES.values()]
-    if group == "headline":
+    if group in ("headline", "system"):
         return 0, 0, name
     if name in series:
         return 1, series.index(name), name

@@ -17,11 +17,13 @@ from warplog.tables import view
 from warplog.tables.view import FigureTables
 from warplog.track import versions
 from warplog.track.points import (
+    MEASURES,
     Point,
     Row,
     Steps,
     case_steps,
     counted,
+    headline,
     known,
     limited,
     main_rows,
@@ -34,8 +36,14 @@ if TYPE_CHECKING:
 # Worst first. A variant that does not support a case did not run, which is not a failure.
 _FAILURES = ("wrong", "compile_error", "crashed", "error", "out_of_memory", "timeout")
 _ABSENCES = ("missing", "denied", "unsupported", "skipped")
-# Columns of `variants` that are logged as parameters.
-FACTS = ("registers_per_thread", "static_shared_bytes", "spill_bytes")
+# Columns of `variants` -> parameters. Comparing runs starts with the first parameters by name, which every run has.
+KERNEL: Mapping[str, str] = {
+    "registers_per_thread": "kernel/registers_per_thread",
+    "static_shared_bytes": "kernel/static_shared_bytes",
+    "spill_bytes": "kernel/spill_bytes",
+}
+FACTS = tuple(KERNEL.values())
+TUNING = "tuning/"  # prefix of the parameters of a variant
 _COUNTED = ["variant", "case", "kernel", "launch", "metric", "value", "status", "tool"]  # needed for counters
 _PROVENANCE = (
     "campaign",
@@ -51,6 +59,9 @@ _PROVENANCE = (
 )
 
 
+Jobs = tuple[tuple[str, float], ...]  # name and seconds
+
+
 @dataclass(frozen=True)
 class Run:
     """Everything that is logged for one variant of one campaign, except its files and its note.
@@ -58,7 +69,7 @@ class Run:
     `line` is campaign/gpu/family/variant/origin. `selection` is what the content depends on: the cases, and for the run
     with the verdicts on claims also the variants. Runs of another selection are other runs.
     `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
-    place; any other change creates a new run.
+    place; any other change creates a new run. `jobs` are the jobs from build to profile with their seconds.
     """
 
     family: str
@@ -72,6 +83,7 @@ class Run:
     tags: Mapping[str, str]
     points: tuple[Point, ...]
     looks: Mapping[str, str]
+    jobs: Jobs = ()
 
     @property
     def key(self) -> str:
@@ -88,9 +100,15 @@ class Run:
         """Whether ratios are relative to this variant."""
         return self.tags["role"] == "baseline"
 
-    def headline(self, name: str) -> float:
-        """Returns the value of `headline/<name>`; NaN if it is missing."""
-        return next((p.value for p in self.points if p.name == f"headline/{name}"), math.nan)
+    @property
+    def ended_ms(self) -> int:
+        """The end of the run, such that the UI shows the time of its jobs as duration."""
+        return self.started_ms + round(1000 * sum(seconds for _, seconds in self.jobs))
+
+    def headline(self, column: str) -> float:
+        """Returns a column of `measurements` at the headline case, in the table's unit; NaN if it is missing."""
+        name, factor = headline(column), MEASURES[column][1]
+        return next((p.value / factor for p in self.points if p.name == name), math.nan)
 
 
 def load(
@@ -116,25 +134,32 @@ def load(
 
 
 def runs(
-    data: FigureTables, campaign: Mapping[str, Any], colours: Mapping[str, str] = MappingProxyType({})
+    data: FigureTables,
+    campaign: Mapping[str, Any],
+    colours: Mapping[str, str] = MappingProxyType({}),
+    jobs: Mapping[str, Jobs] = MappingProxyType({}),
 ) -> list[Run]:
-    """Returns one run per variant, in ladder order; `colours` maps variants to hexadecimal colours.
+    """Returns one run per variant, in ladder order.
+
+    `colours` maps variants to hexadecimal colours, `jobs` to their jobs.
 
     The home run carries the verdicts on the family's claims as tags.
     """
     steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
+    speed = data.quantity().column
     times = _by("variant", data.measurements.to_dict("records"))
     counters = _by("variant", data.metrics[_COUNTED].to_dict("records"))
     found = []
     for variant in data.variants.to_dict("records"):
         name = str(variant["variant"])
-        found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, campaign))
+        found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
     home_run, verdicts = home(found), _verdicts(data)
     judged = tuple(f"variant {run.variant}" for run in found) if verdicts else ()
     return [
         dataclasses.replace(
             run,
             looks={**run.looks, **_colour(colours, run.variant)},
+            jobs=jobs.get(run.variant, ()),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
         )
@@ -173,11 +198,12 @@ def _run(
     times: Sequence[Row],
     counted_rows: Sequence[Row],
     steps: Steps,
+    speed: str,
     campaign: Mapping[str, Any],
 ) -> Run:
     name = str(variant["variant"])
     counters = _counters(counted_rows, data.profiled_case)
-    points = [*measured(times, steps, data.case), *counted(counters, data.profiled_case)]
+    points = [*measured(times, steps, data.case, speed), *counted(counters, data.profiled_case)]
     in_order = sorted(
         times, key=lambda row: row["case"] != data.case
     )  # the headline case's reason goes first
@@ -243,15 +269,18 @@ def status_of(cases: Sequence[tuple[str, str]]) -> tuple[str, str]:
 def _params(variant: Row) -> dict[str, str]:
     """Returns the parameters, numbers without units: the UI's parallel coordinates require that."""
     tuning = json.loads(variant.get("parameters") or "{}")
-    facts = {name: variant.get(name) for name in FACTS}
+    numbers = {f"{TUNING}{name}": value for name, value in tuning.items()}
+    # Without spills there is nothing to compare, and comparing starts with the next parameter.
+    numbers |= {name: variant.get(c) for c, name in KERNEL.items() if c != "spill_bytes" or variant.get(c)}
     words = {name: str(variant.get(name) or "") for name in ("variant", "parent", "language")}
-    plain = {name: _number(value) for name, value in {**tuning, **facts}.items() if known(value)}
+    plain = {name: _number(value) for name, value in numbers.items() if known(value)}
     return {name: word for name, word in words.items() if word} | plain
 
 
 def _tags(variant: Row, campaign: Mapping[str, Any]) -> dict[str, str]:
     tags = {name: str(campaign.get(name) or "") for name in _PROVENANCE}
-    tags |= {f"tool.{tool}": str(found or "") for tool, found in dict(campaign.get("tools") or {}).items()}
+    tools = dict(campaign.get("tools") or {})
+    tags["tools"] = ", ".join(f"{tool} {version}" for tool, version in tools.items() if version)
     words = ("family", "variant", "parent", "source_sha256", "build_origin")
     tags |= {name: str(variant.get(name) or "") for name in words}
     return tags | {"role": "baseline" if variant["is_baseline"] else "variant"}

@@ -1,8 +1,12 @@
 """Write to an MLflow store: runs are added, and marked when others take their place; none is deleted."""
 
+import contextlib
 import datetime
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -10,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
+from warplog.core.files import write_text
 from warplog.core.records import sha256_file, sha256_of
-from warplog.track import versions
+from warplog.track import gallery, traces, versions
 from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
 
@@ -118,14 +123,56 @@ class Store:
             f"experiment {experiment_id}: other processes keep changing its runs; run again later"
         )
 
-    def put_figures(self, run_id: str, figures: Sequence[Path]) -> None:
-        """Uploads a family's figures to one run, unless the run already holds the same figures."""
-        mark = sha256_of([(p.name, sha256_file(p)) for p in figures])[:16]
-        if not figures or self.client.get_run(run_id).data.tags.get(FIGURES) == mark:
-            return
-        for figure in figures:
+    def put_figures(
+        self, experiment_id: str, runs: Collection[str], home: str, page: str, figures: Sequence[Path]
+    ) -> int:
+        """Adds the page with a family's figures to the runs, and the figures to the run `home`.
+
+        A run that already holds the same figures is left alone. Returns the number of runs that were changed.
+
+        Raises:
+            WarplogError: a run is no longer in the store.
+        """
+        if not figures:
+            return 0
+        mark = sha256_of(page, [(path.name, sha256_file(path)) for path in figures])[:16]
+        wanted = f"attributes.run_id IN ({', '.join(repr(run) for run in sorted(runs))})"
+        stored = search_all(self.client, [experiment_id], wanted)
+        if lost := set(runs) - {run.info.run_id for run in stored}:
+            raise WarplogError(
+                f"run {min(lost)} was deleted while it was used; run again, and it is logged anew"
+            )
+        changed = [run for run in stored if run.data.tags.get(FIGURES) != mark]
+        with tempfile.TemporaryDirectory(prefix=".figures-", dir=self.link.artifacts) as folder:
+            file = Path(folder) / gallery.NAME
+            write_text(file, page)
+            put = partial(self._put_figures, file, figures, home, mark)
+            with ThreadPoolExecutor(1 if self.link.artifacts is not None else _UPLOADS) as threads:
+                list(threads.map(put, changed))
+        return len(changed)
+
+    def _put_figures(
+        self, page: Path, figures: Sequence[Path], home: str, mark: str, run: "StoredRun"
+    ) -> None:
+        run_id = str(run.info.run_id)
+        self._put_page(page, run)
+        for figure in figures if run_id == home else ():
             self.client.log_artifact(run_id, str(figure), "figures")
         self.client.set_tag(run_id, FIGURES, mark)
+
+    def _put_page(self, page: Path, run: "StoredRun") -> None:
+        """Adds a page to a run; in a folder beside the database, as a hard link, since all runs of a family have it."""
+        place = _folder(run)
+        if self.link.artifacts is None or place is None:
+            self.client.log_artifact(run.info.run_id, str(page))
+            return
+        place.mkdir(parents=True, exist_ok=True)
+        # A former page may be shared with superseded runs, so it is replaced and not written to.
+        (place / page.name).unlink(missing_ok=True)
+        try:
+            os.link(page, place / page.name)
+        except OSError:  # another file system, or one without hard links
+            shutil.copyfile(page, place / page.name)
 
     def set_experiment_tag(self, experiment: "Experiment", key: str, value: str) -> None:
         """Sets a tag of an experiment if its value differs."""
@@ -173,11 +220,23 @@ class Store:
         self._log(run_id, run)
         if folder is not None:
             self._upload(made, folder)
-        self.client.set_terminated(run_id, status=run.outcome, end_time=run.started_ms)
+        self._put_trace(experiment_id, run_id, run)
+        self.client.set_terminated(run_id, status=run.outcome, end_time=run.ended_ms)
         # The first run of its line is current; whether a further one is, `settle` decides.
         last = {versions.FINGERPRINT: mark} | ({versions.STATE: versions.CURRENT} if number == 1 else {})
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
+
+    def _put_trace(self, experiment_id: str, run_id: str, run: Run) -> None:
+        """Adds the run's jobs as a trace; servers before MLflow 3.4 take none."""
+        from mlflow.tracing.client import TracingClient
+
+        jobs = traces.spans(run_id, run)
+        if not jobs:
+            return
+        with contextlib.suppress(NotImplementedError):
+            TracingClient(self.client.tracking_uri).log_spans(experiment_id, jobs)
+            self.client.link_traces_to_run([traces.trace_id(run_id)], run_id)
 
     def _upload(self, run: "StoredRun", folder: Path) -> None:
         """Uploads the files of a folder to a run; to a server, several at a time, since each is a request."""
@@ -250,11 +309,17 @@ def _holds(run: "StoredRun", mark: str, outcome: str, files: Mapping[str, Path])
     """Returns whether the run has this content; files in a folder are compared by size."""
     if run.data.tags.get(versions.FINGERPRINT) != mark or run.info.status != outcome:
         return False
-    place = str(run.info.artifact_uri).removeprefix("file://")
-    if not place.startswith("/"):
+    place = _folder(run)
+    if place is None:
         return True
-    there = ((Path(place) / name, path) for name, path in files.items())
+    there = ((place / name, path) for name, path in files.items())
     return all(stored.is_file() and stored.stat().st_size == path.stat().st_size for stored, path in there)
+
+
+def _folder(run: "StoredRun") -> Path | None:
+    """Returns the folder with the artifacts of a run; None if they are not in the file system."""
+    place = str(run.info.artifact_uri).removeprefix("file://")
+    return Path(place) if place.startswith("/") else None
 
 
 def _mlflow_tags(run: Run) -> dict[str, str]:

@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.track.runs import FACTS, Run
+from warplog.track.points import MEASURES, headline
+from warplog.track.runs import FACTS, TUNING, Run
 
 TAG_PREFIX = "mlflow.sharedViewState."
 MOST_TAG_CHARACTERS = 20_000
@@ -33,14 +34,17 @@ _WHY_BARS = (
     "l2_hit_pct",
     "issue_active_pct",
 )
+# A warp that is ready and not selected does not wait for anything.
+_STALL = re.compile(r"profile/stall_(?!not_selected)\w+_cycles_per_issue")
 _SCATTER = ("dram_throughput_pct", "sm_throughput_pct")
 _COLUMNS = (
-    "headline/pct_of_baseline",
-    "headline/median_us",
+    headline("ratio_to_baseline"),
+    headline("median_us"),
+    headline("sustained_gflops"),
+    headline("sustained_us"),
     "profile/achieved_occupancy_pct",
     "profile/dram_bytes",
 )
-_NO_KNOBS = ("variant", "parent", "language", "compile", *FACTS)
 _LAST = ("dominant_stall", "occupancy_limiter", "origin", "gpu")
 _RUN_NAME = "attributes.`Run Name`"
 
@@ -112,7 +116,7 @@ def _state(view: View) -> dict[str, Any]:
     groups = sorted({name.rpartition("/")[0] for name in view.metrics} - set(sections))
     return {
         "searchFilter": view.search,
-        "orderByKey": f"metrics.`headline/{view.speed}`" if charts else "attributes.start_time",
+        "orderByKey": f"metrics.`{headline(view.speed)}`" if charts else "attributes.start_time",
         "orderByAsc": view.speed == "median_us",
         "startTime": "ALL",
         "lifecycleFilter": "Active",
@@ -121,7 +125,8 @@ def _state(view: View) -> dict[str, Any]:
         "selectedColumns": list(columns),
         "columnOrder": [_RUN_NAME, *columns],
         "columnWidths": {_RUN_NAME: 220, **columns},
-        "runsHiddenMode": "SHOW_ALL",
+        # With hundreds of runs, charts of all of them take long and show nothing.
+        "runsHiddenMode": "FIRST_20_RUNS" if view.several else "SHOW_ALL",
         "compareRunCharts": charts,
         # The UI adds a chart for every other metric; their sections stay folded.
         "compareRunSections": [*(_section(s, True) for s in sections), *(_section(g, False) for g in groups)],
@@ -139,16 +144,16 @@ def _state(view: View) -> dict[str, Any]:
 
 def _sections(view: View) -> tuple[str, str, str]:
     return (
-        f"1 Speed (step = {view.size_label}, headline case {view.headline_case})",
+        f"1 Speed by {view.size_label}",
         f"2 Counters at {view.counters_case}",
-        "3 Tuning parameters and resources against speed",
+        "3 Parameters and speed",
     )
 
 
 def _columns(view: View) -> dict[str, int]:
     """Returns column -> width in pixels; speed and tuning parameters come first, to fit on a small screen."""
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
-    numbers = [f"metrics.`{n}`" for n in (f"headline/{view.speed}", *_COLUMNS) if n in view.metrics]
+    numbers = [f"metrics.`{n}`" for n in (headline(view.speed), *_COLUMNS) if n in view.metrics]
     names = ["tags.`campaign`"] if view.several else []
     names += ["tags.`status`", *numbers[:2]]
     names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
@@ -157,10 +162,11 @@ def _columns(view: View) -> dict[str, int]:
 
 def _charts(view: View) -> Iterable[dict[str, Any]]:
     speed, why, knobs = _sections(view)
-    target = f"headline/{view.speed}"
-    yield _line(speed, f"time/{view.speed}" if view.speed == "median_us" else f"perf/{view.speed}")
-    yield _line(speed, "perf/pct_of_baseline")
+    target = headline(view.speed)
     yield _chart("BAR", speed, {"metricKey": target})
+    yield _line(speed, MEASURES[view.speed][0])
+    yield _line(speed, MEASURES["ratio_to_baseline"][0])
+    yield _chart("BAR", speed, {"metricKey": headline("sustained_gflops")})
     for name in (*_worst_stalls(view.runs), *(f"profile/{name}" for name in _WHY_BARS)):
         yield _chart("BAR", why, {"metricKey": name})
     x, y = ({"key": f"profile/{name}", "type": "METRIC"} for name in _SCATTER)
@@ -177,14 +183,14 @@ def _worst_stalls(runs: Sequence[Run]) -> list[str]:
     """Returns the metrics of the stall reasons with the most cycles, summed over all runs."""
     cost: dict[str, float] = {}
     for point in (point for run in runs for point in run.points):
-        if re.fullmatch(r"profile/stall_\w+_cycles_per_issue", point.name) and point.value > 0:
+        if _STALL.fullmatch(point.name) and point.value > 0:
             cost[point.name] = cost.get(point.name, 0.0) + point.value
     return sorted(cost, key=lambda name: (-cost[name], name))[:_STALL_CHARTS]
 
 
 def _common_knobs(runs: Sequence[Run]) -> list[str]:
     """Returns the parameters that at least half of the tuned variants have; the chart omits runs without them."""
-    tuned = [[name for name in run.params if name not in _NO_KNOBS] for run in runs]
+    tuned = [[name for name in run.params if name.startswith(TUNING)] for run in runs]
     tuned = [names for names in tuned if names]
     every = dict.fromkeys(name for names in tuned for name in names)
     return [name for name in every if 2 * sum(name in names for names in tuned) >= len(tuned)]

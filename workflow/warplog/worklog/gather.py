@@ -17,7 +17,15 @@ from warplog.worklog.pictures import charts
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
 
-_ORDER = ("warp_stalls", "roofline", "throughput_vs_size", "occupancy", "bank_conflicts", "timeline")
+_ORDER = (
+    "warp_stalls",
+    "roofline",
+    "memory_chart",
+    "throughput_vs_size",
+    "occupancy",
+    "bank_conflicts",
+    "timeline",
+)
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
 _CHECKED = "Every variant was checked against a reference, computed in float64, before it was timed."

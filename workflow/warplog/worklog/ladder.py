@@ -17,6 +17,8 @@ from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.metrics.kernels import bare_name
 from warplog.parsers import sass
+from warplog.plotting import memory_chart
+from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog import explain
@@ -79,6 +81,23 @@ class Ladder:
         names = (*LAUNCH, *TRAFFIC)
         rows = records(self.tables.counters(list(names)))
         return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
+
+    @cached_property
+    def memory_metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
+        rows = self.tables.counters(list(memory_chart.METRICS))
+        rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
+        return {
+            str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in records(rows)
+        }
+
+    def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
+        """Returns the memory charts of a variant's parent and of the variant; none without counters."""
+        known, parent = self.memory_metrics, variant.parent or ""
+        if variant.name not in known:
+            return ()
+        above = (memory_chart.chart(parent, known[parent]),) if parent in known else ()
+        return (*above, memory_chart.chart(variant.name, known[variant.name], known.get(parent)))
 
     @cached_property
     def kernels(self) -> dict[str, str]:
@@ -214,6 +233,7 @@ class Ladder:
             sources=views(self.texts[variant.name], heat) if heat.places else (),
             heat=heat,
             sass=self._machine_code(variant),
+            memory=self._memory(variant) if good else (),
         )
 
     @property

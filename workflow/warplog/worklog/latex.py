@@ -1,16 +1,18 @@
-"""Renders the tables of a worklog in LaTeX, for an article; requires booktabs, tabularx and textcomp.
+"""Renders tables and figures of a worklog in LaTeX; requires booktabs, graphicx, tabularx and textcomp.
 
 Long texts are wrapped in a table that is wider than a page of `article`, and a table that is longer than a
 page is split into parts, so that every cell stays on the page.
 """
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from warplog.core.text import Table, one_line
-from warplog.worklog.page import Page, Rung
+from warplog.worklog.page import Page, Picture, Rung
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
@@ -25,15 +27,21 @@ _LINE, _GAP, _PAGE = 78, 2, 46
 # Text up to this length is never wrapped; longer text is if the table is wider than the line.
 _SHORT = 14
 _HEAD = """\
-% Preamble: \\usepackage{booktabs,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
-% Copy single tables or include the whole file; \\clearpage before each variant limits pending floats."""
+% Preamble: \\usepackage{booktabs,graphicx,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
+% Copy single tables and figures or include the whole file; \\clearpage before each variant limits pending floats."""
 
 
-def latex(page: Page) -> str:
-    """Returns the ladder, the summaries and the tables of each rung, with captions and labels."""
+def latex(page: Page, folder: Path) -> str:
+    """Returns the figures, the summaries and the tables of each rung, with captions and labels.
+
+    The paths of figures are relative to `folder`, that of the file.
+    """
     about = "; ".join(f"{what}: {text}" for what, text in page.facts)
     parts = [f"% {one_line(about)}\n{_HEAD}"]
+    first = (*page.key, *([page.ladder] if page.ladder else []))
+    parts += [_figure(page, picture, folder) for picture in first]
     parts += _floats(page, "ladder", f"{page.title}: the ladder", _ladder(page.rungs))
+    parts += [_figure(page, picture, folder) for picture in page.pictures]
     for number, summary in enumerate(page.summaries, 1):
         parts += _floats(page, f"summary-{number}", summary.heading, summary.table)
     for rung in page.rungs:
@@ -53,6 +61,21 @@ def escape(text: str) -> str:
     """Escapes text for LaTeX, on one line; addresses may be broken after a slash."""
     safe = "".join(_SPECIAL.get(character, character) for character in one_line(text))
     return re.sub(r"/(?=\w{3}|\d)", r"/\\allowbreak{}", safe)
+
+
+def _figure(page: Page, picture: Picture, folder: Path) -> str:
+    """Returns a figure; its PDF if there is one, otherwise its PNG."""
+    pdf = picture.path.with_suffix(".pdf")
+    path = Path(os.path.relpath(pdf if pdf.is_file() else picture.path, folder)).as_posix()
+    return "\n".join(
+        [
+            r"\begin{figure}[htbp]",
+            rf"\centering\includegraphics[width=\linewidth]{{{path}}}",
+            rf"\caption{{{escape(f'{picture.title}. {picture.caption}')}}}",
+            rf"\label{{fig:{_label(f'{page.family}-{picture.name}')}}}",
+            r"\end{figure}",
+        ]
+    )
 
 
 def _ladder(rungs: tuple[Rung, ...]) -> Table:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from warplog.catalog.header import Header
 from warplog.core.text import Table
+from warplog.plotting.memory_chart import MemoryChart
 from warplog.worklog.code.heat import HeatMap
 from warplog.worklog.code.listing import Code
 from warplog.worklog.code.sources import SourceView
@@ -50,6 +51,7 @@ class Rung:
         counters: The two or three counters that explain the step, as (name, before, after).
         sources: Its sources with all line numbers; `heat` is where the samples fall.
         sass: The machine code of its longest kernel; empty where the campaign did not keep it.
+        memory: The memory charts of its parent, if that has counters, and of its own longest kernel.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Rung:
     sources: tuple[SourceView, ...] = ()
     heat: HeatMap = field(default_factory=HeatMap)
     sass: tuple[str, ...] = ()
+    memory: tuple[MemoryChart, ...] = ()
 
 
 @dataclass(frozen=True)

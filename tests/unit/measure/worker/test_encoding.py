@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from host_family import make_family
-from sass_builds import compilers
+from sass_builds import built
 from warplog.catalog.contract import Argument, make_argument
 from warplog.catalog.family import SCALARS, load_family
-from warplog.measure.building import build
 from warplog.measure.building.launcher import launcher_source
 from warplog.measure.worker import problem
 from warplog.measure.worker.case_data import CaseData
@@ -186,10 +185,10 @@ def test_the_reference_of_every_type_accepts_its_own_answer() -> None:
 
 
 @pytest.mark.nvcc
-def test_kernels_of_every_type_are_compiled(tmp_path: Path) -> None:
+def test_kernels_of_every_type_are_compiled(kept_builds: Path) -> None:
     family = load_family(OWN)
     for variant in family.variants:
-        record = build.build_variant(family, variant, "sm_90", *compilers(), tmp_path / variant.name)
+        _, record = built(family, variant, "sm_90", kept_builds)
         assert record["status"] == "ok", record["reason"]
         names = {kernel["kernel"].split("(")[0] for kernel in record["kernels"]}
         assert names == ({"add", "convert"} if variant.name == "right" else {"convert"})

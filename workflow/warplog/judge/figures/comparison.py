@@ -13,7 +13,7 @@ from warplog.judge.comparison import Comparison, Row
 from warplog.judge.samples import REST
 from warplog.judge.verdicts import percent
 from warplog.plotting import style
-from warplog.plotting.labels import FAINT, INK, ROW_IN, fit, gap_note, legend_above, number, text_column
+from warplog.plotting.labels import FAINT, INK, fit, gap_note, legend_above, number, row_in, text_column
 from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
@@ -52,7 +52,7 @@ def draw(found: Comparison) -> Figure:
     left_out = len(found.rows) - len(rows)
     note = NOTE + (f"; {left_out} cases with smaller changes are only in the CSV" if left_out else "")
     look = Look(" · ".join([found.gpu, *found.summary().splitlines()]))
-    figure = new_figure(TITLE, 0.8 + ROW_IN * max(len(rows), 1), note, look)
+    figure = new_figure(TITLE, 0.8 + row_in() * max(len(rows), 1), note, look)
     axes = figure.add_subplot()
     _rows(axes, rows)
     for place, row in enumerate(rows):

@@ -104,8 +104,14 @@ def _title(record: Record) -> str:
 
 def _stamp(record: Record) -> str:
     origin = record["provenance"]
-    seen = f"{record['seen']} of {len(record['settings'])} settings seen"
-    parts = [origin["gpu_name"], record["campaign"], f"case {', '.join(record['cases'])}", "cold times", seen]
+    measured = f"{record['seen']} of {len(record['settings'])} settings measured"
+    parts = [
+        origin["gpu_name"],
+        record["campaign"],
+        f"case {', '.join(record['cases'])}",
+        "cold times",
+        measured,
+    ]
     return " · ".join(part for part in parts if part)
 
 

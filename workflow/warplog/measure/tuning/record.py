@@ -28,7 +28,7 @@ def write(search: Search) -> Record:
     total = len(search.findings)
     status, reason = (
         "ok",
-        "" if search.complete else f"{seen} of {total} settings seen in {minutes:g} minutes",
+        "" if search.complete else f"{seen} of {total} settings measured in {minutes:g} minutes",
     )
     if not ranking:
         tried = (f.verdict for f in search.findings.values() if f.verdict[0] != "skipped")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import FAINT, ROW_IN, bar_rows, gap_note, legend_above
+from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in
 from warplog.plotting.style import MARKERS, Look, new_figure, styled
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number
@@ -71,7 +71,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     names = rows.drop_duplicates("variant")
     family, case = str(rows["family"].iloc[0]), str(rows["case"].iloc[0])
     figure = new_figure(
-        f"{TITLE} · {family}, case {case}", 0.9 + ROW_IN * len(names), NOTE, Look(_stamp(rows))
+        f"{TITLE} · {family}, case {case}", 0.9 + row_in() * len(names), NOTE, Look(_stamp(rows))
     )
     unit, factor = rate_unit(str(rows["unit"].iloc[0]), rows["value"])
     shares = rows["share_of_peak"].notna().any()

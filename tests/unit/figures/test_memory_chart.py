@@ -1,0 +1,115 @@
+"""The memory chart: what it says of each unit and arrow, and what of counters that are missing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn_figures import texts
+
+from figure_tables import sgemm
+from warplog import figures
+from warplog.plotting import style
+from warplog.plotting.memory_chart import METRICS, chart
+from warplog.plotting.settings import settings_of
+
+FIGURE = figures.module("memory_chart")
+KERNEL = {
+    **dict.fromkeys(METRICS, 0.0), "duration_us": 2831.0, "inst_stg": 131072.0, "inst_lds": 1e8, "inst_ldsm": 8e6,
+    "inst_sts": 2e6, "global_load_sectors_per_request": np.nan, "global_store_sectors_per_request": 16.0,
+    "shared_wavefronts": 3.07e8, "shared_conflict_ways": 1.14, "l1_bytes": 4.36e9, "l1_hit_pct": 5.5,
+    "l1_throughput_pct": 33.8, "l2_bytes": 4.31e9, "l2_hit_pct": 85.7, "l2_throughput_pct": 17.2,
+    "dram_bytes_read": 3.42e8, "dram_bytes_written": 5.43e7, "dram_gbytes_per_s": 140.0, "dram_throughput_pct": 2.91,
+}  # fmt: skip
+
+
+def boxes(drawn):
+    return {box.name: box.lines for box in drawn.boxes}
+
+
+def labels(drawn):
+    return [" ".join(filter(None, (arrow.above, arrow.below))) for arrow in drawn.arrows]
+
+
+def counted(tables, **kernels):
+    """The tables with the metrics of these variants' kernels instead of their own."""
+    rows = tables.metrics[~tables.metrics["metric"].isin(METRICS) | ~tables.metrics["variant"].isin(kernels)]
+    rows = rows.to_dict("records")
+    for name, values in kernels.items():
+        mine = next(r for r in rows if (r["variant"], r["case"], r["launch"]) == (name, "4096", 0))
+        rows += [{**mine, "metric": metric, "value": value} for metric, value in values.items()]
+    return replace(tables, metrics=pd.DataFrame(rows))
+
+
+def test_boxes_and_arrows_have_the_recorded_values():
+    drawn = chart("cp_async", KERNEL)
+    assert boxes(drawn) == {
+        "Kernel": ("2831 µs",),
+        "L1/TEX": ("4.36 GB", "5.50 % hits", "33.8 % used"),
+        "Shared": ("307 M wavefronts", "1.14-way"),
+        "L2": ("4.31 GB", "85.7 % hits", "17.2 % used"),
+        "Device": ("140 GB/s", "2.91 % used"),
+    }
+    assert {
+        "131 k stores 16 sectors/req.",
+        "108 M loads",
+        "2 M stores",
+        "342 MB read",
+        "54.3 MB written",
+    } <= set(labels(drawn))
+    assert {box.name: box.used for box in drawn.boxes}["L2"] == pytest.approx(0.172)
+
+
+def test_traffic_that_does_not_exist_is_not_drawn_as_traffic():
+    idle = [arrow for arrow in chart("stores_only", KERNEL).arrows if arrow.is_idle]
+    assert [arrow.above for arrow in idle] == ["no loads"]
+    assert not any("TMA" in label or "async" in label for label in labels(chart("plain", KERNEL)))
+    tma = chart(
+        "tma", {**KERNEL, "inst_utmaldg": 131072.0, "inst_hgmma": 10.0, "inst_lds": 0.0, "inst_ldsm": 0.0}
+    )
+    assert "131 k TMA loads" in labels(tma)
+    assert "no loads wgmma: not counted" in labels(tma)
+    assert "8.45 M async copies" in labels(chart("async", {**KERNEL, "inst_ldgsts": 8.45e6}))
+
+
+def test_a_counter_that_is_missing_is_not_available_rather_than_zero():
+    drawn = chart(
+        "old", {name: value for name, value in KERNEL.items() if name in ("dram_bytes_read", "l2_bytes")}
+    )
+    assert boxes(drawn)["L1/TEX"] == ("n/a B", "n/a % hits", "n/a % used")
+    assert boxes(drawn)["L2"][0] == "4.31 GB"
+    assert "n/a loads n/a sector/req." in labels(drawn)
+    assert not any(arrow.is_idle for arrow in drawn.arrows)
+
+
+def test_values_that_differ_from_the_parents_by_a_tenth_are_marked():
+    parent = {**KERNEL, "dram_bytes_read": 9.18e8, "inst_stg": 65536.0, "l2_bytes": 4.3e9}
+    found = labels(chart("child", KERNEL, parent))
+    assert "▼ 342 MB read" in found
+    assert "▲ 131 k stores 16 sectors/req." in found
+    assert boxes(chart("child", KERNEL, parent))["L2"][0] == "4.31 GB"
+
+
+def test_figure_shows_the_fastest_variant_with_counters_below_its_parent():
+    slower = {**KERNEL, "dram_bytes_read": 9.18e8}
+    tables = counted(sgemm(), warptile=slower, double_buffered=KERNEL, cublas=KERNEL)
+    rows = FIGURE.data(tables).set_index("variant")
+    assert rows["place"].dropna().to_dict() == {"warptile": 0.0, "double_buffered": 1.0}
+    assert rows.loc["warptile", "dram_bytes_read"] == 9.18e8
+    figure = FIGURE.draw(FIGURE.data(tables), style.look(tables))
+    assert figure.get_suptitle().startswith("Memory chart: warptile and double_buffered · sgemm, case 4096")
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "double_buffered"]
+    assert {"918 MB", "▼ 342 MB"} <= set(texts(figure))
+
+
+def test_narrow_figure_shows_only_the_fastest_variant():
+    tables = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
+    look = style.look(tables, settings_of({"style": "paper", "width_in": 3.3}))
+    figure = FIGURE.draw(FIGURE.data(tables), look)
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["double_buffered"]
+
+
+def test_figure_without_counters_says_so():
+    tables = sgemm(uncounted=tuple(sgemm().variants["variant"]))
+    figure = FIGURE.draw(FIGURE.data(tables), style.look(tables))
+    assert "no variant has a time and counters" in texts(figure)

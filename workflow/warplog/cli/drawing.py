@@ -1,0 +1,122 @@
+"""The subcommand `warplog figures`: draws figures for a write-up from the tables, without a run of the workflow."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warplog.core.errors import WarplogError
+
+if TYPE_CHECKING:
+    from warplog.catalog.family import Family
+
+_ABOUT = """\
+Draws figures from the tables of a campaign, in the style and width of a document. The settings are those under
+`figures` in config/config.yaml; options replace them. Prints the files that it writes.
+"""
+_SETTINGS = ("style", "width_in", "font", "font_pt", "titles", "formats")
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", tables: str, gpu: str) -> None:
+    """Adds the subcommand to the parser; `tables` and `gpu` are the texts of help that it shares with others."""
+    figures = commands.add_parser("figures", help="draw figures for a write-up, in its style and width")
+    figures.description = _ABOUT
+    named = "family, or family/figure such as sgemm/ladder (default: all)"
+    figures.add_argument("names", nargs="*", metavar="NAME", help=named)
+    figures.add_argument("--list", action="store_true", help="list the figures that there are, and draw none")
+    figures.add_argument("--style", help="web, paper or dark")
+    figures.add_argument("--width", type=float, dest="width_in", metavar="INCHES", help="width, such as 3.3")
+    figures.add_argument("--font", help="family name of an installed font")
+    figures.add_argument("--font-size", type=float, dest="font_pt", metavar="POINTS")
+    figures.add_argument(
+        "--titles",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="title above and notes below, or both in a text file",
+    )
+    figures.add_argument(
+        "--format", action="append", dest="formats", metavar="FORMAT", help="png, svg or pdf (repeatable)"
+    )
+    where = "folder to write to (default: figures)"
+    figures.add_argument(
+        "-o", dest="folder", type=Path, default=Path("figures"), metavar="FOLDER", help=where
+    )
+    figures.add_argument("--tables", type=Path, metavar="FOLDER", help=tables)
+    figures.add_argument("--gpu", default="", help=gpu)
+    figures.set_defaults(command="figures")
+
+
+def run(options: argparse.Namespace, project: Path, families: Mapping[str, "Family"]) -> int:
+    """Lists or draws the chosen figures.
+
+    Raises:
+        WarplogError: a setting or a font is not valid, a family or figure does not exist, or the tables are missing
+            or not readable.
+    """
+    from warplog.tables import view
+
+    folder = options.tables or project / "results" / "tables"
+    tables = view.read_all(folder)
+    chosen = _chosen(options.names, _there(set(tables["variants"]["family"]), families))
+    if options.list:
+        for family, figure in chosen:
+            print(f"{family}/{figure}")
+        return 0
+    settings = _settings(options, project)
+    from warplog import figures
+    from warplog.plotting import style
+
+    for family in dict.fromkeys(family for family, _ in chosen):
+        data = view.of_family(tables, folder, family, options.gpu)
+        look = style.look(data, settings)
+        for name in (figure for own, figure in chosen if own == family):
+            numbers = figures.module(name).data(data)
+            for path in figures.write(name, numbers, look, options.folder / f"{family}-{name}"):
+                print(path)
+    return 0
+
+
+def _there(timed: set[str], families: Mapping[str, "Family"]) -> list[tuple[str, str]]:
+    """Returns every pair of a family in the tables and one of its figures."""
+    from warplog.plan.selection import choose_figures
+
+    known = {name: families[name] for name in sorted(timed & set(families))}
+    return [(name, figure) for name, drawn in choose_figures(known, families).items() for figure in drawn]
+
+
+def _chosen(names: Sequence[str], there: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns the named pairs, all if none is named.
+
+    Raises:
+        WarplogError: a name is not that of a family or figure of the tables.
+    """
+    return (
+        list(dict.fromkeys(pair for name in names for pair in _named(name, there))) if names else list(there)
+    )
+
+
+def _named(name: str, there: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    family, _, figure = name.partition("/")
+    found = [pair for pair in there if pair[0] == family and figure in ("", pair[1])]
+    if not found:
+        from warplog.core.schema import suggest
+
+        known = [f"{own}/{drawn}" for own, drawn in there] if figure else sorted({own for own, _ in there})
+        raise WarplogError(f"{name}: no such {'figure' if figure else 'family'} here; {suggest(name, known)}")
+    yield from found
+
+
+def _settings(options: argparse.Namespace, project: Path) -> Any:
+    """Returns the settings of the project's configuration with those of the options in their place.
+
+    Raises:
+        WarplogError: a setting is not valid.
+    """
+    from warplog.core import schema
+    from warplog.plotting.settings import settings_of
+
+    path = project / "config" / "config.yaml"
+    configured = schema.read_yaml(path, "config").get("figures", {}) if path.is_file() else {}
+    given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    schema.check({"figures": given}, "config", "options")
+    return settings_of({**configured, **given})

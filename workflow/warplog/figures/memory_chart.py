@@ -1,0 +1,109 @@
+"""What moves through which unit of the memory system, in the fastest variant and in its parent?"""
+
+from collections.abc import Hashable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow
+from warplog.plotting.memory_chart import HEIGHT, METRICS, NOTE, WIDTH, Arrow, Box, MemoryChart, chart, turned
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables
+
+NEEDS = ("counters",)
+TITLE = "Memory chart"
+_BODY_IN, _NARROW_BODY_IN = 2.2, 4.4  # height of a chart
+_FILL = "#a6cee3"
+_FAR = 60.0  # between boxes: room for the texts of two arrows at different heights
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """Returns one row per variant with its longest kernel's metrics; `place` is 1 for the fastest, 0 for its parent.
+
+    The fastest is that at the profiled case, without the baseline and those without counters; the place of others is
+    missing.
+    """
+    rows = tables.counters(list(METRICS))
+    timed = tables.ladder(tables.profiled_case)
+    rows["parent"], rows["median_us"] = timed["parent"].fillna(""), timed["median_us"]
+    known = (rows["gap"] == "") & rows["dram_bytes_read"].notna()
+    own = rows[known & ~rows["is_baseline"].astype(bool) & (rows["median_us"] > 0)]
+    best = own.sort_values("median_us", kind="stable").head(1)
+    is_parent = known & rows["variant"].isin(best["parent"])
+    rows["place"] = np.select([rows["variant"].isin(best["variant"]), is_parent], [1.0, 0.0], np.nan)
+    kept = ["family", "variant", "order", "parent", "is_baseline", "case", "kernel", "status", "gap", "place"]
+    return rows[[*kept, "median_us", *METRICS, *ORIGIN_COLUMNS]]
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Draws the chart of the parent above that of the fastest variant; only the latter, from the top, if narrow."""
+    first = data.iloc[0]
+    shown = data[data["place"].notna()].sort_values("place").to_dict("records")
+    names = " and ".join(str(row["variant"]) for row in shown)
+    title = f"{TITLE}{f': {names}' if names else ''} · {first['family']}, case {first['case']}"
+    charts = [
+        chart(str(row["variant"]), _metrics(row), _metrics(above)) for above, row in pairwise([{}, *shown])
+    ]
+    charts = [turned(one) for one in charts[-1:]] if is_narrow() else charts
+    size = (HEIGHT, WIDTH) if is_narrow() else (WIDTH, HEIGHT)
+    body = (_NARROW_BODY_IN if is_narrow() else _BODY_IN) * max(1, len(charts))
+    figure = new_figure(title, body, NOTE, look)
+    panels = figure.subplots(max(1, len(charts)), 1, squeeze=False)[:, 0]
+    for axes in panels:
+        axes.set(xlim=(-2, size[0] + 2), ylim=(size[1] + 4, -26))
+        axes.set_axis_off()
+    if not charts:
+        gap_note(panels[0], 0, "no variant has a time and counters")
+    for axes, one in zip(panels, charts, strict=False):
+        _draw(axes, one)
+    return figure
+
+
+def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
+    return {name: float(row[name]) for name in METRICS if name in row}
+
+
+def _draw(axes: Axes, memory: MemoryChart) -> None:
+    axes.text(0, -8, memory.title, weight="bold")
+    for box in memory.boxes:
+        _draw_box(axes, box)
+    for arrow in memory.arrows:
+        _draw_arrow(axes, arrow)
+
+
+def _draw_box(axes: Axes, box: Box) -> None:
+    """Draws a unit, filled from the bottom by the share of its throughput."""
+    filled = box.height * box.used
+    axes.add_patch(Rectangle((box.x, box.y + box.height - filled), box.width, filled, fc=_FILL, ec="none"))
+    axes.add_patch(Rectangle((box.x, box.y), box.width, box.height, fc="none", ec=INK, lw=0.8))
+    text = "\n".join((box.name, *box.lines))
+    axes.text(box.x + box.width / 2, box.y + box.height / 2, text, ha="center", va="center", linespacing=1.2)
+
+
+def _draw_arrow(axes: Axes, arrow: Arrow) -> None:
+    """Draws an arrow with its text above and below, or beside it if it is vertical."""
+    (x0, y0), (x1, y1) = arrow.start, arrow.end
+    line, ink = (FAINT, MUTED) if arrow.is_idle else (INK, INK)
+    shape = {"arrowstyle": "-|>", "color": line, "lw": 0.9, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", arrow.end, arrow.start, arrowprops=shape)
+    if x0 == x1:  # the texts of neighbours that point in opposite directions are at different heights
+        text, place = (
+            "\n".join(filter(None, (arrow.above, arrow.below))),
+            (x0, y0 + (0.7 if abs(y1 - y0) > _FAR else 0.5) * (y1 - y0)),
+        )
+        axes.annotate(text, place, (3, 0), textcoords="offset points", va="center", color=ink, bbox=ON_PAPER)
+        return
+    middle = (x0 + x1) / 2, y0
+    axes.annotate(
+        arrow.above, middle, (0, 2), textcoords="offset points", ha="center", va="bottom", color=ink
+    )
+    axes.annotate(
+        arrow.below, middle, (0, -2), textcoords="offset points", ha="center", va="top", color=MUTED
+    )

@@ -1,0 +1,195 @@
+"""A kernel's memory chart: the units that its data pass through as boxes, and what moves between them as arrows.
+
+It follows the memory chart of Nsight Compute (Kernel Profiling Guide, section "Memory Chart"), with the counters that
+campaigns record. A counter that is missing is shown as n/a; what no counter covers is named.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from warplog.core.numbers import short_number, with_unit
+
+METRICS = (
+    "duration_us", "inst_ldg", "inst_stg", "global_load_sectors_per_request", "global_store_sectors_per_request",
+    "inst_lds", "inst_ldsm", "inst_sts", "inst_stsm", "inst_hgmma", "inst_ldgsts", "inst_utmaldg", "inst_utmastg",
+    "shared_wavefronts", "shared_conflict_ways", "l1_bytes", "l1_hit_pct", "l1_throughput_pct", "l2_bytes",
+    "l2_hit_pct", "l2_throughput_pct", "dram_bytes_read", "dram_bytes_written", "dram_gbytes_per_s",
+    "dram_throughput_pct",
+)  # fmt: skip
+NOTE = (
+    "arrows: instructions per warp, sectors per request, bytes; boxes: bytes looked up, hit rate, and throughput in "
+    "percent of the peak, that of L1 including shared memory; bytes between L1 and L2 are not recorded; "
+    "▲ ▼ at least 10 % more or less than the parent"
+)
+WIDTH, HEIGHT = 640.0, 200.0
+# Left and right edge of each unit.
+_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (552.0, WIDTH)
+_UPPER, _LOWER = (
+    (0.0, 86.0),
+    (114.0, HEIGHT),
+)  # top and bottom of L1 and of shared memory, which lie above each other
+_CHANGE = 1.1  # a larger ratio to the parent, or its inverse, is marked
+_ABSENT = "n/a"
+_HEAD = 7.0  # length of an arrow's head
+
+
+@dataclass(frozen=True)
+class Box:
+    """A unit, with lines of text below its name; `used` is the share of its peak throughput, 0 if unknown."""
+
+    name: str
+    lines: tuple[str, ...]
+    x: float
+    y: float
+    width: float
+    height: float
+    used: float = 0.0
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A flow from one point to another, with text on both sides of it; nothing flows where `is_idle`."""
+
+    start: tuple[float, float]
+    end: tuple[float, float]
+    above: str
+    below: str = ""
+    is_idle: bool = False
+
+    @property
+    def head(self) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
+        """The corners of the arrow's head."""
+        (x0, y0), (x1, y1) = self.start, self.end
+        length = math.hypot(x1 - x0, y1 - y0)
+        dx, dy = _HEAD * (x1 - x0) / length, _HEAD * (y1 - y0) / length
+        return (x1, y1), (x1 - dx + dy / 2, y1 - dy - dx / 2), (x1 - dx - dy / 2, y1 - dy + dx / 2)
+
+
+@dataclass(frozen=True)
+class MemoryChart:
+    """The chart of one kernel, in units of which `WIDTH` and `HEIGHT` hold all of it."""
+
+    title: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """The metrics of a kernel beside those of its parent, as texts."""
+
+    values: Mapping[str, float]
+    parent: Mapping[str, float]
+
+    def sum(self, *names: str) -> float:
+        return sum(self.values.get(name, math.nan) for name in names)
+
+    def text(self, unit: str, *names: str) -> str:
+        """Returns the sum of metrics with a unit, marked if it differs from the parent's; n/a if one is missing."""
+        value = self.sum(*names)
+        if math.isnan(value):
+            return f"{_ABSENT} {unit}".strip()
+        shown = (
+            f"{short_number(value)}{'' if value >= 1e4 else ' '}B" if unit == "B" else with_unit(value, unit)
+        )
+        before = sum(self.parent.get(name, math.nan) for name in names)
+        more, less = value > _CHANGE * before, value < before / _CHANGE
+        return f"{'▲ ' if more else '▼ ' if less else ''}{shown}"
+
+    def percent(self, name: str, what: str) -> str:
+        return f"{self.text('%', name)} {what}"
+
+
+def turned(memory: MemoryChart) -> MemoryChart:
+    """Returns the chart with the kernel at the top instead of the left."""
+    boxes = (replace(box, x=box.y, y=box.x, width=box.height, height=box.width) for box in memory.boxes)
+    arrows = (replace(arrow, start=arrow.start[::-1], end=arrow.end[::-1]) for arrow in memory.arrows)
+    return replace(memory, boxes=tuple(boxes), arrows=tuple(arrows))
+
+
+def chart(title: str, values: Mapping[str, float], parent: Mapping[str, float] | None = None) -> MemoryChart:
+    """Returns the chart of a kernel with the metrics `values`; those that are missing are NaN or absent.
+
+    With the metrics of its parent, values that differ from them by 10 % or more are marked.
+    """
+    counters = _Counters(values, parent or {})
+    return MemoryChart(title, tuple(_boxes(counters)), tuple(_arrows(counters)))
+
+
+def _boxes(counters: _Counters) -> Iterator[Box]:
+    text, percent = counters.text, counters.percent
+    yield Box("Kernel", (text("us", "duration_us").replace("us", "µs"),), *_place(_KERNEL))
+    yield _cache(counters, "L1/TEX", "l1", _place(_L1, _UPPER))
+    ways = text("-way", "shared_conflict_ways").replace(" -", "-")
+    shared = (
+        ("not used",)
+        if counters.sum("shared_wavefronts") == 0
+        else (text("wavefront", "shared_wavefronts"), ways)
+    )
+    yield Box("Shared", shared, *_place(_L1, _LOWER))
+    yield _cache(counters, "L2", "l2", _place(_L2))
+    device = (text("GB/s", "dram_gbytes_per_s"), percent("dram_throughput_pct", "used"))
+    yield Box("Device", device, *_place(_DEVICE), _share(counters, "dram_throughput_pct"))
+
+
+def _place(
+    across: tuple[float, float], down: tuple[float, float] = (0.0, HEIGHT)
+) -> tuple[float, float, float, float]:
+    """Returns x, y, width and height of a unit."""
+    return across[0], down[0], across[1] - across[0], down[1] - down[0]
+
+
+def _cache(counters: _Counters, name: str, prefix: str, place: tuple[float, float, float, float]) -> Box:
+    used = f"{prefix}_throughput_pct"
+    hits = counters.percent(f"{prefix}_hit_pct", "hits")
+    lines = (counters.text("B", f"{prefix}_bytes"), hits, counters.percent(used, "used"))
+    return Box(name, lines, *place, _share(counters, used))
+
+
+def _share(counters: _Counters, name: str) -> float:
+    value = counters.sum(name)
+    return 0.0 if math.isnan(value) else min(1.0, value / 100)
+
+
+def _arrows(counters: _Counters) -> Iterator[Arrow]:
+    """Yields the arrows between kernel, L1 and shared memory, then those of L2."""
+    for what, y, backwards in (("load", 24, True), ("store", 66, False)):
+        sectors = counters.text("sector/req.", f"global_{what}_sectors_per_request")
+        count = "inst_ldg" if what == "load" else "inst_stg"
+        yield _flow(_KERNEL[1], _L1[0], y, backwards, counters, what, (count,), sectors)
+    wgmma = "wgmma: not counted" if counters.sum("inst_hgmma") > 0 else ""
+    yield _flow(_KERNEL[1], _L1[0], 138, True, counters, "load", ("inst_lds", "inst_ldsm"), wgmma)
+    yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"))
+    idle = counters.sum("l1_bytes") == 0
+    yield Arrow((_L2[0], 30), (_L1[1], 30), "", is_idle=idle)
+    yield Arrow((_L1[1], 56), (_L2[0], 56), "", is_idle=idle)
+    if counters.sum("inst_ldgsts") != 0:
+        yield Arrow(
+            (250, _UPPER[1]), (250, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
+        )
+    for what, y, backwards in (("load", 142, True), ("store", 182, False)):
+        name = f"inst_utma{'ldg' if what == 'load' else 'stg'}"
+        if counters.sum(name) != 0:
+            yield _flow(_L1[1], _L2[0], y, backwards, counters, f"TMA {what}", (name,))
+    yield _bytes(counters, "dram_bytes_read", "read", 70, True)
+    yield _bytes(counters, "dram_bytes_written", "written", 130, False)
+
+
+def _flow(
+    left: float, right: float, y: float, backwards: bool, counters: _Counters, what: str, names: tuple[str, ...],
+    below: str = "",
+) -> Arrow:  # fmt: skip
+    """Returns an arrow for instructions of a kind: how many, or that there are none."""
+    ends = (right, left) if backwards else (left, right)
+    if counters.sum(*names) == 0:
+        return Arrow(
+            (ends[0], y), (ends[1], y), f"no {what}s", below if "wgmma" in below else "", is_idle=True
+        )
+    return Arrow((ends[0], y), (ends[1], y), f"{counters.text('', *names)} {what}s", below)
+
+
+def _bytes(counters: _Counters, name: str, what: str, y: float, backwards: bool) -> Arrow:
+    ends = (_DEVICE[0], _L2[1]) if backwards else (_L2[1], _DEVICE[0])
+    idle = counters.sum(name) == 0
+    return Arrow((ends[0], y), (ends[1], y), counters.text("B", name), what, is_idle=idle)
