@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_jobs import build_timer, build_variant, gpu_job
+from gpu_jobs import build_timer, build_variant, gpu_job, this_gpu
 
 from one_variant import check_variant, record_of, sanitize_variant, time_variant
 from warplog.catalog.family import load_family
@@ -39,7 +39,9 @@ def job(variant: str, folder: Path, stage: str, settings: Any) -> Job:
             pytest.skip(f"no {module}")
     if not (folder / variant).is_dir():
         build_variant(family, variant, folder / variant)
-    record = folder / stage / "gpu" / f"{variant}.json"
+    # A results folder for each variant, since a stage keeps the records of the variants of a family in one file.
+    place, tool = ("profile", f".{stage}") if stage in ("ncu", "nsys") else (stage, "")
+    record = folder / f"{variant}.results" / place / this_gpu().slug / f"{family.name}{tool}.json"
     return gpu_job(family, variant, folder / variant, record, settings)
 
 

@@ -7,6 +7,7 @@ the resources of the kernels that the launch used, from the files that the compi
 import json
 import math
 import shutil
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ _DUMP_S = 120.0
 _MOST_ELEMENTS = 1 << 26
 # CuPy puts a hash in front of the code.
 _ELF, _MOST_HEADER = b"\x7fELF", 256
+_ELF_HEADER = struct.Struct("<32xQQ6xHHHH2x")  # where both tables of a 64-bit ELF lie, and their sizes
+_MOST_MISSING = 16
 _CACHES = {
     "TRITON_CACHE_DIR": "triton",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -205,7 +208,21 @@ def _cubins(work: Path, launched: Sequence[Sequence[str]]) -> Iterator[_Cubin]:
     for path in sorted((work / _CACHES["CUPY_CACHE_DIR"]).rglob("*")):
         code = path.read_bytes() if path.is_file() else b""
         if (start := code.find(_ELF, 0, _MOST_HEADER)) >= 0:
-            yield _Cubin(code[start:])
+            yield _Cubin(_whole(code[start:]))
+
+
+def _whole(elf: bytes) -> bytes:
+    """Returns a cubin with the zeros that are missing at its end: CuPy 14 leaves out the last byte of what NVRTC makes.
+
+    The driver loads such a cubin, but cuobjdump finds no device code in it.
+    """
+    if len(elf) < _ELF_HEADER.size:
+        return elf
+    programs, sections, program_size, program_count, section_size, section_count = _ELF_HEADER.unpack_from(
+        elf
+    )
+    end = max(programs + program_size * program_count, sections + section_size * section_count)
+    return elf.ljust(min(end, len(elf) + _MOST_MISSING), b"\0")
 
 
 def _kernels(cubins: Sequence[_Cubin], arch: str, cuobjdump: Tool, folder: Path) -> list[Record]:

@@ -184,6 +184,20 @@ def test_the_compilers_first_message_is_the_reason(tmp_path: Path) -> None:
     assert first_message("") == ""
 
 
+def test_the_reason_is_not_the_code_that_nvrtc_fails_with(tmp_path: Path) -> None:
+    class NVRTCError(Exception):
+        pass
+
+    code = NVRTCError("NVRTC_ERROR_COMPILATION (6)")
+    message = CompileException(NVRTC_MESSAGE)
+    message.__context__ = code
+    assert (
+        failure_of(message, tmp_path / "x.py").reason
+        == failure_of(CompileException(NVRTC_MESSAGE), tmp_path).reason
+    )
+    assert failure_of(code, tmp_path / "x.py").reason == "NVRTC_ERROR_COMPILATION (6)"
+
+
 def test_a_module_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
     with pytest.raises(LaunchFailed) as caught:
         launcher_of(tmp_path, "import warplog_no_such_module\n" + RIGHT)

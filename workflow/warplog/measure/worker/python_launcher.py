@@ -175,12 +175,14 @@ def load_module(variant: Variant) -> ModuleType:
 def failure_of(error: Exception, file: Path) -> LaunchFailed:
     """Returns status and reason for an exception of a Python launcher.
 
-    A compiler's exception becomes `compile_error` with its first message; another one names the line of `file`.
+    A compiler's exception becomes `compile_error` with its first message; another one names the line of `file`. NVRTC's
+    own exception has only an error code; that of CuPy, which follows from it, has the compiler's messages.
     """
     causes = list(_causes(error))
     compiling = [one for one in causes if {c.__name__ for c in type(one).__mro__} & _COMPILE_ERRORS]
     if compiling:
-        return LaunchFailed("compile_error", first_message(str(compiling[-1])) or type(error).__name__)
+        worded = [one for one in compiling if type(one).__name__ != "NVRTCError"] or compiling
+        return LaunchFailed("compile_error", first_message(str(worded[-1])) or type(error).__name__)
     status, text = classify(error)
     if status == "out_of_memory":
         return LaunchFailed(status, text)
