@@ -308,6 +308,15 @@ def test_executed_threads_per_opcode_give_flops():
     assert of_any({threads: 90.0})["fp32_flops"].value is None
 
 
+def test_threads_per_instruction_follow_from_executed_threads_unless_a_report_states_them():
+    counted = {"sass__thread_inst_executed_true_per_opcode": 90.0, OPCODE_COUNTER: 5.0}
+    assert of_any(counted)["threads_per_instruction"].value == 18
+    stated = counted | {"smsp__thread_inst_executed_per_inst_executed.ratio": 31.0}
+    assert of_any(stated)["threads_per_instruction"].value == 31
+    assert of_any({OPCODE_COUNTER: 5.0})["threads_per_instruction"].value is None
+    assert not [name for name in counters_to_collect("full", (9, 0)) if name.startswith("sass__thread")]
+
+
 def test_an_idle_tensor_pipe_proves_nothing_on_a_chip_with_a_second_one():
     idle = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 0.0}
     assert of_any(idle, (8, 6))["tensor_flops"].value == 0

@@ -86,7 +86,14 @@ def test_a_step_shows_what_was_expected_of_it_beside_what_it_got(recorded, tmp_p
     page = told(replace(recorded, variants=variants))
     assert "Twice the speed, <at most>." in Page(html(page)).text
     assert "Expected: Twice the speed, &lt;at most>." in worklog.markdown(page, tmp_path)
-    assert rung(page, "warptile").header.cost.startswith("Seven sizes that must fit each other.")
+    assert rung(page, "warptile").header.cost.startswith("Seven ")
+
+
+def test_names_between_backticks_are_code_in_what_was_expected(recorded, tmp_path):
+    variants = recorded.variants.assign(expected="Twice `naive`, not `<b>`.")
+    page = told(replace(recorded, variants=variants))
+    assert "Twice <code>naive</code>, not <code>&lt;b&gt;</code>." in html(page)
+    assert "Expected: Twice `naive`, not \\`&lt;b>\\`." in worklog.markdown(page, tmp_path)
 
 
 def test_at_most_three_counters_explain_a_step_and_none_a_tie(page, recorded):

@@ -286,7 +286,7 @@ def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
         WarplogError: It does not compile; the text contains the compiler's first error.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
-    source = Path(__file__).parents[1] / "worker" / "timer.cu"
+    source = Path(__file__).parent / "worker" / "timer.cu"
     target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     flags = [f for f in FLAGS if f != "-lineinfo"]
     command = [*nvcc_command(nvcc), "-std=c++17", *flags, "-gencode", target, str(source), "-o", str(library)]

@@ -95,8 +95,8 @@ def counters_to_collect(
     """Returns the raw counters for `ncu --metrics`, each once, in registry order.
 
     `lean` covers all metrics except those that need FULL_ONLY and the operations of kernels that use tensor
-    cores; `tensor` adds these operations, `full` adds everything. On an H200 (ncu 2025.3) the sets take 13, 17 and
-    23 passes. Without a compute capability, the result contains only counters that every chip has.
+    cores; `tensor` adds these operations, `full` adds everything.
+    Without a compute capability, the result contains only counters that every chip has.
 
     Raises:
         WarplogError: if the set is unknown.

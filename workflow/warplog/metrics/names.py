@@ -5,7 +5,9 @@ ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 THREAD_OP = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 TENSOR_PATH = "sm__ops_path_tensor_src_{}.sum"
 OPCODE_COUNTER = "sass__inst_executed_per_opcode"
+# Counting threads by opcode takes a pass with instrumented code, which slows a campaign down: read, never requested.
 THREADS_COUNTER = "sass__thread_inst_executed_true_per_opcode"
+THREADS_PER_INSTRUCTION = "smsp__thread_inst_executed_per_inst_executed.ratio"
 
 # The reasons why a warp does not issue; `selected` is the cycle in which it does. Some chips also list subsets of
 # these (long_scoreboard_pipe_l1tex, mio_throttle_pipe_mio), which are left out because they would count twice.

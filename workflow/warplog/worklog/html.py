@@ -25,6 +25,7 @@ _MOST_PNG_BYTES = 8 << 20
 _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 # Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
+_QUOTED = re.compile(r"`([^`]+)`")
 _STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
 _MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
 # The kinds of tokens that are coloured, with their CSS class.
@@ -94,7 +95,7 @@ def _environment() -> "Environment":
     environment.globals.update(memory_note=f"The longest kernel; {NOTE}", memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
-        changes=_changes, source=_source, linked=_linked, place=_place,
+        quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place,
     )  # fmt: skip
     return environment
 
@@ -110,6 +111,13 @@ def _mark_states(text: str) -> "Markup":
 
     marked = _STATES.sub(r"<code>\g<0></code>", str(escape(one_line(text))))
     return Markup(_UNITS.sub("\u00a0", marked))  # noqa: S704
+
+
+def _mark_quoted(text: str) -> "Markup":
+    """Escapes the text and shows what stands between backticks, as in the header of a source, as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(_QUOTED.sub(r"<code>\1</code>", str(escape(visible(text)))))  # noqa: S704
 
 
 def _highlighted(lines: Sequence[Line]) -> "list[Markup]":

@@ -1,6 +1,7 @@
 """Renders a worklog as Markdown; the figures are linked, not copied."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def markdown(page: Page, folder: Path) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def _quoting(text: str) -> str:
+    """Escapes the text, except backticks around a name."""
+    return re.sub(r"\\`([\w.]+)\\`", r"`\1`", escape_markdown(text))
+
+
 def _rung(place: int, rung: Rung) -> Iterator[str]:
     beside = ", ".join(escape_markdown(word) for word in (rung.language, rung.badge) if word)
     yield f"## {place}. {escape_markdown(rung.name)}{f' ({beside})' if beside else ''}"
@@ -46,7 +52,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
     paragraphs = (
         escape_markdown("; ".join(rung.origins)),
         f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
-        f"Expected: {escape_markdown(rung.header.expected)}" if rung.header.expected else "",
+        f"Expected: {_quoting(rung.header.expected)}" if rung.header.expected else "",
         ", ".join(figures),
         escape_markdown(rung.noise),
         *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
