@@ -315,7 +315,7 @@ def test_the_page_of_a_family_under_the_power_limit_passes_the_audit(everything:
     page = worklog.gather(FAMILIES["power"], tables, campaign, [], PROJECT / "workflow" / "report")
     (results / "worklog").mkdir()
     (results / "worklog" / "power.md").write_text(worklog.markdown(page, results / "worklog"))
-    assert "power" in worklog.latex(page)
+    assert "power" in worklog.latex(page, results / "worklog")
     assert "power" in html(page)
     shown = io.StringIO()
     assert audit(results, shown).passed, shown.getvalue()
