@@ -29,7 +29,7 @@ _LONG_US, _VERY_LONG_US = 8e3, 1e5  # a launch that takes longer is sampled twic
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
 _LIMITED_US = 500.0  # shorter launches are so far apart because of the flushes that they rarely need pauses
-_PATIENCE_S = 5.0  # for launches that are all discarded
+_PATIENCE_S = 1.0  # for launches that are all discarded
 _BATCH_SECONDS, _BATCH_MOST = 0.03, 20
 _GRAPH_SECONDS, _GRAPH_MOST_LAUNCHES = 0.02, 500
 _BURST_US, _BURSTS, _BURSTS_MOST_US = 2_000.0, 5, 50_000.0
@@ -126,7 +126,7 @@ def sample_until(
 ) -> list[ColdSample]:
     """Collects samples, `batch()` at a time, until the standard error of their median is small or a limit is reached.
 
-    At least `least` are taken, however long they last, unless `collect` discards them for another 5 s.
+    At least `least` are taken, however long they last, unless `collect` discards them for another second.
     """
     samples: list[ColdSample] = []
     tried, begin = 0, time.monotonic()
