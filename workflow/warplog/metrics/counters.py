@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from warplog.core.errors import WarplogError
 from warplog.metrics.metric import Metric
-from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH
+from warplog.metrics.names import ELAPSED, STALL, TENSOR_OPCODES, TENSOR_PATH, THREADS_COUNTER
 from warplog.metrics.registry import METRICS
 
 Capability = tuple[int, int]
@@ -74,6 +74,7 @@ _ALWAYS_REPORTED = "device__attribute_"
 # Read if a report contains them, never requested: campaigns do without their passes.
 READ_ONLY = frozenset(
     {
+        THREADS_COUNTER,
         "gpc__cycles_elapsed.avg.per_second",
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
@@ -130,8 +131,9 @@ def set_of(counter: str) -> SetName:
 
 
 def is_collected(metric: Metric) -> bool:
-    """Returns whether campaigns collect the metric: it does not depend on counters in READ_ONLY alone."""
-    return not any(set(alternatives(slot)) <= READ_ONLY for slot in metric.counters)
+    """Returns whether campaigns collect the metric: no input that it requires is only a counter in READ_ONLY."""
+    required = (slot for slot in metric.counters if not slot.endswith("?"))
+    return not any(set(alternatives(slot)) <= READ_ONLY for slot in required)
 
 
 def alternatives(slot: str) -> tuple[str, ...]:

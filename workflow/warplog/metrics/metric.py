@@ -78,6 +78,17 @@ def flops(add: float, multiply: float, fused: float) -> float:
     return add + multiply + 2.0 * fused
 
 
+def threads_per_instruction(
+    stated: float | None, threads: float | None, instructions: float | None
+) -> float | str:
+    """Returns the counter if there is one, else the executed threads per executed instruction of all opcodes."""
+    if stated is not None:
+        return stated
+    if threads is None or instructions is None:
+        return "no counter of threads per instruction is in the report"
+    return threads / instructions if instructions else "no instruction was counted"
+
+
 def fp32_flops(*counts: float | None) -> float:
     """Returns the FP32 operations of scalar add, multiply and FMA, and of their packed forms (two values each)."""
     add, multiply, fused, add2, multiply2, fused2 = (count or 0.0 for count in counts)

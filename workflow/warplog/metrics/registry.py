@@ -20,6 +20,7 @@ from warplog.metrics.names import (
     TENSOR_PATH,
     TENSOR_TYPES,
     THREAD_OP,
+    THREADS_COUNTER,
     THREADS_PER_INSTRUCTION,
 )
 
@@ -206,7 +207,8 @@ _COMPUTE = (
            "executed instructions, counted per warp"),
     Metric("ipc", "inst/cycle", "compute", ("sm__inst_executed.avg.per_cycle_active",), f.same,
            "instructions per cycle of an active SM, at most four"),
-    Metric("threads_per_instruction", "thread", "compute", (THREADS_PER_INSTRUCTION,), f.same,
+    Metric("threads_per_instruction", "thread", "compute",
+           (f"{THREADS_PER_INSTRUCTION}?", f"{THREADS_COUNTER}?", f"{OPCODE_COUNTER}?"), f.threads_per_instruction,
            "active threads per executed warp instruction, at most 32"),
     *(Metric(f"inst_{opcode.lower()}", "inst", "compute", (f"{OPCODE_COUNTER}:{opcode}",), f.same,
              f"executed {opcode} instructions, counted per warp") for opcode in OPCODES),

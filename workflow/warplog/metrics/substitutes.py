@@ -14,7 +14,6 @@ from warplog.metrics.names import (
     TENSOR_TYPES,
     THREAD_OP,
     THREADS_COUNTER,
-    THREADS_PER_INSTRUCTION,
 )
 
 Counters = Mapping[str, float | None]
@@ -55,7 +54,7 @@ INPUTS = frozenset(
     {
         *(f"{THREAD_OP.format(operation)}.per_cycle_elapsed" for operation in _OPERATIONS),
         *(_SAMPLES.format(_SAMPLED.get(reason, reason)) for reason in STALL_REASONS),
-        *(THREADS_COUNTER, OPCODE_COUNTER, *_CYCLES, _SECTORS, _TRAFFIC_RATE, _DURATION, _TENSOR_PIPE),
+        *(*_CYCLES, _SECTORS, _TRAFFIC_RATE, _DURATION, _TENSOR_PIPE),
     }
 )
 # These chips have a second tensor pipe, for tcgen05 instructions.
@@ -67,7 +66,6 @@ def completed(counters: Counters, capability: tuple[int, int] | None) -> Counter
 
     - thread instructions by operation: the threads that executed the opcode, or the instructions per elapsed cycle
       times the elapsed cycles,
-    - threads per instruction: the threads that executed any opcode per executed instruction,
     - the SM clock: elapsed cycles per duration,
     - bytes looked up in L2: sectors of 32 bytes,
     - bytes of device memory traffic: their rate times the duration,
@@ -81,9 +79,6 @@ def completed(counters: Counters, capability: tuple[int, int] | None) -> Counter
 
 def _computed(counters: Counters, capability: tuple[int, int] | None) -> Iterator[tuple[str, float]]:
     yield from _thread_instructions(counters)
-    threads, instructions = counters.get(THREADS_COUNTER), counters.get(OPCODE_COUNTER)
-    if threads is not None and instructions:
-        yield THREADS_PER_INSTRUCTION, threads / instructions
     sectors = counters.get(_SECTORS)
     if sectors is not None:
         yield "lts__t_bytes.sum", _SECTOR_BYTES * sectors

@@ -7,7 +7,6 @@ from math import prod
 
 from warplog.core.errors import WarplogError
 from warplog.metrics import METRICS, OPCODE_COUNTER, Evaluated, evaluate_any
-from warplog.metrics.names import THREADS_PER_INSTRUCTION
 from warplog.parsers import units
 from warplog.parsers.ncu import labels as ncu_labels
 from warplog.parsers.ncu import shared as ncu_shared
@@ -118,8 +117,7 @@ def rows(launch: PrintedLaunch) -> list[Evaluated]:
 
 
 def _reads_sum(metric: str) -> bool:
-    # The sum of opcodes is what threads per instruction are computed from if the page does not state them.
-    return bool({OPCODE_COUNTER, THREADS_PER_INSTRUCTION} & set(METRICS[metric].counters))
+    return any(slot.rstrip("?") == OPCODE_COUNTER for slot in METRICS[metric].counters)
 
 
 def _noted(found: Evaluated, notes: dict[str, str]) -> Evaluated:
