@@ -184,6 +184,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         float a_column[2][Warp::ROWS] = {}, b_row[2][Warp::COLUMNS] = {};
         ring.load_operands(a_column[0], b_row[0], half, reading, 0);
 
+        // [excerpt]
         float sum[Warp::ROWS][Warp::COLUMNS] = {};
         int filling = reading;  // once the first step is done
         for (int step = segment.begin; step < segment.end; ++step) {
@@ -230,6 +231,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                 TIMELINE(track, HANDOVER);
                 if (work.has_share(block)) add_partial(partials, block, warp, C, M, N, block_row, block_column);
             }
+        // [/excerpt]
     }
 }
 
