@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from warplog.catalog.compiling import root_of
 from warplog.catalog.family import Family, Variant
@@ -68,9 +67,8 @@ def build_variant(
     if outcome["status"] != "ok":
         library.write_bytes(b"")
         write_text(folder / "kernel.sass", "")
-    record = _record(
-        family, variant, arch, places.command(command), time.monotonic() - begin, nvcc, cuobjdump
-    )
+    seconds, tools = time.monotonic() - begin, {"nvcc": nvcc.version, "cuobjdump": cuobjdump.version}
+    record = record_head(family, variant, arch, places.command(command), seconds, tools)
     record |= {"source_sha256": fingerprint, "attempt": attempt, **outcome}
     write_json(folder / "record.json", record, "record")
     return record
@@ -311,16 +309,21 @@ def _dump(cuobjdump: Tool, what: str, library: Path, output: Path) -> str:
     return output.read_text(errors="replace")
 
 
-def _record(
+def record_head(
     family: Family,
     variant: Variant,
     arch: str,
     command: Sequence[str],
     seconds: float,
-    nvcc: Tool,
-    cuobjdump: Tool,
+    tools: Mapping[str, str | None],
 ) -> Record:
-    tools: dict[str, Any] = {"nvcc": nvcc.version or "", "cuobjdump": cuobjdump.version or ""}
+    """Returns the part of a build's record that does not depend on its outcome.
+
+    Args:
+        command: of the compiler; empty if there is none.
+        seconds: time that the build took.
+        tools: version of each tool and package; None or '' if unknown.
+    """
     options = variant.compile.record()
     return {
         "schema": SCHEMA_VERSION,
@@ -333,7 +336,7 @@ def _record(
         **({"compile": options} if options else {}),
         "command": list(command),
         "seconds": round(seconds, 3),
-        "tools": tools,
+        "tools": {name: version or "" for name, version in tools.items()},
     }
 
 

@@ -19,11 +19,11 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, write_json
+from warplog.core.records import Record, sha256_of, write_json
 from warplog.machine import device, packages
 from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
-from warplog.measure.build import capability_of, kernel_record
+from warplog.measure.build import capability_of, kernel_record, record_head
 from warplog.measure.quoting import Places
 from warplog.measure.supervise import Task, discard, run_cases
 from warplog.parsers import sass, usage
@@ -96,18 +96,10 @@ def build_variant(
         )
     if outcome["status"] == "ok":
         outcome |= {"library_sha256": sha256_of(fingerprint, versions), "dependencies": _sources(variant)}
+    seconds = time.monotonic() - begin
     record: Record = {
-        "schema": SCHEMA_VERSION,
-        "stage": "build",
-        "family": family.name,
-        "variant": variant.name,
-        "arch": arch,
-        "origin": "live",
+        **record_head(family, variant, arch, [], seconds, {"cuobjdump": cuobjdump.version, **versions}),
         "language": variant.language,
-        "parameters": dict(variant.parameters),
-        "command": [],
-        "seconds": round(time.monotonic() - begin, 3),
-        "tools": {"cuobjdump": cuobjdump.version or "", **versions},
         "source_sha256": fingerprint,
         "attempt": attempt,
         **outcome,
