@@ -16,7 +16,7 @@ rule sanitize_family:
     resources:
         gpu=1,
         gpu_model=each(Plan.gres),
-        measuring=plan.boards.limits().get("measuring", 2),
+        measuring=plan.boards.measuring,
         board=plan.boards.board,
     params:
         job=each(Plan.sanitize_job),

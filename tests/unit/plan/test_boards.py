@@ -95,13 +95,13 @@ def test_one_board_is_used_by_default_and_shown_to_the_jobs(place: Path, project
     made = make_plan({}, project)
     assert made.boards.environment == {"CUDA_VISIBLE_DEVICES": "GPU-aaaa"}
     assert (made.boards.limits(), made.boards.slots(), made.retries) == ({}, {}, 0)
-    assert made.timing_threads(8) == 7
+    assert made.timing_threads(8) == 6
 
 
 def test_every_family_takes_a_slot_of_one_board(place: Path, project: Path) -> None:
     made = make_plan({"gpu": "all"}, project)
     assert made.boards.environment == {"CUDA_VISIBLE_DEVICES": "GPU-aaaa,GPU-bbbb"}
-    assert made.boards.limits() == {"measuring": 4, "host_link": 1, "board0": 2, "board1": 2}
+    assert made.boards.limits() == {"measuring": 6, "host_link": 1, "board0": 3, "board1": 3}
     slots = made.boards.slots()
     used = set()
     for family in [*made.chosen, "oracle"]:
@@ -112,7 +112,7 @@ def test_every_family_takes_a_slot_of_one_board(place: Path, project: Path) -> N
         used.add(taken.index(1))
     assert used == {0, 1}
     assert "2 boards" in made.message
-    assert (made.timing_threads(8), made.retries) == (3, 1)
+    assert (made.timing_threads(8), made.retries) == (2, 1)
 
 
 def test_families_that_time_the_host_never_run_at_once(place: Path, project: Path) -> None:

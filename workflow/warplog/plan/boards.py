@@ -17,7 +17,7 @@ from warplog.core.records import read_json
 from warplog.machine.device import Gpu
 
 ALL = "all"
-_SLOTS = 2  # of two measuring jobs of a board, one measures and the other starts up
+SLOTS = 3  # of three measuring jobs of a board, one measures and the others start up
 _STAGES = ("check/*/{}.json", "time/*/{}.json", "profile/*/{}.ncu.json", "profile/*/{}.nsys.json")
 _UNKNOWN_S = 1.0  # per variant, if no campaign tells how long any family takes
 _MOST_IMBALANCE = 1.25  # families move only if the boards would otherwise differ by more than this
@@ -53,8 +53,13 @@ class Boards:
         """Returns the limits of Snakemake's resources; {} for a single board, whose limits are in the profile."""
         if not self.several:
             return {}
-        each = {f"board{index}": _SLOTS for index in range(len(self.uuids))}
-        return {"measuring": _SLOTS * len(self.uuids), "host_link": 1, **each}
+        each = {f"board{index}": SLOTS for index in range(len(self.uuids))}
+        return {"measuring": self.measuring, "host_link": 1, **each}
+
+    @property
+    def measuring(self) -> int:
+        """The limit of the resource `measuring`: the slots of all boards."""
+        return SLOTS * max(1, len(self.uuids))
 
     def slots(self) -> dict[str, Callable[[Any], int]]:
         """Returns what a job that measures a family takes of the resources in `limits`, as input functions."""

@@ -25,7 +25,7 @@ from warplog.judge.sources import recorded_campaign
 from warplog.machine import device, interpreter, packages
 from warplog.machine.device import Gpu
 from warplog.plan import boards, staleness
-from warplog.plan.boards import Boards
+from warplog.plan.boards import SLOTS, Boards
 from warplog.plan.family import FamilyPlan
 from warplog.plan.selection import choose_cases, choose_families, choose_figures, choose_variants, typed
 from warplog.tables.records import Source, build_record
@@ -155,12 +155,12 @@ class Plan:
         return entry.get("gres") or (None if "-" in self.gpu else self.gpu)
 
     def timing_threads(self, cores: int | None) -> int:
-        """Returns the threads of a timing job: its board's share of the cores, except one.
+        """Returns the threads of a timing job: its board's share of the cores, except two.
 
-        On that core the board's next job may start up; nothing else computes while kernels are timed. `cores` is None
-        if another executor starts the jobs; its profile sets the threads.
+        On these the board's next jobs may start up; nothing else computes while kernels are timed. `cores` is None if
+        another executor starts the jobs; its profile sets the threads.
         """
-        return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - 1)
+        return max(1, (cores or 1) // max(1, len(self.boards.uuids)) - (SLOTS - 1))
 
     def oracle_files(self, stage: str) -> list[str]:
         """Returns the records of a stage for the oracle's families."""
