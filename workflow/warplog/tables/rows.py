@@ -14,7 +14,7 @@ from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published
-from warplog.tables.agreement import agreement
+from warplog.tables.agreement import agreement, other_pass
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
 from warplog.tables.records import FamilyRecords, Source, VariantRecords, build_record
@@ -188,7 +188,16 @@ def _agreement(
     hot = hot or [found[key]["median_us"] for key in ("hot",) if key in found]
     captured: Record = next((one for one in records.nsys["cases"] if one["case"] == case), {})
     elsewhere = [tool for tool in ("ncu", "nsys") if records.board(tool) not in ("", records.board("time"))]
-    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"), elsewhere)
+    other_us = _other_pass(records.extract["rows"], case)
+    return agreement(rest, hot, *profilers_us, kernels, captured.get("traced_us"), elsewhere, other_us)
+
+
+def _other_pass(rows: list[Row], case: str) -> float | None:
+    """Returns the time of another of ncu's passes over a case's only kernel; None if it cannot be told."""
+    needed = ("duration_us", "gpu_cycles", "sm_mhz_in_ncu")
+    found = {name: _duration(rows, case, name, "ncu") for name in needed}
+    values = [value for value, kernels in found.values() if kernels == 1 and value]
+    return other_pass(*values) if len(values) == len(needed) else None
 
 
 def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> Iterator[Row]:
