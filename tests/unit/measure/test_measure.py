@@ -71,6 +71,21 @@ def test_crash_ends_the_case_and_skips_the_rest(tmp_path: Path) -> None:
     assert "SIGSEGV" in record["reason"]
 
 
+def test_a_case_whose_worker_was_killed_is_tried_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    once = f'if (a->N == 1 && !fopen("{tmp_path}/killed", "r")) {{ fopen("{tmp_path}/killed", "w"); raise(SIGKILL); }}'
+    record = check_variant(make_job(tmp_path, f"{once} {RIGHT}"))
+    assert record["status"] == "ok"
+    assert "the worker was killed; right:one is tried again" in capfd.readouterr().err
+
+
+def test_a_case_whose_worker_is_killed_each_time_is_a_crash(tmp_path: Path) -> None:
+    record = check_variant(make_job(tmp_path, f"if (a->N == 1) raise(SIGKILL); {RIGHT}"))
+    assert [c["status"] for c in record["cases"]] == ["ok", "crashed", "skipped"]
+    assert "killed by SIGKILL" in record["reason"]
+
+
 def test_hang_is_a_timeout(tmp_path: Path) -> None:
     record = check_variant(make_job(tmp_path, f"if (a->N == 1) for (;;) sleep(1); {RIGHT}", timeout_s=1.0))
     assert [c["status"] for c in record["cases"]] == ["ok", "timeout", "skipped"]

@@ -1,6 +1,7 @@
 """Runs a task's cases in worker processes: a crash or hang only affects its case; finished cases survive a kill."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.locks import PATIENCE_S
 from warplog.core.paths import PACKAGE
 from warplog.core.process import Completed, end_process, explain_exit, minimal_env, run
@@ -80,7 +81,8 @@ def run_cases(
     """Runs all cases; returns their results in order, and facts about the worker's session.
 
     Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced; the case
-    that it was running gets the status 'crashed' or 'timeout'. Cases that had not started at the task's deadline
+    that it was running gets the status 'crashed' or 'timeout'. After `kill -9`, which is not the kernel's doing, the
+    case is tried once more. Cases that had not started at the task's deadline
     are missing from the results.
 
     Args:
@@ -94,8 +96,9 @@ def run_cases(
         WarplogError: The worker failed for a reason other than a kernel.
     """
     journal = _open(task)
+    killed: set[str] = set()
     while left := _left(task, journal, show, stop_at, stop_all):
-        _one_worker(task, journal, left, timeout_s, show)
+        _one_worker(task, journal, left, timeout_s, show, killed)
     variants = {parts_of(case)[0] for case in task.cases}
     results = [journal.results[c] for c in task.cases if c in journal.results]
     return results, journal.session | {"start_seconds": round(max(journal.start_s, 0.0) / len(variants), 3)}
@@ -139,9 +142,17 @@ def discard(task_folder: Path) -> None:
 
 
 def _one_worker(
-    task: Task, journal: Journal, cases: list[str], timeout_s: float, show: Callable[[Record], None]
+    task: Task,
+    journal: Journal,
+    cases: list[str],
+    timeout_s: float,
+    show: Callable[[Record], None],
+    killed: set[str],
 ) -> None:
-    """Runs one worker until it ends, dies or exceeds the time limit of a case."""
+    """Runs one worker until it ends, dies or exceeds the time limit of a case.
+
+    A case during which the worker is killed for the first time is added to `killed` and gets no result.
+    """
     file = task.folder / "task.json"
     write_json(file, _task_json(task, journal, cases))
     journal.begin()
@@ -171,13 +182,21 @@ def _one_worker(
     finished_now = [journal.results[c] for c in cases if c in journal.results]
     if len(finished_now) == len(cases) or (completed.ok and task.is_over()):
         return
-    if journal.running is not None and completed.returncode != BROKEN:
+    if _was_killed(completed) and journal.running is not None and journal.running not in killed:
+        killed.add(journal.running)
+        say(f"{task.folder.name}: the worker was killed; {journal.running} is tried again")
+    elif journal.running is not None and completed.returncode != BROKEN:
         note(journal.path, {"result": _post_mortem(journal.running, completed, timeout_s)})
         show_new()
     elif not any(completed.ok or result["status"] == "crashed" for result in finished_now):
         # Otherwise the worker ended itself after a device error, and the next one continues.
         how = explain_exit(completed)
         raise WarplogError(f"{task.mode} {task.library}: the worker failed ({how}): {_tail(completed)}")
+
+
+def _was_killed(completed: Completed) -> bool:
+    """Returns whether the worker got SIGKILL, from a user or for lack of memory, and not for its time limit."""
+    return completed.returncode == -signal.SIGKILL and not completed.timed_out
 
 
 def _post_mortem(case: str, completed: Completed, timeout_s: float) -> Record:
