@@ -74,7 +74,12 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
     [
         ("**44.5 TFLOP/s** at 4096", "**45.5 TFLOP/s** at 4096", "45.5", "44.506"),
         ("**44.5 TFLOP/s** at 4096", "**44.5 GFLOP/s** at 4096", "44.5", "44506."),
-        ("11.8x as fast as naive", "11.8x slower than naive", "slower than", "as fast as"),
+        ("11.8x as fast as naive", "Takes 11.8x the time of naive", "longer than", "as fast as"),
+        ("Factors above 1: warp", "Factors below 1: warp", "below", "above"),
+        ("(1.80, mainly IADD3", "(1.80, including IADD3", "including", "mainly"),
+        ("(1.80, mainly IADD3", "(1.90, mainly IADD3", "1.90", "1.79"),
+        ("At 4096, the fastest", "At 2048, the fastest", "2048", "4096"),
+        (", vectorized the smallest", ", warptile the smallest", "warptile", "vectorized"),
         ("is warptile with", "is vectorized with", "vectorized", "warptile"),
         ("warptile with 44.5 TFLOP/s, 86.7 %", "warptile with 44.5 TFLOP/s, 68.7 %", "68.7", "86.71"),
         ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
@@ -82,7 +87,12 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("saves 92 %", "costs 92 %", "costs", "saves"),
         ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
         ("80 registers per thread would allow 24", "80 registers per thread would allow 32", "32", "24"),
-        ("; none is reached", ": bound by compute", "bound", "close"),
+        (
+            "It is bound by L1 and shared memory, at 98.3 %",
+            "The closest ceiling is L1 and shared memory at 98.3 %, less than the 80 % that would make it the bound,",
+            "close",
+            "bound",
+        ),
     ],
 )
 def test_a_planted_error_is_found_with_its_place(results, tmp_path, old, new, printed, recomputed):
@@ -97,7 +107,9 @@ def test_a_planted_error_is_found_with_its_place(results, tmp_path, old, new, pr
 
 
 def test_a_number_in_a_sentence_that_no_rule_knows_fails(results, tmp_path):
-    folder, line = changed(results, tmp_path, "The fastest variant", "It ran 17 times. The fastest variant")
+    folder, line = changed(
+        results, tmp_path, "At 4096, the fastest variant", "It ran 17 times. At 4096, the fastest variant"
+    )
     found, shown = audited(folder)
     assert [(one.printed, one.line) for one in found.unattributed] == [("17", line)]
     assert not found.wrong

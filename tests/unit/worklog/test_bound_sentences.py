@@ -18,13 +18,13 @@ def launch(*values):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("memory", "The closest ceiling is L2 at 71 %: bound by on-chip memory."),
+        ("memory", "It is bound by L2, at 71 % of the peak."),
         ("latency", "No ceiling is close (the closest is L2 at 71 %): latency is the likely bound."),
-        ("near", "The closest ceiling is L2 at 71 %; none is reached."),
+        ("near", "The closest ceiling is L2 at 71 %, less than the 80 % that would make it the bound."),
         (
             "atomics",
             "No ceiling is close (the closest is L2 at 71 %): its global atomics contend for few addresses, and L2"
-            " performs those on one address one after another.",
+            " serialises those on one address.",
         ),
         ("launch", "No ceiling is close (the closest is L2 at 71 %): the grid does not fill the GPU."),
     ],
@@ -62,7 +62,7 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
     told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
     assert told == (
         "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs sustained.",
-        "At rest, the closest ceiling is the tensor pipe at 90.4 %: bound by compute.",
+        "At rest, it is bound by the tensor pipe, at 90.4 % of the peak.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power")
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
@@ -74,8 +74,7 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
 def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
     told = bound_sentences(Bound("a", "memory", "device memory", 90.0, l2_pct=92.6))
     assert told == (
-        "The closest ceiling is device memory at 90 % (L2, which carries the same traffic, at 92.6 %):"
-        " bound by device memory.",
+        "It is bound by device memory, at 90 % (L2, through which this traffic passes, at 92.6 %) of the peak.",
     )
 
 
@@ -103,3 +102,39 @@ def test_traffic_and_conflicts():
     assert traffic_sentences(values | {"shared_wavefronts_excess": 7e6}, math.nan) == ()
     assert traffic_sentences({}, 1.0) == ()
     assert traffic_sentences({"shared_wavefronts": 0.0, "shared_wavefronts_excess": 0.0}, 1.0) == ()
+
+
+def test_an_occupancy_that_is_achieved_is_not_given_as_more_than_is_possible():
+    some = Bound("a", "memory", "L2", 71.0, theoretical_pct=75.0, achieved_pct=75.9, limiters=("registers",))
+    text = "Theoretical occupancy is 75 %, limited by registers, and is achieved."
+    assert occupancy_sentences(some, {}, (9, 0)) == (text,)
+
+
+def test_less_traffic_than_the_compulsory_is_what_stays_in_l2():
+    told = traffic_sentences({"dram_bytes": 110e6}, 134e6)
+    assert told == (
+        "The kernel moves 110 MB to and from device memory, 0.8 times the compulsory 134 MB: what it wrote last is"
+        " presumably still in L2 when it ends.",
+    )
+
+
+def test_launches_that_take_longer_back_to_back_at_the_same_clock_are_not_called_limited():
+    same = LongRun("sustained", 36.5, 38.25, "", 1980.0, 1979.6, math.nan)
+    assert bound_sentences(Bound("a", "memory", "L2", 88.7, long_run=same)) == (
+        "At rest, it is bound by L2, at 88.7 % of the peak.",
+    )
+    lowered = LongRun("sustained", 36.5, 40.0, "", 1980.0, 1800.0, math.nan)
+    assert (
+        "limited by an unknown cause: 1980 → 1800 MHz"
+        in bound_sentences(Bound("a", "", gap="n/a", long_run=lowered))[1]
+    )
+
+
+def test_l1_counts_with_the_share_of_time_in_which_sms_are_active():
+    """The counter of L1 refers to active cycles: 32 busy SMs of 132 do not use 88 % of all L1 caches."""
+    values = {"l1_throughput_pct": 88.0, "l2_throughput_pct": 10.0, "waves_per_sm": 0.03}
+    few = {"instructions_executed": 0.25 * 132 * 1e6, "ipc": 1.0, "gpu_cycles": 1e6}
+    found = bound("a", values | few, 132.0)
+    assert (found.kind, found.ceiling) == ("launch", "L1 and shared memory")
+    assert found.ceiling_pct == pytest.approx(22.0)
+    assert bound("a", values, 132.0).ceiling_pct == 88.0, "the share is unknown"

@@ -36,8 +36,10 @@ def test_numbers_are_those_of_the_tables(page, recorded):
         assert one.percent == pytest.approx(100 * rows.loc[one.name, "ratio_to_baseline"])
         assert f"{int(rows.loc[one.name, 'samples'])} launches" in one.noise
     step = rows.loc["vectorized", "median_us"] / rows.loc["warptile", "median_us"]
-    assert rung(page, "warptile").figures[2] == (f"{step:.3g}x", "over vectorized")
-    assert f"SM at {rows['sm_mhz'].min():.0f}" in dict(page.facts)["Clocks"]
+    assert rung(page, "warptile").figures[2] == (f"{step:.3g}x", "the speed of vectorized")
+    assert (
+        f"mean SM clock during a launch at 4096: {rows['sm_mhz'].min():.0f} to" in dict(page.facts)["Clocks"]
+    )
     assert "recorded" not in dict(page.facts)["Campaign"]  # these tables were made by the live campaign
     assert "warptile with 44.5 TFLOP/s, 86.7 % of cublas" in page.lead[0]
 
@@ -199,6 +201,15 @@ def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
         ("warptile.cu:8", "sum += a;", "2.0 %", "wait"),
     )
     assert rung(page, "naive").lines is None
+
+
+def test_the_lines_are_those_of_the_longest_of_several_launches_of_the_kernel(recorded):
+    longest, other = (
+        hot_line(recorded, 8, 0.6),
+        hot_line(recorded, 9, 1.0) | {"launch": 1, "instructions": 10.0},
+    )
+    page = told(recorded, lines=[other, longest])
+    assert rung(page, "warptile").lines.rows == (("warptile.cu:8", "sum += a;", "60 %", "wait"),)
 
 
 def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_conflicts(recorded):

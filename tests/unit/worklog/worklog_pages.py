@@ -64,8 +64,9 @@ def hot_line(tables, number, share):
     """A row of the table `lines` for warptile's kernel."""
     kernels = tables.counters([]).set_index("variant")["kernel"]
     return {
-        "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "file": "k/warptile.cu",
+        "variant": "warptile", "case": "4096", "kernel": kernels["warptile"], "launch": 0, "file": "k/warptile.cu",
         "line": number, "text": "  sum += a;", "sample_share": share, "instruction_share": math.nan,
+        "instructions": 1e6,
         "shared_wavefronts_excess": 0.0, "stall": "wait",
     }  # fmt: skip
 

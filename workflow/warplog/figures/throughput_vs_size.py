@@ -142,7 +142,7 @@ def _note(data: pd.DataFrame) -> str:
     lone = list(dict.fromkeys(drawn.loc[drawn["alone"], "case"]))
     note += f"; open marks: {', '.join(lone)}" if lone else ""
     ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
-    return note + ("; a line ends at the largest size that its variant supports" if ends else "")
+    return note + ("; a line ends at the largest size at which its variant was run" if ends else "")
 
 
 def _title(first: pd.Series, good: pd.DataFrame) -> str:

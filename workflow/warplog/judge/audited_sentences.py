@@ -9,8 +9,9 @@ from warplog.judge.evidence import CEILINGS, metric_of
 from warplog.metrics import occupancy
 
 
-def _lead_fastest(page: Place, besides: str | None, variant: str, speed: str, unit: str) -> Checks:
+def _lead_fastest(page: Place, case: str, besides: str | None, variant: str, speed: str, unit: str) -> Checks:
     known = page.known
+    yield Check(case, known.case)
     own = known.timed()
     best = min(own, key=lambda name: known.measured(name, "median_us"))
     yield Check(variant, best)
@@ -23,16 +24,25 @@ def _lead_fastest(page: Place, besides: str | None, variant: str, speed: str, un
     yield Check(speed, known.speed(variant, unit))
 
 
-def _lead_tied(page: Place, variant: str, speed: str, unit: str, others: str) -> Checks:
+def _lead_tied(
+    page: Place,
+    case: str,
+    names: str,
+    variant: str,
+    speed: str,
+    unit: str,
+    share: str | None,
+    baseline: str | None,
+) -> Checks:
     known = page.known
     own = known.timed()
     best = min(own, key=lambda name: known.measured(name, "median_us"))
-    names = [name for name in [*own, known.baseline()] if name and name != best and known.tied(name, best)]
-    printed = sorted(re.sub(r"^, [\d.]+ % of \w+", "", others).removeprefix(", and ").split(", "))
+    rivals = [name for name in [*own, known.baseline()] if name and name != best and known.tied(name, best)]
+    yield Check(case, known.case)
     yield Check(variant, best)
-    yield Check(", ".join(printed), ", ".join(sorted(names)))
+    yield Check(", ".join(sorted(re.split(", | and ", names))), ", ".join(sorted([best, *rivals])))
     yield Check(speed, known.speed(variant, unit))
-    for share, baseline in re.findall(rf"{N} % of {V}", others):
+    if share and baseline:
         yield Check(share, 100 * known.ratio(baseline, variant))
 
 
@@ -43,31 +53,40 @@ def _lead_long(page: Place, variant: str, speed: str, unit: str) -> Checks:
 
 
 def _lead_faster(
-    page: Place, variant: str, ratio: str, first: str, speed: str, unit: str, steps: str
+    page: Place, steps: str, first: str, speed: str, unit: str, variant: str, ratio: str
 ) -> Checks:
     known = page.known
     yield Check(ratio, known.ratio(first, variant))
     yield Check(speed, known.speed(first, unit))
-    way, name = 0, variant
-    while name and name != first:
-        way, name = way + 1, known.parent(name)
-    yield Check(steps, way, exact=True)
+    yield Check(steps, len(_way(page, first, variant)), exact=True)
 
 
-def _lead_extremes(page: Place, most: str, gain: str, least: str, how: str, loss: str) -> Checks:
+def _way(page: Place, first: str, variant: str) -> list[str]:
+    """Returns the variants that lead from `first`, which is left out, to `variant`."""
+    way = [variant]
+    while (parent := page.known.parent(way[-1])) and parent != first:
+        way.append(parent)
+    return way
+
+
+def _lead_extremes(page: Place, most: str, gain: str, rest: str) -> Checks:
     known = page.known
-    yield Check(gain, known.ratio(known.parent(most), most))
-    ratio = known.ratio(known.parent(least), least)
-    yield Check(loss, ratio)
-    same = known.tied(least, known.parent(least))
-    truth = (
-        "is as fast as the previous step within noise"
-        if same
-        else "is slower than the previous step"
-        if ratio < 1
-        else "the smallest"
-    )
-    yield Check(how, truth)
+    best = min(known.timed(), key=lambda name: known.measured(name, "median_us"))
+    first = best
+    while known.parent(first) in known.timed():
+        first = known.parent(first)
+    ratios = {name: known.ratio(known.parent(name), name) for name in _way(page, first, best)}
+    same = {name for name in ratios if known.tied(name, known.parent(name))}
+    slower = sorted(name for name in ratios if ratios[name] < 1 and name not in same)
+    yield Check(most, max(ratios, key=ratios.__getitem__))
+    yield Check(gain, ratios.get(most, math.nan))
+    printed = dict(re.findall(rf"{V}[ \w-]* \({N}x\)", rest.replace("slower than the previous step: ", "")))
+    least = min(ratios, key=ratios.__getitem__)
+    yield Check(", ".join(sorted(printed)), ", ".join(slower or [least]))
+    for name, loss in printed.items():
+        yield Check(loss, ratios.get(name, math.nan))
+    how = "slower" if ": " in rest else "tied" if "within noise" in rest else "smallest"
+    yield Check(how, "slower" if slower else "tied" if least in same else "smallest")
 
 
 def _lead_by_data(
@@ -88,25 +107,36 @@ def _lead_share(page: Place, printed: str, baseline: str) -> Checks:
     yield Check(printed, 100 * known.ratio(baseline, page.variant or best))
 
 
-def _lead_processes(page: Place, count: str) -> Checks:
-    yield Check(count, max(number(row.get("processes")) for row in page.known.rows.values()), exact=True)
+def _lead_processes(page: Place, least: str | None, most: str) -> Checks:
+    known = page.known
+    counts = [number(row.get("processes")) for (_, case), row in known.rows.items() if case == known.case]
+    counts = [count for count in counts if count > 1]
+    yield Check(most, max(counts), exact=True)
+    yield Check(least or most, min(counts), exact=True)
 
 
 _LEAD: Sequence[Rule] = (
-    (rf"The fastest variants are tied within noise: {V} with {N} {UNIT}(.*?, and [\w, ]+)\.", _lead_tied),
-    (rf"The fastest variant( besides the baseline)? is {V} with {N} {UNIT}", _lead_fastest),
-    (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
-    (rf"{V} is {N}x as fast as {V} \({N} {UNIT}\), (\d+) steps? earlier", _lead_faster),
     (
-        rf"Of these steps, {V} brings the largest speed-up \({N}x over the previous step\)[,;] {V}"
-        rf" (the smallest|is slower than the previous step|is as fast as the previous step within noise) \({N}x\)",
+        rf"At (\S+), ([\w, ]+? and \w+) are the fastest variants, tied within noise: {V} reaches {N} {UNIT}"
+        rf"(?:, {N} % of {V})?",
+        _lead_tied,
+    ),
+    (rf"At (\S+), the fastest variant( besides the baseline)? is {V} with {N} {UNIT}", _lead_fastest),
+    (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
+    (
+        rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}, which is {N}x as fast",
+        _lead_faster,
+    ),
+    (
+        rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step\)"
+        r"((?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)\.(?= |$)",
         _lead_extremes,
     ),
     (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
-    (r"median over (\d+) processes", _lead_processes),
+    (r"spread over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 
 
@@ -167,7 +197,7 @@ def _rung_spills(page: Place, count: str) -> Checks:
 _RUNG: Sequence[Rule] = (
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
-    (rf"\*\*{N}x\*\* over {V}(, tied within noise)?", _rung_over),
+    (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?", _rung_over),
     (rf"(?:Median of|One) (\d+)? ?launch(?:es)? (?:with a cold L2|at rest): {TIME}",
      lambda page, n, *rest: _rung_noise(page, n or "1", *rest)),
     (r"medians of (\d+)(?= processes)", _rung_count),
@@ -188,15 +218,18 @@ def _steps_compared(page: Place, ratio: str, how: str, other: str, place: str) -
     known = page.known
     found = known.ratio(other, page.variant, place)
     same = known.tied(page.variant, other, place)
-    truth = "tied" if same else "as fast as" if found > 1 else "slower than"
-    yield Check(ratio, 1 / found if how == "slower than" else found)
+    truth = "tied" if same else "as fast as" if found > 1 else "longer than"
+    yield Check(ratio, 1 / found if how == "longer than" else found)
     if abs(found - 1) > 0.005 or how == "tied":
         yield Check(how, truth)
 
 
-def _steps_faster(page: Place, at: str | None, ratio: str, how: str, other: str) -> Checks:
-    known = page.known
-    return _steps_compared(page, ratio, how, other, at or known.case)
+def _steps_faster(page: Place, at: str | None, ratio: str, other: str) -> Checks:
+    return _steps_compared(page, ratio, "as fast as", other, at or page.known.case)
+
+
+def _steps_longer(page: Place, at: str | None, ratio: str, other: str) -> Checks:
+    return _steps_compared(page, ratio, "longer than", other, at or page.known.case)
 
 
 def _steps_equal(page: Place, at: str | None, other: str, noise: str | None, ratio: str) -> Checks:
@@ -210,38 +243,31 @@ def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
     yield Check(after, known.counter(page.variant, metric))
 
 
-def _steps_factor(
-    page: Place, times: str, how: str, name: str, before: str, after: str, mainly: str | None
-) -> Checks:
+def _steps_factors(page: Place, side: str, listed: str) -> Checks:
     known = page.known
-    metric = metric_of(name)
-    found = known.factor(_steps_parent(page), page.variant, metric)
-    old, new = (known.counter(v, metric) for v in (_steps_parent(page), page.variant))
-    yield Check(times, max(found, 1 / found))
-    level = metric in ("achieved_occupancy_pct", "sm_busy_pct")
-    yield Check(how, (("lower", "higher") if level else ("fewer", "more"))[new > old])
-    yield from _steps_span(page, metric, before, after)
-    for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", mainly or ""):
-        yield from _steps_span(page, f"inst_{opcode.lower()}", was, now)
-
-
-def _steps_clock(page: Place, change: str, how: str, before: str, after: str) -> Checks:
-    known = page.known
-    old, new = (known.counter(v, "sm_mhz") for v in (_steps_parent(page), page.variant))
-    yield Check(change, 100 * abs(new / old - 1), exact=True)
-    yield Check(how, "higher" if new > old else "lower")
-    yield from _steps_span(page, "sm_mhz", before, after)
+    found = re.findall(
+        rf"([A-Za-z][\w ]*?) {Q}{_OF} → {Q}{_OF} \({N}(, (?:mainly|including) [^)]*)?\)", listed
+    )
+    yield Check(str(len(found) > 0), "True")
+    for name, before, after, times, evidence in found:
+        metric = metric_of(name.removeprefix("and "))
+        factor = known.factor(_steps_parent(page), page.variant, metric)
+        yield Check(times, factor)
+        yield Check(side, "above" if factor > 1 else "below")
+        yield from _steps_span(page, metric, before, after)
+        moved = 0.0
+        for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", evidence):
+            counter = f"inst_{opcode.lower()}"
+            yield from _steps_span(page, counter, was, now)
+            moved += known.counter(page.variant, counter) - known.counter(_steps_parent(page), counter)
+        if evidence:
+            whole = known.counter(page.variant, metric) - known.counter(_steps_parent(page), metric)
+            yield Check(evidence.split()[1], "mainly" if moved / whole > 0.5 else "including")
 
 
 def _steps_remainder(page: Place, value: str) -> Checks:
     known = page.known
     yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
-
-
-def _steps_within(page: Place, value: str) -> Checks:
-    known = page.known
-    found = max(0.1, 100 * abs(known.remainder(_steps_parent(page), page.variant) - 1))
-    yield Check(value, found, exact=True)
 
 
 def _steps_state(
@@ -265,14 +291,10 @@ def _steps_part(page: Place, variant: str, share: str) -> Checks:
 _AT = r"(?:At (\S+), where the counters were captured: )?"
 _OF = r"(?: %| MHz)?"
 _STEPS: Sequence[Rule] = (
-    (rf"{_AT}{N}x (as fast as|slower than) {V}\.", _steps_faster),
+    (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
+    (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V}( within noise)? \({N}x\)\.", _steps_equal),
-    (
-        rf"{N}x (more|fewer|higher|lower) ([A-Za-z][\w ]*?) \({Q}{_OF} → {Q}{_OF}(, mainly [^)]*)?\)",
-        _steps_factor,
-    ),
-    (rf"SM clock {N} % (higher|lower) \({Q}{_OF} → {Q}{_OF}\)", _steps_clock),
-    (rf"matches the measured ratio within {N} %", _steps_within),
+    (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
         rf"\((\w+), {Q} → {Q} cycles per instruction\)(?:; this)? (saves|costs) {N} % of the cycles of \w+"
@@ -283,20 +305,36 @@ _STEPS: Sequence[Rule] = (
 )
 
 
-_FAR = "No ceiling is close (the closest"
-
-
 def _limits_value(page: Place, metric: str) -> float:
     known = page.known
     return known.counter(page.variant, metric)
 
 
-def _limits_ceiling(page: Place, how: str, name: str, used: str, l2: str | None, verdict: str) -> Checks:
-    pct = _limits_value(page, CEILINGS[name])
+def _limits_used(page: Place, metric: str) -> float:
+    """Returns how much of a ceiling is used, of elapsed cycles: the counter of L1 refers to active ones."""
+    used = _limits_value(page, metric)
+    busy = _limits_value(page, "sm_busy_pct") / 100
+    return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
+
+
+def _limits_bound(page: Place, name: str, used: str, l2: str | None) -> Checks:
+    return _limits_ceiling(page, "bound", name, used, l2)
+
+
+def _limits_close(page: Place, name: str, used: str, l2: str | None) -> Checks:
+    return _limits_ceiling(page, "close", name, used, l2)
+
+
+def _limits_far(page: Place, name: str, used: str, l2: str | None) -> Checks:
+    return _limits_ceiling(page, "far", name, used, l2)
+
+
+def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None) -> Checks:
+    pct = _limits_used(page, CEILINGS[name])
     yield Check(used, pct)
     if l2:
         yield Check(l2, _limits_value(page, "l2_throughput_pct"))
-    known = [_limits_value(page, metric) for metric in CEILINGS.values()]
+    known = [_limits_used(page, metric) for metric in CEILINGS.values()]
     highest = max(v for v in known if not math.isnan(v))
     slack = (
         10.0
@@ -304,9 +342,7 @@ def _limits_ceiling(page: Place, how: str, name: str, used: str, l2: str | None,
         else 0.01 * highest
     )
     yield Check(name, name if pct >= highest - slack else "another ceiling")
-    kind = "bound" if pct >= 80 else "close" if pct >= 60 else "far"
-    printed = "far" if how == _FAR else "bound" if "bound by" in verdict else "close"
-    yield Check(printed, kind)
+    yield Check(kind, "bound" if pct >= 80 else "close" if pct >= 60 else "far")
 
 
 def _limits_stall(page: Place, name: str, share: str) -> Checks:
@@ -394,10 +430,11 @@ def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str |
 
 
 _CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
-_SAME = rf"(?: \(L2, which carries the same traffic, at {N} %\))?"
+_SAME = rf"(?: \(L2, through which this traffic passes, at {N} %\))?"
 _LIMITS: Sequence[Rule] = (
-    (rf"((?:At rest, the|The) closest ceiling|No ceiling is close \(the closest) is ({_CEILING}) at {N} %{_SAME}"
-     r"(: bound by [\w -]+|; none is reached|\))", _limits_ceiling),
+    (rf"\b[Ii]t is bound by ({_CEILING}), at {N} %{_SAME} of the peak", _limits_bound),
+    (rf"The closest ceiling is ({_CEILING}) at {N} %{_SAME}, less than the 80 %", _limits_close),
+    (rf"No ceiling is close \(the closest is ({_CEILING}) at {N} %{_SAME}\)", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
     (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes)"

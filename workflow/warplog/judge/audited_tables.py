@@ -125,7 +125,7 @@ def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
 def _facts(page: Place, _: Cells, cells: list[str]) -> Checks:
     """Checks clocks and SMs; the other facts name the campaign and its tools."""
     known = page.known
-    if found := re.search(rf"SM at {N} to {N} MHz at", cells[1]):
+    if found := re.search(rf"mean SM clock during a launch at \S+: {N} to {N} MHz", cells[1]):
         clocks = [known.measured(name, "sm_mhz") for name in known.variants]
         clocks = [clock for clock in clocks if not math.isnan(clock)]
         yield Check(found[1], min(clocks), exact=True)

@@ -18,9 +18,9 @@ METRICS = (
     "dram_throughput_pct",
 )  # fmt: skip
 NOTE = (
-    "arrows: instructions per warp, sectors per request, bytes; boxes: bytes looked up, hit rate, and throughput in "
-    "percent of the peak, that of L1 including shared memory; bytes between L1 and L2 are not recorded; "
-    "▲ ▼ at least 10 % more or less than the parent"
+    "arrows: executed load and store instructions of all warps, sectors per request, bytes; boxes: bytes looked up, "
+    "hit rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less "
+    "than the parent"
 )
 WIDTH, HEIGHT = 640.0, 200.0
 # Left and right edge of each unit.

@@ -87,6 +87,9 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     """
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
     ceilings = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
+    busy = busy_share(values, sms)
+    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
+        ceilings["l1_throughput_pct"] *= busy
     known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")

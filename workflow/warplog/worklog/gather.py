@@ -34,8 +34,8 @@ _COLD = (
     "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
     " unmodified lines."
 )
-_REST = " The GPU is at rest: pauses between launches keep the SM clock at its maximum."
-_PROCESSES = " It is the median over {processes} processes of each process's median."
+_REST = " At rest means that pauses between launches keep the clock that is set for the SMs at its maximum."
+_PROCESSES = " Launches are spread over {processes} processes, and the time is the median of their medians."
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
 _SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
@@ -116,11 +116,13 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     """Describes how the family was checked and timed."""
     rows = [row for row in records(tables.measurements) if row["case"] == tables.case]
     exact = not family.value(family.flops, family.cases[family.headline_case])
-    counts = [regimes.value(row, "processes") for row in rows]
-    processes = max((count for count in counts if count > 1), default=1)
-    many = processes > 1
+    counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
+    many = bool(counts)
     how = _HOST if family.measuring.timing == "host" else _COLD + (_REST if regimes.at_rest(rows) else "")
-    how += _PROCESSES.format(processes=f"{processes:.0f}") if many else ""
+    if many:
+        how += _PROCESSES.format(
+            processes=" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
+        )
     how += _EMPTY
     sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
     hot = any(run and not run.at_rest for run in (regimes.long_run(row, math.nan) for row in rows))
@@ -137,7 +139,8 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
     gpu += [f"driver {campaign['driver']}"] if campaign.get("driver") else []
     gpu += [f"CUDA {campaign['cuda']}"] if campaign.get("cuda") else []
     clocks = tables.measurements.loc[tables.measurements["case"] == tables.case, "sm_mhz"].dropna()
-    spread = f"; SM at {clocks.min():.0f} to {clocks.max():.0f} MHz at {tables.case}" if len(clocks) else ""
+    ends = f"{clocks.min():.0f} to {clocks.max():.0f}" if len(clocks) else ""
+    spread = f"; mean SM clock during a launch at {tables.case}: {ends} MHz" if ends else ""
     shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
     found = {
         "GPU": ", ".join(gpu),
@@ -172,9 +175,11 @@ def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     if not math.isnan(ratio):
         speed += f", {published.share(ratio)} % of {baseline}"
         tied += [baseline] if regimes.tied(own[best], ladder.rows.get(baseline, {})) else []
+    case = ladder.tables.case
     if tied:
-        return f"The fastest variants are tied within noise: {best} with {speed}, and {', '.join(tied)}."
-    return f"The fastest variant{' besides the baseline' if ratio < 1 else ''} is {best} with {speed}."
+        names = f"{', '.join([best, *tied[:-1]])} and {tied[-1]}"
+        return f"At {case}, {names} are the fastest variants, tied within noise: {best} reaches {speed}."
+    return f"At {case}, the fastest variant{' besides the baseline' if ratio < 1 else ''} is {best} with {speed}."
 
 
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
@@ -204,21 +209,31 @@ def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
         return []
     times = own[way[-1]]["median_us"] / own[best]["median_us"]
     lead = [
-        f"{best} is {times_text(times)} as fast as {way[-1]} ({ladder.speed(own[way[-1]])}),"
-        f" {len(way) - 1} step{'s' if len(way) > 2 else ''} earlier on the main path."
+        f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {way[-1]}"
+        f" ({ladder.speed(own[way[-1]])}) to {best}, which is {times_text(times)} as fast."
     ]
     ratios = {name: own[own[name]["parent"]]["median_us"] / own[name]["median_us"] for name in way[:-1]}
     if len(ratios) > 1:
-        most, least = max(ratios, key=ratios.__getitem__), min(ratios, key=ratios.__getitem__)
-        same = regimes.tied(own[least], own[own[least]["parent"]])
-        last = f"; {least} is slower than the previous step"
-        last = f", {least} the smallest" if ratios[least] >= 1 else last
-        last = f"; {least} is as fast as the previous step within noise" if same else last
+        most = max(ratios, key=ratios.__getitem__)
         lead.append(
-            f"Of these steps, {most} brings the largest speed-up ({times_text(ratios[most])} over the previous step)"
-            f"{last} ({times_text(ratios[least])})."
+            f"Of these steps, {most} brings the largest speed-up"
+            f" ({times_text(ratios[most])} the speed of the previous step){_least(own, ratios)}."
         )
     return lead
+
+
+def _least(own: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
+    """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
+    same = {name for name in ratios if regimes.tied(own[name], own[own[name]["parent"]])}
+    slower = [
+        f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
+    ]
+    if slower:
+        return f"; slower than the previous step: {', '.join(slower)}"
+    least = min(ratios, key=ratios.__getitem__)
+    if least in same:
+        return f"; {least} is as fast as the previous step within noise ({times_text(ratios[least])})"
+    return f", {least} the smallest ({times_text(ratios[least])})"
 
 
 def _by_data(ladder: Ladder) -> list[str]:

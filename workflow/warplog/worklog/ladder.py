@@ -249,10 +249,11 @@ class Ladder:
     def _story(self, step: Step) -> tuple[str, ...]:
         """Returns the sentences about a step; none if they would only repeat the headline ratio."""
         told = sentences(step) if self.counted or math.isnan(step.ratio) else ()
-        elsewhere = told and step.case != self.tables.case and not math.isnan(step.ratio)
-        return (
-            (f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]) if elsewhere else told
-        )
+        if not told or math.isnan(step.ratio):
+            return told
+        if step.case != self.tables.case:
+            return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
+        return told if len(told) > 1 else ()
 
     def _overlapping(self, row: Row) -> tuple[str, ...]:
         """Returns the sentences about copies and kernels at once, for a family that has a figure of them."""
@@ -274,9 +275,15 @@ class Ladder:
         return found
 
     def _lines(self, variant: str) -> list[Row]:
-        """Returns the hot lines of the variant's longest kernel."""
+        """Returns the hot lines of the variant's longest kernel, of one launch of it: each has shares of its own."""
         mine, kernel = self._profiled_lines.get(variant, []), self.kernels[variant]
-        return [row for row in mine if row["kernel"] == kernel or not kernel]
+        same = [row for row in mine if row["kernel"] == kernel or not kernel]
+        work: dict[int, float] = {}
+        for row in same:
+            executed = number(row["instructions"])
+            work[row["launch"]] = work.get(row["launch"], 0.0) + (0.0 if math.isnan(executed) else executed)
+        longest = max(work, key=work.__getitem__, default=0)
+        return [row for row in same if row["launch"] == longest]
 
     @cached_property
     def _profiled_lines(self) -> dict[str, list[Row]]:
@@ -305,7 +312,9 @@ class Ladder:
         parent = self.rows.get(str(row["parent"] or ""), {})
         if parent.get("status") == "ok" and number(parent.get("median_us")) > 0 < number(row["median_us"]):
             noise = ", tied within noise" if regimes.tied(row, parent) else ""
-            found.append((times_text(parent["median_us"] / row["median_us"]), f"over {row['parent']}{noise}"))
+            found.append(
+                (times_text(parent["median_us"] / row["median_us"]), f"the speed of {row['parent']}{noise}")
+            )
         return tuple(pair for pair in found if pair[0])
 
     @cached_property

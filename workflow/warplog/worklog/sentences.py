@@ -7,7 +7,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
 from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
-from warplog.worklog.bounds import Bound
+from warplog.worklog.bounds import BOUND_PCT, Bound
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 
 NAMES = {
@@ -46,16 +46,11 @@ WAITS_FOR: Mapping[str, str] = {
     "tex_throttle": "room in the queue of texture accesses",
     "wait": "a fixed-latency dependency",
 }
-# Quantities that are a level, not a number of something: these are higher or lower.
-_LEVELS = ("achieved_occupancy_pct", "sm_busy_pct")
-# Why warps wait longer or shorter in total although the cycles per instruction moved the other way.
-_REASONS = {
-    "instructions_executed": ("fewer instructions ran", "more instructions ran"),
-    "achieved_occupancy_pct": ("more warps were active", "fewer warps were active"),
-    "sm_busy_pct": ("the SMs were active more of the time", "the SMs were active less of the time"),
-}
 # Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
 _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
+_LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
+_LEAST_REMAINDER = 0.03
+_MOST_OF_IT = 0.5
 _SAME = 0.005
 
 
@@ -65,7 +60,7 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes the speed-up of a step, the factors for and against it, the remainder and the states.
+    """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
 
     Only the speed-up if the times are tied, or if the counters leave a remainder that is larger than the speed-up.
     """
@@ -79,8 +74,8 @@ def sentences(step: Step) -> tuple[str, ...]:
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
-    sides = [f"In its favour: {_listed(helping)}."] if helping else []
-    sides += [f"Against it: {_listed(hindering)}."] if hindering else []
+    sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
+    sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
     remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
     parts = (head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
     return tuple(part for part in parts if part)
@@ -93,41 +88,42 @@ def _head(step: Step) -> str:
         return f"As fast as {step.parent} ({step.ratio:.3f}x)."
     if step.ratio > 1:
         return f"{times_text(step.ratio)} as fast as {step.parent}."
-    return f"{times_text(1 / step.ratio)} slower than {step.parent}."
+    return f"Takes {times_text(1 / step.ratio)} the time of {step.parent}."
 
 
 def _rest(step: Step) -> str:
     if not step.explained:
         return f"The counters do not explain the ratio: a factor of {step.remainder:.3f} remains."
-    if abs(math.log(step.remainder)) <= math.log1p(_SAME):
-        percent = max(100 * abs(step.remainder - 1), 0.1)
-        return f"The product of all factors matches the measured ratio within {percent:.1f} %."
+    if abs(math.log(step.remainder)) <= math.log1p(_LEAST_REMAINDER):
+        return ""
     return f"A factor of {step.remainder:.3f} remains unexplained."
 
 
 def _weight(factor: Factor, step: Step) -> float:
-    """Returns a factor's part of the ratio on a logarithmic scale; a ratio near 1 counts as 5 %."""
-    return abs(math.log(factor.factor)) / max(abs(math.log(step.ratio)), math.log1p(0.05))
+    """Returns a factor's part of the ratio on a logarithmic scale; 0 for a factor near 1."""
+    size = abs(math.log(factor.factor))
+    return (
+        size / max(abs(math.log(step.ratio)), math.log1p(0.05)) if size >= math.log1p(_LEAST_CHANGE) else 0.0
+    )
 
 
 def _factor(factor: Factor) -> str:
-    """Describes a factor: "1.79x fewer instructions (11.8 G → 6.6 G, mainly LDG 4.29 G → 134 M)"."""
-    name, rises = factor.change.name, factor.change.after > factor.change.before
-    mainly = f", mainly {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
-    if name == "sm_mhz":
-        change = _percent(factor.change.after / factor.change.before - 1)
-        what = f"SM clock {change} {'higher' if rises else 'lower'}"
-    else:
-        times = max(factor.factor, 1 / factor.factor)
-        digits = f"{times:{'.3g' if times >= 1.005 else '.4g'}}"
-        how = ("lower", "higher") if name in _LEVELS else ("fewer", "more")
-        what = f"{digits}x {how[rises]} {NAMES.get(name, name)}"
-    return f"{what} ({_span(factor.change)}{mainly})"
+    """Describes a factor: "instructions 11.8 G → 6.6 G (1.79, mainly LDG instructions 4.29 G → 134 M)"."""
+    name, change = NAMES.get(factor.change.name, factor.change.name), _span(factor.change)
+    moved = factor.change.after - factor.change.before
+    whole = sum(one.after - one.before for one in factor.evidence) / moved if moved else 0.0
+    word = "mainly" if whole > _MOST_OF_IT else "including"
+    evidence = f", {word} {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
+    return f"{name} {change} ({f'{factor.factor:#.3g}'.rstrip('.')}{evidence})"
 
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    stalls = [s for s in step.states if s.change.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
+    stalls = [
+        s
+        for s in step.states
+        if s.change.name not in NO_STALL and abs(s.share) >= _LEAST_STATE and _moves_with_its_share(s)
+    ]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
@@ -139,30 +135,20 @@ def _state(state: StateChange, step: Step) -> str:
     before, after = short_number(state.change.before), short_number(state.change.after)
     span = f"({name}, {before} → {after} cycles per instruction)"
     effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
-    if before == after or less == (state.change.after > state.change.before):
-        total = f"Total waiting for {waits_for(name)} {'fell' if less else 'rose'}{_why_total(step, less)}"
-        each = "as long" if before == after else "longer" if less else "less"
-        text = f"{total}, although each instruction waited {each} {span}; this {effect}"
-    else:
-        text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
+    text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
     if not state.evidence:
         return f"{text}."
     moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
     return f"{text}; {moved} {'fell' if less else 'rose'} as well."
 
 
-def _why_total(step: Step, less: bool) -> str:
-    """Names the factor that outweighs the cycles per instruction; "" if the step has none.
+def _moves_with_its_share(state: StateChange) -> bool:
+    """Returns whether an instruction waits less where the state costs fewer cycles, and longer where it costs more.
 
-    The cycles of a state are instructions x cycles per instruction / (active warps x busy share).
+    Otherwise the number of instructions or of active warps changed the share, which the factors say.
     """
-    factors = {f.change.name: f.factor for f in step.factors if f.change.name in _REASONS}
-    if not factors:
-        return ""
-    name = (max if less else min)(factors, key=factors.__getitem__)
-    if (factors[name] > 1) != less:
-        return ""
-    return f" because {_REASONS[name][not less]}"
+    before, after = short_number(state.change.before), short_number(state.change.after)
+    return before != after and (state.share > 0) == (state.change.after < state.change.before)
 
 
 def waits_for(state: str) -> str:
@@ -186,12 +172,6 @@ def _moved(change: Change) -> str:
     return f"{name_of(change)} {_span(change)}"
 
 
-def _percent(change: float) -> str:
-    """Formats a relative change as a percentage without its sign: "20 %", "1.7 %", "0.4 %"."""
-    percent = 100 * abs(change)
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
-
-
 def _span(change: Change) -> str:
     """Returns the values before and after with their unit: "99.6 % → 49.3 %"."""
     unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
@@ -207,7 +187,8 @@ LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "th
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess")
 _WHOLE_PCT = 99.95
 _SAME_PCT = 0.1
-_LEAST_CONFLICTS = 0.05
+_LEAST_CONFLICTS, _LEAST_TRAFFIC = 0.05, 0.95
+_LEAST_CLOCK = 0.99
 
 
 def bound_sentences(bound: Bound) -> tuple[str, ...]:
@@ -222,29 +203,31 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
 
 
 def _ceiling(bound: Bound) -> str:
-    nearest = f"{bound.ceiling} at {short_number(bound.ceiling_pct)} %"
+    used = f"{short_number(bound.ceiling_pct)} %"
     if not math.isnan(bound.l2_pct):
-        nearest += f" (L2, which carries the same traffic, at {short_number(bound.l2_pct)} %)"
-    memory = "device memory" if bound.ceiling == "device memory" else "on-chip memory"
-    when = "At rest, the" if bound.long_run and bound.long_run.at_rest else "The"
-    far = f"No ceiling is close (the closest is {nearest})"
+        used += f" (L2, through which this traffic passes, at {short_number(bound.l2_pct)} %)"
+    at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
+    far = f"No ceiling is close (the closest is {bound.ceiling} at {used})"
     return {
-        "near": f"{when} closest ceiling is {nearest}; none is reached.",
+        "near": f"The closest ceiling is {bound.ceiling} at {used}, less than the {BOUND_PCT:.0f} % that would make"
+        " it the bound.",
         "latency": f"{far}: latency is the likely bound.",
         "launch": f"{far}: the grid does not fill the GPU.",
-        "atomics": f"{far}: its global atomics contend for few addresses, and L2 performs those on one address one"
-        " after another.",
-        "memory": f"{when} closest ceiling is {nearest}: bound by {memory}.",
-    }.get(bound.kind, f"{when} closest ceiling is {nearest}: bound by {bound.kind}.")
+        "atomics": f"{far}: its global atomics contend for few addresses, and L2 serialises those on one address.",
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
-    """Says what limits launches back to back, and the time per launch at rest and then; empty without a limit.
+    """Says what limits launches back to back, and the time per launch at rest and then.
+
+    Empty if no limit is known and the clock stays as it is.
 
     The clock and the power are left out where they are unknown.
     """
     if run is None:
         return ()
+    if not run.limited_by and not run.to_mhz < _LEAST_CLOCK * run.from_mhz:
+        return ()  # the next launch waits for the writes of the last one, or for another reason that no limit is
     what = f"{run.regime.capitalize()}, launches are limited by {run.limited_by or 'an unknown cause'}"
     clock = f"{run.from_mhz:.0f} → {run.to_mhz:.0f} MHz" if not math.isnan(run.from_mhz + run.to_mhz) else ""
     power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
@@ -279,7 +262,12 @@ def occupancy_sentences(
     text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
     text += f", limited by {limits}" if limits and not whole else ""
     if not math.isnan(bound.achieved_pct):
-        text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+        whole_share = bound.achieved_pct >= bound.theoretical_pct
+        text += (
+            ", and is achieved"
+            if whole_share
+            else f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+        )
     return (f"{text}.", *([] if whole else _lift(launch, capability)))
 
 
@@ -293,7 +281,8 @@ def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> t
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
         least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
-        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}.")
+        kept = ": what it wrote last is presumably still in L2 when it ends" if times < _LEAST_TRAFFIC else ""
+        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}{kept}.")
     if excess >= _LEAST_CONFLICTS * whole > 0:
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")

@@ -91,5 +91,6 @@ def _bound(one: Bound) -> tuple[str, ...]:
     wait = f"{one.stall} {short_number(one.stall_pct)} %" if one.stall else "n/a"
     occupancy = f"{short_number(one.achieved_pct)} of {short_number(one.theoretical_pct)} %"
     limits = ", ".join(name.replace("_", " ") for name in one.limiters) or "n/a"
-    kind = f"{one.kind}; {one.long_run.limited_by} when {one.long_run.regime}" if one.long_run else one.kind
+    limit = one.long_run.limited_by if one.long_run else ""
+    kind = f"{one.kind}; {limit} when {one.long_run.regime}" if one.long_run and limit else one.kind
     return (one.variant, kind, one.ceiling, f"{short_number(one.ceiling_pct)} %", wait, occupancy, limits)

@@ -137,8 +137,11 @@ def code(mine: Sequence[Line], parents: Sequence[Line], parent: str, shared: Col
     before, after = ([" ".join(line.text.split()) for line in lines] for lines in (old, own))
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     if before != after and matcher.ratio() < _LEAST_IN_COMMON:
-        remark = f"Rewritten: it has little code in common with {parent}."
+        same_language = {Path(line.file).suffix for line in own} == {Path(line.file).suffix for line in old}
+        remark = f"Rewritten: it has little code in common with {parent}." if same_language else ""
         return Code(tuple(Change("same", line) for line in mine), "", remark)
+    if before == after and mine:
+        return Code((), parent, f"Its own code does not differ from that of {parent}.")
     rest = tuple(Change("same", line) for line in mine if line.file in shared)
     return Code((*_diff(matcher, old, own), *rest), parent)
 
