@@ -80,7 +80,7 @@ def test_a_size_that_a_variant_does_not_support_ends_its_line_without_a_mark(goo
     marks = [line.get_marker() for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
     assert "x" not in marks
     notes = [made.get_supxlabel().replace("\n", " ") for made in (figure, shown("throughput_vs_size", good))]
-    assert ["a line ends at the largest size that its variant supports" in note for note in notes] == [
+    assert ["a line ends at the largest size at which its variant was run" in note for note in notes] == [
         True,
         False,
     ]

@@ -50,6 +50,7 @@ def test_boxes_and_arrows_have_the_recorded_values():
         "L2": ("4.31 GB", "85.7 % hits", "17.2 % used"),
         "Device": ("140 GB/s", "2.91 % used"),
     }
+    assert boxes(chart("slow", KERNEL | {"duration_us": 275_820.0}))["Kernel"] == ("276 ms",)
     assert {
         "131 k stores 16 sectors/req.",
         "108 M loads",

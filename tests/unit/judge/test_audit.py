@@ -86,7 +86,7 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("92 % of the cycles of naive", "29 % of the cycles of naive", "29", "91.6"),
         ("saves 92 %", "costs 92 %", "costs", "saves"),
         ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
-        ("80 registers per thread would allow 24", "80 registers per thread would allow 32", "32", "24"),
+        ("80 registers per thread, 24 would", "80 registers per thread, 32 would", "32", "24"),
         (
             "It is bound by L1 and shared memory, at 98.3 %",
             "The closest ceiling is L1 and shared memory at 98.3 %, less than the 80 % that would make it the bound,",

@@ -40,7 +40,7 @@ def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the
     told = occupancy_sentences(REGISTERS, launch(128, 256, 9216, 25.0), (9, 0))
     assert told == (
         "Theoretical occupancy is 25 %, limited by registers; achieved occupancy is 24.3 %.",
-        "The launch allows 16 warps per SM; 80 registers per thread would allow 24.",
+        "16 warps fit on an SM; with 80 registers per thread, 24 would.",
     )
     for values, capability in (
         ((128, 256, 9216, 50.0), (9, 0)),

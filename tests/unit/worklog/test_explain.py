@@ -261,3 +261,12 @@ def test_names_are_told_as_they_are_written(recorded):
     rows.loc[rows["variant"] == "gmem_coalesced", "status"] = "compile_error"
     steps = {step.variant: step for step in explain.steps(replace(recorded, measurements=rows))}
     assert steps["smem_tiled"].gap == "gmem_coalesced has no time (compile error)"
+
+
+def test_times_that_differ_by_less_than_a_percent_but_more_than_the_noise_are_told_in_percent():
+    quicker, slower = (
+        explain.sentence(decomposition.Step("f", "b", "a", "1", ratio, (), (), 1.0, explained=True))
+        for ratio in (1.004, 0.996)
+    )
+    assert quicker.startswith("0.4 % faster than a.")
+    assert slower.startswith("0.4 % slower than a.")

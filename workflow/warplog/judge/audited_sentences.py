@@ -220,8 +220,7 @@ def _steps_compared(page: Place, ratio: str, how: str, other: str, place: str) -
     same = known.tied(page.variant, other, place)
     truth = "tied" if same else "as fast as" if found > 1 else "longer than"
     yield Check(ratio, 1 / found if how == "longer than" else found)
-    if abs(found - 1) > 0.005 or how == "tied":
-        yield Check(how, truth)
+    yield Check(how, truth)
 
 
 def _steps_faster(page: Place, at: str | None, ratio: str, other: str) -> Checks:
@@ -232,9 +231,17 @@ def _steps_longer(page: Place, at: str | None, ratio: str, other: str) -> Checks
     return _steps_compared(page, ratio, "longer than", other, at or page.known.case)
 
 
-def _steps_equal(page: Place, at: str | None, other: str, noise: str | None, ratio: str) -> Checks:
+def _steps_equal(page: Place, at: str | None, other: str, ratio: str) -> Checks:
+    return _steps_compared(page, ratio, "tied", other, at or page.known.case)
+
+
+def _steps_little(page: Place, at: str | None, percent: str, how: str, other: str) -> Checks:
     known = page.known
-    return _steps_compared(page, ratio, "tied" if noise else "as fast as", other, at or known.case)
+    place = at or known.case
+    found = known.ratio(other, page.variant, place)
+    yield Check(percent, 100 * (max(found, 1 / found) - 1))
+    same = known.tied(page.variant, other, place)
+    yield Check(how, "tied" if same else "faster" if found > 1 else "slower")
 
 
 def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
@@ -293,7 +300,8 @@ _OF = r"(?: %| MHz)?"
 _STEPS: Sequence[Rule] = (
     (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
-    (rf"{_AT}As fast as {V}( within noise)? \({N}x\)\.", _steps_equal),
+    (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
+    (rf"{_AT}{N} % (faster|slower) than {V}\.", _steps_little),
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
@@ -360,18 +368,14 @@ def _limits_occupied(page: Place, theoretical: str, achieved: str | None) -> Che
         yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
 
 
-def _limits_launch(
-    page: Place, warps: str, amount: str | None, resource: str | None, better: str | None
-) -> Checks:
+def _limits_launch(page: Place, warps: str, amount: str, resource: str, better: str) -> Checks:
     yield Check(warps, _limits_value(page, "theoretical_occupancy_pct") * 0.64, exact=True)
-    if not amount or not better:
-        return
     given = {
         "registers": _limits_value(page, "registers_per_thread"),
         "threads": _limits_value(page, "block_threads"),
     }
     given["bytes"] = _limits_value(page, "shared_bytes_per_block") - 1024
-    given[str(resource)] = float(amount)
+    given[resource] = float(amount)
     numbers = (int(given["registers"]), int(given["threads"]), max(0, int(given["bytes"])))
     yield Check(better, occupancy.theoretical(*numbers, (9, 0)).warps_per_sm, exact=True)
 
@@ -437,8 +441,8 @@ _LIMITS: Sequence[Rule] = (
     (rf"No ceiling is close \(the closest is ({_CEILING}) at {N} %{_SAME}\)", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
-    (r"The launch allows (\d+) warps per SM(?:; (\d+) (registers|threads|bytes)"
-     r" (?:per thread|per block|of shared memory) would allow (\d+))?", _limits_launch),
+    (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"
+     r" (\d+) would", _limits_launch),
     (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
     (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
     (rf"launches are limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"

@@ -90,9 +90,10 @@ class _Counters:
         value = self.sum(*names)
         if math.isnan(value):
             return f"{_ABSENT} {unit}".strip()
-        shown = (
-            f"{short_number(value)}{'' if value >= 1e4 else ' '}B" if unit == "B" else with_unit(value, unit)
-        )
+        if unit == "B":
+            shown = f"{short_number(value)}{'' if value >= 1e4 else ' '}B"
+        else:
+            shown = with_unit(value / 1e3, "ms") if unit == "us" and value >= 1e4 else with_unit(value, unit)
         before = sum(self.parent.get(name, math.nan) for name in names)
         more, less = value > _CHANGE * before, value < before / _CHANGE
         return f"{'▲ ' if more else '▼ ' if less else ''}{shown}"

@@ -85,7 +85,8 @@ def _head(step: Step) -> str:
     if step.tied:
         return f"As fast as {step.parent} within noise ({step.ratio:.3f}x)."
     if abs(math.log(step.ratio)) <= math.log1p(_SAME):
-        return f"As fast as {step.parent} ({step.ratio:.3f}x)."
+        percent = 100 * (max(step.ratio, 1 / step.ratio) - 1)
+        return f"{percent:.2g} % {'faster' if step.ratio > 1 else 'slower'} than {step.parent}."
     if step.ratio > 1:
         return f"{times_text(step.ratio)} as fast as {step.parent}."
     return f"Takes {times_text(1 / step.ratio)} the time of {step.parent}."
@@ -328,14 +329,16 @@ def _lift(metrics: Mapping[str, float], capability: tuple[int, int]) -> list[str
         lift = occupancy.lift(*launch)
     except WarplogError:
         return []
-    return [f"The launch allows {_with_owner(lift)}."] if lift else []
+    return _with_owner(lift)
 
 
-def _with_owner(lift: str) -> str:
-    """Says what the numbers of `occupancy.lift` are of; without the limits, which the sentence before names."""
+def _with_owner(lift: str) -> list[str]:
+    """Says what the numbers of `occupancy.lift` are of; nothing without a change that would help."""
     warps, _, change = lift.partition("; ")
     if "would allow" not in change:
-        return warps
+        return []
     owners = {"registers": "per thread", "threads": "per block", "bytes": "of shared memory"}
-    resource = change.split()[1]
-    return f"{warps}; {change.replace(resource, f'{resource} {owners[resource]}', 1)}"
+    number, resource, *_, better = change.split()
+    return [
+        f"{warps.split()[0]} warps fit on an SM; with {number} {resource} {owners[resource]}, {better} would."
+    ]
