@@ -1,16 +1,16 @@
-// best_of: the variant that was fastest at the most similar case of a campaign.
+// best_of: the variant that was fastest for the most similar measured shape.
 //
-// Idea         No variant is best everywhere. Large tiles use the registers best but need a C that has enough of them;
-//              small tiles, with K split, keep all SMs busy earlier. Which one wins where has been measured: the table
-//              in best_of.cuh is written from a campaign by `warplog best-of sgemm`, one row a case. The launcher takes
-//              the row that is nearest in the number of results an SM and in K, in octaves.
-// Expected     The fastest of its parts at each case of the table, and within a few percent of it between them: at
-//              least 0.95 times cuBLAS from 256 on.
-// Cost         The code and the memory of all its parts. The table is right for the GPU that it was measured on;
-//              another one with more or fewer SMs takes the row for C as much larger or smaller, and one of an older
-//              architecture the fastest of the variants that it can run.
-// Constraints  Those of its parts: right for any M, N, K >= 1 and any alignment, one stream at a time.
-// Source       Every BLAS does so; cuBLAS picks by a heuristic trained on measurements.
+// Idea         No variant is best everywhere. Large tiles make the best use of registers but require a C with enough of
+//              them; small tiles with a split K keep all SMs busy at smaller sizes. The table in best_of.cuh names the
+//              fastest variant at each case of a campaign; `warplog best-of sgemm` writes it. The launcher uses the row
+//              that is nearest in K and in the number of results per SM, in octaves.
+// Expected     As fast as the fastest of its parts at each case of the table, so never slower than its parent there,
+//              and within a few percent of the fastest part between the cases: at least 0.95 times cuBLAS from 256 on.
+// Cost         The code and the workspaces of all its parts. The table is right for the GPU that it was measured on. A
+//              GPU with more or fewer SMs uses the row of a C that is as much smaller or larger; one of an older
+//              architecture uses the fastest of the variants that it can run.
+// Constraints  As its parts: any M, N, K >= 1, any alignment, one stream at a time.
+// Source       BLAS libraries dispatch like this; cuBLAS uses heuristics trained on measurements.
 
 #include <cuda_runtime.h>
 
