@@ -4,17 +4,18 @@
 //              its part in registers. Each block takes the mean and the squared differences of its part and stores them
 //              to the shared memory of all blocks, each of which merges them, weighted by the counts of the parts.
 //              These stores count their bytes at a barrier of the receiver: no fence and no barrier of the cluster,
-//              which would also empty L1. So rows up to 256 KiB are read once, two parts of different rows share an SM,
-//              and one row of 65536 columns is the work of eight SMs.
-//              The clusters are as many as run at once and take row after row. So a block requires the same part of
-//              gamma and beta for each row and finds it in L1: otherwise L2 would deliver three times the bytes of x.
-//              Shorter rows have lanes or a block, as before: this is the best of the family for every shape.
+//              which would also empty L1. Rows of up to 256 KiB are thus read once, parts of two different rows share
+//              an SM, and one row of 65536 fp32 elements is the work of eight SMs.
+//              There are as many clusters as can run at once, and each takes one row after another. A block requires
+//              the same part of gamma and beta for each row and finds it in L1: otherwise L2 would deliver three times
+//              the bytes of x. Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of
+//              `registers`: at 4096 x 4096 (16 KiB per row, 8 KiB in bf16) this variant runs the code of `registers`.
 // Expected     1.2 times `warp_per_row` at 128 KiB per row, where one block of 1024 threads occupies its SM alone; four
 //              times at one row of 65536 fp32. At least 0.9 of the bandwidth of a copy above 64 MB.
 // Cost         A round trip between SMs per row, hidden by the other block of the SM. Eight blocks of a cluster must
-//              find room in one part of the GPU (GPC) at the same time. The last round of rows may be partly empty: 17
-//              rounds instead of 16.5 for 1024 rows on 62 clusters.
-// Constraints  sm_90 or later; else as `vectorized`. Rows of more than 256 KiB are read twice.
+//              find room in one part of the GPU (GPC) at the same time. The last wave of rows may be partial: 17 waves
+//              instead of 16.5 for 1024 rows on 62 clusters.
+// Constraints  sm_90 or later; otherwise as `vectorized`. Rows of more than 256 KiB are read twice.
 // Source       NVIDIA, CUDA C++ Programming Guide, thread block clusters; Dao-AILab, quack (norms over clusters).
 
 #include <cuda_runtime.h>

@@ -2,9 +2,10 @@
 
 Idea         torch.nn.functional.layer_norm, whose kernel has a block per row, vectorised loads and Welford's update.
              The operator has no variant that writes to a given array, so that its result is copied to the output.
-Expected     Half of the speed that its kernel alone has: the copy reads and writes as many bytes. `torch_compile` has
-             no copy, and is the fairer number to compare with.
-Cost         The copy, and memory for the result from PyTorch's allocator; the host's part of two launches.
+Expected     Half the speed of its kernel alone, since the copy reads and writes the same number of bytes again.
+             `torch_compile` has no copy, and is the fairer number to compare with.
+Cost         The copy, and memory for the result from PyTorch's allocator; the launch overhead of two kernels on the
+             host.
 Constraints  Any rows and columns >= 1, any alignment.
 Source       pytorch.org/docs, torch.nn.functional.layer_norm; PyTorch, aten/src/ATen/native/cuda/layer_norm_kernel.cu.
 """

@@ -3,7 +3,7 @@
 Idea         torch.compile writes a kernel for the operator and the shape, and fuses the copy to the given output. It
              keeps short rows in registers and reads longer ones twice or more.
 Expected     Faster than `torch`, which copies its result; 0.7 to 0.9 of the bandwidth of a copy at 4096 x 4096.
-Cost         Seconds of compilation for each shape, at its first launch; the host's part of a launch, tens of
+Cost         Seconds of compilation for each shape, at its first launch. Launch overhead on the host: tens of
              microseconds.
 Constraints  Any rows and columns >= 1, any alignment.
 Source       pytorch.org/docs, torch.compile.

@@ -4,8 +4,9 @@ Idea         The code handles whole rows as arrays; which thread has which colum
              are the compiler's choice. A tile holds one long row or several short ones, padded to a power of two, and
              has a warp per 1024 elements. Mean and squared differences are two sums over the tile. Rows of more than
              65536 columns do not fit: they are read three times, 8192 columns at a time.
-Expected     As `registers` where the columns are a power of two; up to half of the lanes are idle just above one.
-Cost         The host's part of a launch, tens of microseconds. Rows of 65536 fp32 occupy their SM alone.
+Expected     As fast as `registers` where the number of columns is a power of two; just above a power of two, up to half
+             of the lanes are idle.
+Cost         Launch overhead on the host: tens of microseconds. A row of 65536 fp32 elements occupies an SM alone.
 Constraints  Any rows and columns >= 1, any alignment.
 Source       P. Tillet, Triton tutorials, layer normalization.
 """

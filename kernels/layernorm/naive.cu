@@ -5,7 +5,8 @@
 //              lines, and few rows leave most of the GPU idle.
 // Expected     A few percent of the bandwidth of a copy at 4096 rows; less with fewer rows, down to one busy lane.
 // Cost         Three reads, each of 32 sectors per request; no thread shares any work.
-// Constraints  At most 32768 columns, since a serial sum of more terms in fp32 is too inexact; any rows and alignment.
+// Constraints  At most 32768 columns, since the rounding errors of a serial fp32 sum of more terms exceed the
+//              tolerance; any rows and alignment.
 // Source       J. Ba, J. Kiros and G. Hinton, Layer normalization, arXiv:1607.06450.
 
 #include <cuda_runtime.h>

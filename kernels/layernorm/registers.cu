@@ -6,8 +6,9 @@
 //              together: at 1536 threads per SM, 96 KiB, four times what the latency of DRAM requires.
 // Expected     1.2 times `vectorized` at 4096 x 4096, at least 0.9 of the bandwidth of a copy. L2 delivers half as many
 //              bytes of x, and the wait for the second read is gone.
-// Cost         A row of 64 KiB or more occupies an SM alone, which then loads, waits and writes in turns. Rows of more
-//              than 128 KiB, and rows that are not whole packs, are read twice, as in `vectorized`.
+// Cost         A row of more than 64 KiB occupies an SM alone, which then loads, waits and writes in turns. Rows of
+//              more than 128 KiB, and rows whose size or address is not a multiple of 16 bytes, are read twice, as in
+//              `vectorized`.
 // Constraints  As `vectorized`.
 // Source       V. Volkov, Better performance at lower occupancy, GTC 2010 (registers in place of memory); NVIDIA, Apex,
 //              contrib/layer_norm (rows in registers).

@@ -1,12 +1,14 @@
-// warp_per_row: short rows have a warp each, or eight lanes of one.
+// warp_per_row: a short row is handled by one warp or by eight lanes.
 //
 // Idea         A row of up to 4 KiB fits into the registers of a warp, and a row of up to 512 bytes into those of eight
-//              lanes. Its lanes combine with shuffles alone: no shared memory and no barrier, so that no warp waits for
-//              another, and 65536 rows of 128 columns are 4096 blocks instead of 65536. Longer rows have a block each,
-//              as in `registers`.
+//              lanes. These lanes combine with shuffles alone: no shared memory and no barrier, so that no warp waits
+//              for another, and 65536 rows of 128 columns are 4096 blocks instead of 65536. Rows of more than 4 KiB are
+//              handled by one block each, as in `registers`: at 4096 x 4096 (16 KiB per row, 8 KiB in bf16) this
+//              variant runs the code of `registers`.
 // Expected     Twice `registers` or more at 128 columns, where a block of 32 threads per row leaves half of the SM's
-//              warps unused; equal above 4 KiB. At 65536 x 128, 0.9 of the bandwidth of a copy.
-// Cost         Instances for each length; a row of 4 KiB takes 32 registers per lane.
+//              warps unused; the same time above 4 KiB. At 65536 x 128, 0.9 of the bandwidth of a copy.
+// Cost         Three template instantiations per element type for different row lengths; a row of 4 KiB takes 32
+//              registers per lane.
 // Constraints  As `vectorized`.
 // Source       NVIDIA, Apex, contrib/layer_norm (a warp per row).
 

@@ -4,8 +4,9 @@
 //              Unlike E[x^2] - E[x]^2, which cancels where the mean is larger than the deviation, this loses no
 //              precision. Two parts of a row merge in the same way, weighted by their counts, so that one reduction
 //              over the block replaces two, and a row is read twice instead of three times.
-// Expected     1.1 to 1.3 times `block_per_row` where the reads limit: two reads and a write instead of three and a
-//              write. Less than the bytes alone would give, since each update depends on the one before.
+// Expected     1.1 to 1.3 times `block_per_row` where reading is the limit: two reads and a write per element instead
+//              of three reads and a write. Less than the bytes alone would give, since each update depends on the one
+//              before.
 // Cost         A reciprocal and four dependent operations per element; a merge takes about ten instructions.
 // Constraints  As `naive`.
 // Source       B. Welford, Technometrics 4, 1962; T. Chan, G. Golub and R. LeVeque, Updating formulae and a pairwise

@@ -3,7 +3,8 @@
 // Idea         The blocks of `shuffle` without further passes: thread 0 of each block adds the sum of the block to the
 //              result with an atomic addition, which L2 executes. A launch of one thread clears the result first.
 // Expected     Between `shuffle` and `grid_stride`: n / BLOCK additions to one address are serialised.
-// Cost         CUDA does not define the order of the additions: with real numbers the last bits differ from run to run.
+// Cost         The order of the atomic additions is not defined and fp32 addition is not associative, so the last bits
+//              may differ from run to run.
 // Constraints  Any n >= 1, any alignment.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler.
 

@@ -4,8 +4,8 @@
 //              addition waits for another: a quarter of the load instructions, and 4 * LOADS floats in flight per
 //              thread.
 // Expected     Faster than `two_stage`, up to the bandwidth of reading, which is above that of a copy.
-// Cost         Registers, which allow six blocks per SM instead of eight; one more step where the steps do not divide
-//              the array evenly.
+// Cost         Registers: six blocks fit on an SM instead of eight. One more step where the steps do not divide the
+//              array evenly.
 // Constraints  Any n >= 1. An array not aligned to 16 bytes is read float by float, by the other instantiation. A
 //              workspace of one float per block, allocated at the first launch; one stream at a time.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler; several loads in flight: V.

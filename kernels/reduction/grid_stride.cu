@@ -1,11 +1,12 @@
 // grid_stride: a thread adds up many elements before it communicates.
 //
-// Idea         As many blocks as the GPU holds at once. A thread walks through the array in strides of the whole grid
-//              and adds in a register; only its result, one number per thread, is added across warps and blocks. The
-//              cost of the tree is paid once per thread instead of once per element, and there are a thousand atomics
-//              instead of a million.
+// Idea         The grid has as many blocks as the GPU holds at once. A thread walks through the array in strides of the
+//              whole grid and adds in a register; only its result, one number per thread, is added across warps and
+//              blocks. The cost of the tree is paid once per thread instead of once per element, and there are a
+//              thousand atomics instead of a million.
 // Expected     Faster than `atomics`, near the bandwidth of reading.
-// Cost         CUDA does not define the order of the additions: with real numbers the last bits differ from run to run.
+// Cost         The order of the atomic additions is not defined and fp32 addition is not associative, so the last bits
+//              may differ from run to run.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 7.
 

@@ -1,10 +1,11 @@
 // interleaved: the tree of divergent with the first threads of the block active.
 //
-// Idea         The same pairs, but thread t takes the t-th of them: 2 s t and 2 s t + s. The active threads are the
-//              first ones, so that whole warps drop out and the others are full. Now 32 lanes access words 2 s floats
-//              apart: a bank conflict of 2, 4, ... 32 ways.
+// Idea         The same pairs, but thread t takes the t-th of them, the elements 2*s*t and 2*s*t + s (s is the stride
+//              of the step). The active threads are the first ones, so that whole warps drop out and the others are
+//              full. Now neighbouring lanes access words that are 2*s apart: bank conflicts of 2 to 8 ways with 256
+//              threads.
 // Expected     Faster than `divergent`; full warps, but excess wavefronts, which `divergent` does not have.
-// Cost         A barrier for each of log2(BLOCK) steps; a launch per pass.
+// Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 2.

@@ -3,7 +3,8 @@
 // Idea         Thread t adds the element half a block away: neighbouring lanes access neighbouring banks, the active
 //              threads are the first ones, and both mistakes of the previous variants are gone.
 // Expected     Faster than `interleaved`; no excess wavefronts, full warps down to 32 elements.
-// Cost         A barrier for each of log2(BLOCK) steps; half of the threads only load; a launch per pass.
+// Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); half of the threads only load; a launch per
+//              pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 3.

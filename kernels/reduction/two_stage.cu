@@ -1,9 +1,9 @@
 // two_stage: one partial sum per block, and a second launch that adds them.
 //
 // Idea         The loop of `grid_stride`, but each block writes its sum to its own place, and a launch of one block of
-//              the same kernel adds the thousand of them. No atomics and nothing to clear: as many launches as before,
-//              and the order of the additions is the same in every run.
-// Expected     As fast as `grid_stride`, or faster by the time of its atomics.
+//              the same kernel adds the sums of about a thousand blocks. No atomics and nothing to clear: as many
+//              launches as before, and the order of the additions is the same in every run.
+// Expected     At least as fast as `grid_stride`, which also pays for its atomics.
 // Cost         The second launch starts only when the last block of the first has ended.
 // Constraints  Any n >= 1, any alignment. A workspace of one float per block, allocated at the first launch; one stream
 //              at a time.

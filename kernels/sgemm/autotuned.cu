@@ -6,11 +6,13 @@
 //              tile may be 2, 4, 8 or 16; accesses to shared and global memory are as wide as that allows.
 //              tuned_for_a6000 and tuned_for_a100 have the best settings of those GPUs.
 // Expected     autotuned, on the GPU that it was tuned for: 1.08 times vectorized on an RTX A6000 (18237 to 19721
-//              GFLOP/s at 128/128/16/8/8, Boehm). On an A100, 64/64/16/4/4 is faster than that setting: 12.6 against
-//              12.0 TFLOP/s. On any other GPU, tuned_for_a6000 and tuned_for_a100 are slower than autotuned. All three
-//              share the limit of vectorized: the transposing stores and the reads one thread tile apart still
-//              conflict.
-// Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search.
+//              GFLOP/s at 128/128/16/8/8, Boehm).
+//              tuned_for_a6000: slower than autotuned at 4096, since it was tuned for another GPU.
+//              tuned_for_a100: slower than autotuned at 4096, since it was tuned for another GPU; on an A100,
+//              64/64/16/4/4 is faster than 128/128/16/8/8: 12.6 against 12.0 TFLOP/s (Boehm).
+// Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search. The
+//              transposing stores of A still have bank conflicts, as in vectorized; the reads of B have them only where
+//              TN is 8 or more, as in tuned_for_a6000.
 // Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
 //              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
 //              float. M up to 65535 * BM.

@@ -1,16 +1,17 @@
-// best_of: the variant that was fastest for the most similar measured shape.
+// best_of: runs the variant that an earlier campaign found fastest at the nearest shape.
 //
 // Idea         No variant is best everywhere. Large tiles make the best use of registers but require a C with enough of
 //              them; small tiles with a split K keep all SMs busy at smaller sizes. The table in best_of.cuh names the
 //              fastest variant at each case of a campaign; `warplog best-of sgemm` writes it. The launcher uses the row
-//              that is nearest in K and in the number of results per SM, in octaves.
-// Expected     As fast as the fastest of its parts at each case of the table, so never slower than its parent there,
-//              and within a few percent of the fastest part between the cases: at least 0.95 times cuBLAS from 256 on.
-// Cost         The code and the workspaces of all its parts. The table is right for the GPU that it was measured on. A
-//              GPU with more or fewer SMs uses the row of a C that is as much smaller or larger; one of an older
-//              architecture uses the fastest of the variants that it can run.
+//              that is nearest in K and in the number of results (M * N) per SM, both on a logarithmic scale.
+// Expected     At each case of the table, the speed of the variant that the table names, which is the fastest one as
+//              far as new measurements agree with that campaign. Between the cases, within a few percent of the fastest
+//              variant: at least 0.95 times cuBLAS from 256 on.
+// Cost         The code and the workspaces of all its parts. The table is valid for the GPU that it was measured on. On
+//              a GPU with a different number of SMs, the row is still chosen by K and by the number of results per SM;
+//              on an older architecture, the table contains only variants that run there.
 // Constraints  As its parts: any M, N, K >= 1, any alignment, one stream at a time.
-// Source       BLAS libraries dispatch like this; cuBLAS uses heuristics trained on measurements.
+// Source       BLAS libraries dispatch in this way; cuBLAS uses heuristics trained on measurements.
 
 #include <cuda_runtime.h>
 

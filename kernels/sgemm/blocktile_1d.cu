@@ -5,7 +5,8 @@
 //              register and uses it TM times: TM + 1 shared reads for TM multiply-adds, 9/8 reads per multiply-add
 //              instead of 2 (TM = 8).
 // Expected     2.8 times smem_tiled on an RTX A6000 (2980 to 8475 GFLOP/s, Boehm), 2.9 times on an RTX 4090.
-// Cost         TM accumulators per thread. The same C has fewer threads, so small problems use less of the GPU.
+// Cost         TM accumulators per thread. The same C is computed by fewer threads, so small problems use less of the
+//              GPU.
 // Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 4 (siboehm.com/articles/22/CUDA-MMM).
 

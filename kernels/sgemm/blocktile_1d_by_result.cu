@@ -4,7 +4,7 @@
 //              source computes one result at a time, each over all k of the step, so that every product reads both
 //              operands from shared memory again. If the compiler unrolls both loops and removes the repeated reads,
 //              the two variants are the same machine code.
-// Expected     The time of blocktile_1d, and as many shared loads (Boehm).
+// Expected     The same time and the same number of shared loads as blocktile_1d (Boehm).
 // Cost         None if the compiler removes the repeated reads; otherwise TM times the shared loads of B.
 // Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 4 (siboehm.com/articles/22/CUDA-MMM).

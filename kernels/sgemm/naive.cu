@@ -5,7 +5,7 @@
 //              The 32 lanes then read 32 rows of A, K floats apart, so that every load of A touches 32 sectors of 32
 //              bytes and uses 4 bytes of each; the stores of C are scattered in the same way.
 // Expected     309 GFLOP/s on an RTX A6000, about 1 % of cuBLAS (Boehm).
-// Cost         None in registers or shared memory; all of it in memory transactions.
+// Cost         Memory transactions only; the kernel needs few registers and no shared memory.
 // Constraints  Any M, N, K >= 1, any alignment; N up to 65535 * BLOCK (y extent of the grid).
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 1 (siboehm.com/articles/22/CUDA-MMM).
 

@@ -11,7 +11,9 @@
 // Expected     1.03 times register_reuse at 4096 and 8192: 54 to 57 TFLOP/s, where the 700 W of the board are the
 //              limit. 3 to 4 times at 512 and 1024, where register_reuse leaves most SMs without a tile.
 // Cost         Each tile that is cut passes through L2 twice more, about 2 us per block that shares it. A workspace of
-//              one tile per block. One atomic operation per block, before its first load.
+//              one tile per block. One atomic operation per block, before its first load. The tile parameters are
+//              searched separately from those of register_reuse and may differ: for an H200 the search chose steps of
+//              16 terms, four stages and LANES_M = 8, and for register_reuse 32 terms, three stages and LANES_M = 4.
 // Constraints  As register_reuse. One stream at a time: concurrent streams would share the workspace and the counter.
 //              Sums are added in a fixed order, so the result is the same every time on the same GPU.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on

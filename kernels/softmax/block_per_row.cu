@@ -5,7 +5,8 @@
 //              until one value is left.
 // Expected     More than ten times `naive` at 4096 x 4096: 4 sectors per request instead of 32, and every SM is busy.
 //              About a third of the bandwidth of a copy, since each row is still read three times, mostly from L2.
-// Cost         Nine barriers per tree, two trees per row; short rows leave most threads of a block idle.
+// Cost         log2(BLOCK) + 2 barriers per tree (ten with 256 threads), two trees per row; short rows leave most
+//              threads of a block idle.
 // Constraints  As `naive`.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007 (the tree).
 

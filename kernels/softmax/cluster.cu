@@ -3,14 +3,16 @@
 // Idea         A row of more than 32 KiB is divided among 2, 4 or 8 blocks of at most 512 threads, each of which keeps
 //              its part in registers. Each block stores its pair to the shared memory of all of them; these stores
 //              count their bytes at a barrier of the receiver, so that no fence and no barrier of the cluster delays
-//              it. So an SM holds parts of several rows in different phases, which keeps loads in flight while others
-//              wait, rows up to 256 KiB are read once, and one row of 65536 columns is the work of eight SMs. Shorter
-//              rows have lanes or a block, as before: this is the best of the family for every shape.
+//              it. An SM thus holds parts of several rows in different phases, and loads stay in flight while other
+//              parts wait. Rows of up to 256 KiB are read once, and one row of 65536 fp32 elements is the work of eight
+//              SMs.
+//              Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of `registers`: at
+//              4096 x 4096 (16 KiB per row, 8 KiB in bf16) this variant runs the code of `registers`.
 // Expected     1.2 times `warp_per_row` at 128 KiB per row, where one block of 1024 threads occupies its SM alone; four
 //              times at one row of 65536 fp32. At least 0.9 of the bandwidth of a copy above 64 MB.
-// Cost         A round trip between SMs per row, hidden where there are other blocks. Eight blocks of a cluster must
-//              find room in one part of the GPU (GPC) at the same time.
-// Constraints  sm_90 or later; else as `vectorized`. Rows of more than 256 KiB are read twice.
+// Cost         A round trip between SMs per row, hidden where the SM has other blocks to run. Eight blocks of a cluster
+//              must find room in one part of the GPU (GPC) at the same time.
+// Constraints  sm_90 or later; otherwise as `vectorized`. Rows of more than 256 KiB are read twice.
 // Source       NVIDIA, CUDA C++ Programming Guide, thread block clusters; Dao-AILab, quack (softmax over clusters).
 
 #include <cuda_runtime.h>

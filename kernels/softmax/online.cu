@@ -3,7 +3,8 @@
 // Idea         A thread keeps the largest logit so far and the sum of exponentials relative to it. A larger logit
 //              rescales the sum by e^(old - new), which is rare after the first few. Two such pairs combine in the same
 //              way, so that one reduction over the block replaces two, and a row is read twice instead of three times.
-// Expected     1.2 to 1.4 times `shuffle` where the reads limit: two reads and a write instead of three and a write.
+// Expected     1.2 to 1.4 times `shuffle` where reading is the limit: two reads and a write per element instead of
+//              three reads and a write.
 // Cost         Each addition to the sum depends on a comparison; two exponentials per combination.
 // Constraints  As `naive`.
 // Source       M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, arXiv:1805.02867.

@@ -1,13 +1,14 @@
 // registers: a block keeps its row in registers, so that each element is read once and written once.
 //
 // Idea         A thread loads four packs (eight in the longest rows) and keeps them until it writes their results. A
-//              row of 4096 fp32 is 256 threads with 16 registers of it each; a block has as many threads as its row
-//              requires. All loads of a row are in flight together: at 1536 threads per SM, 96 KiB, four times what the
-//              latency of DRAM requires.
+//              row of 4096 fp32 elements is held by 256 threads in 16 registers each; a block has as many threads as
+//              its row requires. All loads of a row are in flight together: at 1536 threads per SM, 96 KiB, four times
+//              what the latency of DRAM requires.
 // Expected     1.2 times `vectorized` at 4096 x 4096, at least 0.9 of the bandwidth of a copy. L2 delivers half as many
 //              bytes, and the wait for the second read is gone.
-// Cost         A row of 64 KiB or more occupies an SM alone, which then loads, waits and writes in turns. Rows of more
-//              than 128 KiB, and rows that are not whole packs, are read twice, as in `vectorized`.
+// Cost         A row of more than 64 KiB occupies an SM alone, which then loads, waits and writes in turns. Rows of
+//              more than 128 KiB, and rows whose size or address is not a multiple of 16 bytes, are read twice, as in
+//              `vectorized`.
 // Constraints  As `vectorized`.
 // Source       J. Guo, How to implement an efficient softmax CUDA kernel, OneFlow 2021; registers in place of memory:
 //              V. Volkov, Better performance at lower occupancy, GTC 2010.

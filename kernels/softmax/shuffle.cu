@@ -1,8 +1,10 @@
 // shuffle: warps combine their results through registers.
 //
 // Idea         Five SHFL combine the values of a warp. Each warp writes one number to shared memory, and after the only
-//              barrier every warp combines these numbers again, so that no further barrier hands out the result.
-// Expected     1.1 to 1.3 times `block_per_row`: two barriers per row instead of twenty. Most where rows are short.
+//              barrier of the reduction every warp combines these numbers again, so that all threads have the result
+//              without a further barrier.
+// Expected     1.1 to 1.3 times `block_per_row`: two barriers per row instead of twenty. The gain is largest where rows
+//              are short.
 // Cost         A row is still read three times.
 // Constraints  As `naive`.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler.

@@ -2,8 +2,8 @@
 
 Idea         torch.compile writes a kernel for the operator and the shape, and fuses the copy to the given output. It
              keeps short rows in registers and reads longer ones twice or more.
-Expected     As `torch`, or faster where rows are short.
-Cost         Seconds of compilation for each shape, at its first launch; the host's part of a launch, tens of
+Expected     As fast as `torch`, or faster where rows are short.
+Cost         Seconds of compilation for each shape, at its first launch. Launch overhead on the host: tens of
              microseconds.
 Constraints  Any rows and columns >= 1, any alignment.
 Source       pytorch.org/docs, torch.compile.

@@ -1,12 +1,13 @@
 // vectorized: 16 bytes per load and store, four of them in flight per thread.
 //
 // Idea         A thread loads four packs of 16 bytes before it uses one, a quarter (fp32) or an eighth (bf16) of the
-//              load instructions. The sum is rescaled once per four packs instead of once per larger logit. Packs start
-//              on 16 bytes even if the row does not: then its first and last pack are read element by element.
-// Expected     1.3 times `online` in fp32, twice in bf16, where a thread of `online` loads 2 bytes at a time. At rows
+//              load instructions. The sum is rescaled once per four packs instead of once per larger logit. Packs are
+//              aligned to 16 bytes even if the row is not: then its first and last pack are read element by element.
+// Expected     1.3 times `online` in fp32, twice in bf16, where a thread of `online` loads 2 bytes at a time. For rows
 //              that fit into L2, about 0.8 of the bandwidth of a copy: the second read of a row comes from L2.
 // Cost         A row is still read twice; a row of 128 columns has work for 16 or 32 of the threads.
-// Constraints  As `naive`. Wide stores require that x and y start on 16 bytes alike.
+// Constraints  As `naive`. 16-byte stores require x and y to have the same alignment modulo 16 bytes; otherwise y is
+//              written element by element.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 
 #include <cuda_runtime.h>
