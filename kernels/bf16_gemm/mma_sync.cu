@@ -6,12 +6,12 @@
 //              a matrix then lie in eight different groups of banks. And mma.m16n8k16 has a documented layout, so that
 //              results are stored to C directly from registers.
 // Expected     Faster than wmma_cp_async, which has one step in flight and passes results through shared memory. 60 to
-//              70 % of cuBLAS on an A100 for similar kernels (CUDA Deep Dive 02). Less on Hopper, where mma alone
-//              cannot keep the tensor cores busy.
+//              70 % of cuBLAS on an A100 for similar kernels (Deep dive 02, CUDA programming). Less on Hopper, where
+//              mma alone cannot keep the tensor cores busy.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
 // Constraints  Any M, N >= 1. K a multiple of 8 and A and B aligned to 16 bytes, since copies are 16 bytes wide; C
 //              aligned to 4 bytes. M up to 65535 * BM.
-// Source       PTX ISA, mma, ldmatrix, cp.async; CUDA Deep Dive 02.
+// Source       PTX ISA, mma, ldmatrix, cp.async; Deep dive 02, CUDA programming.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

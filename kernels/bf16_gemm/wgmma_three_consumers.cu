@@ -12,8 +12,8 @@
 //              As 192 divides few sizes, a block takes a strip of 512 rows at a time, in tiles of 192, 192 and 128
 //              rows; in the last one the third consumer only loads. TALL = 2048 has ten tiles of 192 rows before it.
 //              Where such strips leave too many blocks without work, they are a quarter as long, down to 128 rows.
-// Expected     Our own variant, without a published figure. If shared memory is what limits wgmma_stmatrix, 3 to 6 %
-//              faster from 4096 on, and no gain below.
+// Expected     No figure is published for this variant, which is our own. If shared memory is what limits
+//              wgmma_stmatrix, 3 to 6 % faster from 4096 on, and no gain below.
 // Cost         No room for boxes: results are stored from registers, after the threads of a quad have exchanged their
 //              parts of 32 columns. Work is divided into larger pieces.
 // Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.

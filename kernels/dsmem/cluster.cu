@@ -6,7 +6,7 @@
 //              cluster do.
 // Expected     L2 traffic close to that of reading the keys once. Whether it is faster than atomics in L2 depends on
 //              the network between the SMs.
-// Cost         CLUSTER times fewer histograms in flight than blocks; two barriers across the cluster.
+// Cost         Only one histogram in flight per CLUSTER blocks; two barriers across the cluster.
 // Constraints  sm_90 or later; BINS / CLUSTER counts must fit into the shared memory of a block. Any n >= 1, any
 //              alignment; keys in 0..BINS - 1.
 // Source       NVIDIA, CUDA C++ Programming Guide, distributed shared memory (histogram example).

@@ -2,7 +2,7 @@
 //
 // Idea         65536 counts are 256 KiB, more than the shared memory of a block on any GPU so far, so they lie where
 //              all blocks reach them: in L2, which executes the additions.
-// Expected     The rate of atomics in L2, one sector of 32 bytes per key; slower still where keys are alike.
+// Expected     The rate of atomics in L2, one sector of 32 bytes per key; slower still where many keys are equal.
 // Cost         A launch that clears the counts first.
 // Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.

@@ -1,12 +1,11 @@
 // coalescing_bug: the two halves of the index are swapped.
 //
-// Idea         threadIdx.x * gridDim.x + blockIdx.x numbers the elements as completely as the right index, so the
-//              result is right and the mistake goes unnoticed. But neighbouring lanes are now a whole grid apart: a
-//              warp accesses 32 sectors and uses 4 bytes of each, and the neighbours of its elements belong to other
-//              blocks.
+// Idea         threadIdx.x * gridDim.x + blockIdx.x numbers all elements, as the usual index does, so that the result
+//              is correct and the mistake goes unnoticed. But neighbouring lanes are now a whole grid apart: a warp
+//              accesses 32 sectors and uses 4 bytes of each, and the neighbours of its elements belong to other blocks.
 // Expected     Several times slower than `coalesced`; 32 sectors per request. L2 recovers part of it: blocks that run
 //              at the same time are neighbours and find sectors there that others have loaded.
-// Cost         All of it in sectors.
+// Cost         Additional sectors: 32 per request instead of four.
 // Constraints  Any n >= 1, any alignment.
 // Source       The mistake of many first kernels; NVIDIA, CUDA C++ Best Practices Guide, coalesced access.
 

@@ -6,8 +6,8 @@
 // Expected     At most a few percent slower than `coalesced` for loads: the shared sectors come from L1 or L2 and are
 //              not read from memory twice. Stores of partial sectors are merged in L2.
 // Cost         A quarter more sectors between L1 and L2.
-// Constraints  Any n >= 1. OFFSET counts from the start of the array, which must be on 128 bytes for OFFSET to be
-//              exact.
+// Constraints  Any n >= 1. OFFSET counts from the start of the array, which must be aligned to 128 bytes for OFFSET to
+//              be exact.
 // Source       M. Harris, developer.nvidia.com/blog/how-access-global-memory-efficiently-cuda-c-kernels.
 
 #include <cuda_runtime.h>

@@ -6,8 +6,8 @@
 //              The rounds are the y axis of the grid, so that a whole round usually lies between two accesses to a
 //              sector.
 // Expected     STRIDE times the traffic of `coalesced` up to 8, where one element of a sector is used per access; from
-//              8 on always 32 sectors per request. Arrays that fit into L2 cause this traffic there, others in memory.
-// Cost         All of it in sectors.
+//              8 on always 32 sectors per request. If the array fits into L2, this is traffic of L2, otherwise of DRAM.
+// Cost         Additional sectors, up to 32 per request.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, developer.nvidia.com/blog/how-access-global-memory-efficiently-cuda-c-kernels.
 

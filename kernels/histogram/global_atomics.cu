@@ -2,7 +2,7 @@
 //
 // Idea         The definition of a histogram. The additions are executed where the histogram lies, in L2: 256 counts in
 //              8 lines of 128 bytes, to which every thread of the GPU adds. Additions to one address are serialised;
-//              the more keys are alike, the longer the queue.
+//              the more keys are equal, the longer the queue.
 // Expected     10 to 50 times slower than a histogram in shared memory, and slower still with skewed keys.
 // Cost         A launch that clears the counts first.
 // Constraints  Any n >= 1, any alignment; keys in 0..255.

@@ -8,7 +8,7 @@
 //              one per warp, so that only lanes of the same warp add to the same bin.
 // Expected     10 to 50 times faster than global_atomics. With skewed keys, lanes add to the same bin and are
 //              serialised; copies help between warps, not within a warp.
-// Cost         1 KiB of shared memory per copy; clearing and adding up, which matter for small n.
+// Cost         1 KiB of shared memory per copy; clearing the copies and adding them up, which matters for small n.
 // Constraints  Any n >= 1, any alignment; keys in 0..255.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell; one
 //              copy per warp: V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007.

@@ -5,7 +5,7 @@
 //              the resource that limits occupancy, the reason of a stall. family.yaml lists the quantity of each probe
 //              and its expected value.
 // Expected     Every verdict of `snakemake oracle` is right.
-// Cost         None: nothing here is fast.
+// Cost         None: the probes are not meant to be fast.
 // Constraints  n as each probe requires (family.yaml has it); x holds integers from 0 to 255, y = times * x + adds.
 // Source       Each header names the sources of its kernels.
 

@@ -3,7 +3,7 @@
 // Idea         As in `oracle`: known operations of wgmma, warps that wait for them, sixteen barriers per block,
 //              clusters.
 // Expected     Every verdict of `snakemake oracle` is right.
-// Cost         None: nothing here is fast.
+// Cost         None: the probes are not meant to be fast.
 // Constraints  sm_90a; n as each probe requires (family.yaml has it); x holds integers, y = x + adds.
 // Source       PTX ISA, wgmma and bar; CUDA Programming Guide, thread-block clusters.
 

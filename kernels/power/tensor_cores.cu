@@ -5,7 +5,8 @@
 //              matrices differs only in the bits that pass through multipliers and wires. The kernel is a plain one
 //              that keeps the tensor cores busy: cp.async into a ring of stages, ldmatrix, mma.
 // Expected     Random data draw the most power. Where they reach the power limit of the board, the clock falls, and the
-//              kernel is slower than on zeros by as much. Below the limit, the time is the same and the energy is not.
+//              kernel is slower than on zeros in the same proportion. Below the limit, the time is the same for all
+//              data, but the energy is not.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
 // Constraints  M a multiple of BM, N of BN, K of 64; A and B aligned to 16 bytes, C aligned to 4. M up to 65535 * BM.
 // Source       A. Gordic, Anatomy of high performance matmul kernels (data and clock); H. He, Strangely, matrix

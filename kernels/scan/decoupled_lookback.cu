@@ -9,8 +9,8 @@
 //              Blocks take their tiles from a counter, in the order in which they start. A block thus waits only for
 //              blocks that already run, so the kernel always ends, however many blocks the GPU holds.
 // Expected     Near the bandwidth of a copy; 3/2 times `reduce_then_scan`.
-// Cost         A launch that clears the flags. The order of the additions, and so the last bits of real numbers, differ
-//              from run to run.
+// Cost         A launch that clears the flags. The order of the additions depends on when tiles are published and fp32
+//              addition is not associative, so the last bits may differ from run to run.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of 8 bytes per 4096 elements, allocated at the first launch; one stream at a time.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016.

@@ -4,9 +4,10 @@
 //              each holds the sum up to itself. Two copies in shared memory take turns, so that one barrier per step is
 //              enough. The last element is the sum of the block. The sums are scanned in the same way, level by level,
 //              and a last pass adds to each block the sum of all blocks before it.
-// Expected     A quarter of the speed that the bytes allow, or less: n is read and written twice, with n log2(BLOCK)
-//              additions where n would be enough.
-// Cost         16 bytes per element instead of 8; ten barriers per block; three launches or more.
+// Expected     At most a quarter of the speed that 8 bytes per element allow: n is read and written twice, with n
+//              log2(BLOCK) additions where n would be enough.
+// Cost         16 bytes per element instead of 8; log2(BLOCK) barriers per block (ten with 1024 threads); three
+//              launches or more.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       W. D. Hillis and G. L. Steele, Data parallel algorithms, CACM 29 (1986); M. Harris, S. Sengupta and J.

@@ -4,7 +4,7 @@
 //              pass scans each tile, starting from the sum of all tiles before it, and writes each element once. So n
 //              is read twice and written once: 12 bytes per element.
 // Expected     4/3 times `shuffle` where memory is the limit, which both passes reach.
-// Cost         The block in the middle works alone: n / 4096 numbers, 4096 at a time.
+// Cost         The block of the second pass works alone, on n / 4096 numbers, 4096 at a time.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       Y. Dotsenko et al., Fast scan algorithms on graphics processors, ICS 2008.

@@ -16,7 +16,8 @@
 // Expected     Near the bandwidth of a copy, 4/3 times its parent: the ring keeps loading, whatever the look-back does.
 //              A model whose loads are late enough to explain the parent gives 128 us of memory time at 2^26 elements;
 //              a copy takes 124.
-// Cost         All of shared memory, read three times and written twice; with a small n, few SMs have a tile.
+// Cost         The ring takes all of shared memory, and each element is written there twice and read three times; with
+//              a small n, few SMs have a tile.
 // Constraints  sm_90, any n >= 1. Arrays not aligned to 16 bytes are moved float by float. Workspace as its parent. The
 //              result is bitwise the same in every run. Numbers are taken when a stage is free, and the tiles of a
 //              block leave in order, so the first unfinished tile waits only for its load: the kernel always ends,

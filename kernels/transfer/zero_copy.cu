@@ -5,8 +5,8 @@
 //              memory. Neighbouring threads move neighbouring 16 bytes, since the bus carries 128 at a time.
 // Expected     As fast as a pinned copy for large n and faster for small n, as a copy engine takes some time to start.
 // Cost         Warps wait for the bus; every further access to the same byte crosses it again.
-// Constraints  `source`, `target` or both in pinned memory; any n >= 1, any alignment (wide accesses if both are on 16
-//              bytes).
+// Constraints  `source`, `target` or both in pinned memory; any n >= 1, any alignment (wide accesses if both are
+//              aligned to 16 bytes).
 // Source       CUDA C++ Best Practices Guide, zero copy.
 
 #include <cuda_runtime.h>

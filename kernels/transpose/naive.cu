@@ -4,7 +4,7 @@
 //              The lanes of a warp read neighbouring elements of a row: four sectors. They write neighbouring elements
 //              of a column, M floats apart: 32 sectors, with 4 bytes written in each.
 // Expected     A fraction of the bandwidth of a copy; L2 prevents worse by merging the stores of neighbouring warps.
-// Cost         None in shared memory; all of it in sectors.
+// Cost         Additional sectors of the stores; no shared memory.
 // Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       M. Harris, developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc.
 

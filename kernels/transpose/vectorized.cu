@@ -13,7 +13,8 @@
 //              writes are scattered.
 // Expected     vectorized: at least as fast as padded, with about four times fewer instructions. written_in_order: a
 //              few percent faster than vectorized.
-// Cost         16 KiB of shared memory per block; a sector takes eight lanes, so a row of 64 is half a warp.
+// Cost         16 KiB of shared memory per block; a row of 64 floats is only 16 lanes, so a warp accesses two rows at a
+//              time.
 // Constraints  Any M, N >= 1, M (DOWN: N) up to 65535 * TILE. Wide accesses require rows aligned to 16 bytes: M and N
 //              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instantiation that
 //              copies float by float.

@@ -1,9 +1,9 @@
 // grid_stride: a fixed grid walks through an array of any length.
 //
-// Idea         As many blocks as the GPU holds at once, and no more: a thread takes element i, then i + (threads of the
-//              grid), and so on. The accesses of a warp are coalesced as before. The cost of starting a block and of
-//              the indices is paid once per thread instead of once per element; the loop, unrolled by the compiler, has
-//              several loads in flight; and the kernel is right for any n and any grid.
+// Idea         The grid has as many blocks as the GPU holds at once, and no more: a thread takes element i, then i +
+//              (threads of the grid), and so on. The accesses of a warp are coalesced as before. The cost of starting a
+//              block and of the indices is paid once per thread instead of once per element; the loop, unrolled by the
+//              compiler, has several loads in flight; and the kernel is correct for any n and any grid.
 // Expected     As fast as one thread per element, for any n; faster where blocks are so short that starting them takes
 //              noticeable time.
 // Cost         A loop with a branch. There is no tail of short blocks, but good balance requires that all blocks end

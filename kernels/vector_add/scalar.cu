@@ -3,7 +3,8 @@
 // Idea         The definition of the sum. Neighbouring lanes take neighbouring elements, so that an access of a warp is
 //              128 consecutive bytes, four sectors, all of whose bytes are used. There is 1 FLOP per 12 bytes: memory
 //              is the limit, and the block size matters only as far as it determines how many warps are in flight.
-// Expected     Near the bandwidth of a copy for arrays much larger than L2; BLOCK of 128 or 256 no worse than others.
+// Expected     Near the bandwidth of a copy for arrays much larger than L2; blocks of 128 or 256 threads are no slower
+//              than others.
 // Cost         A thread has only two loads in flight, so that many warps are needed to hide the latency.
 // Constraints  Any n >= 1, any alignment.
 // Source       NVIDIA, CUDA C++ Programming Guide; docs.nvidia.com/cuda/cuda-c-best-practices-guide (coalescing).
