@@ -1,7 +1,8 @@
 """A process that has imported everything and forks one child per request: starting Python and MLflow takes seconds.
 
-Requests are lines of JSON on standard input: {"do", "folder", "kill", "full"}; answers are lines on standard output.
-The child performs one of TASKS, below `folder`, under the faults of interpose.c, which is preloaded.
+Requests are lines of JSON on standard input: {"do", "folder", "below", "kill", "full"}; answers are lines on standard
+output. The child performs one of TASKS, in `folder`, under the faults of interpose.c, which is preloaded and counts the
+calls on files below `folder`/`below`.
 """
 
 import ctypes
@@ -46,6 +47,11 @@ def change(folder: Path) -> None:
     (folder / "files" / "naive" / "naive.cu").write_text("// edited\n")
 
 
+def change_figure(folder: Path) -> None:
+    """Draws the figure of a campaign that was logged anew."""
+    (folder / "figures" / "ladder.svg").write_text("<svg>new</svg>")
+
+
 def track(folder: Path) -> None:
     """Logs the tables and figures, as the rules log_mlflow and log_figures do."""
     from tracked_project import Project
@@ -87,6 +93,12 @@ def state(folder: Path) -> dict[str, Any]:
             continue
         found.setdefault(key, []).append([run.info.status, dict(params), dict(metrics), files])
     return {key: sorted(runs, key=json.dumps) for key, runs in found.items()}
+
+
+def hidden(folder: Path) -> list[str]:
+    """Returns the hidden files and folders among the artifacts, such as temporary ones."""
+    place = folder / "results" / "mlartifacts"
+    return sorted(path.relative_to(place).as_posix() for path in place.rglob(".*"))
 
 
 def records(folder: Path) -> None:
@@ -158,11 +170,13 @@ TASKS: dict[str, Callable[[Path], Any]] = {
     for task in (
         make,
         change,
+        change_figure,
         track,
         track_another,
         track_locked,
         track_four_times,
         state,
+        hidden,
         records,
         read_records,
         tables,
@@ -179,7 +193,7 @@ def _perform(request: dict[str, Any], answer: Path) -> None:
     os.environ["TMPDIR"] = str(temporary)
     shim = ctypes.CDLL(None)
     faults = request.get("kill", 0), request.get("full", 0)
-    shim.faults_begin(os.fsencode(folder), *map(ctypes.c_long, faults))
+    shim.faults_begin(os.fsencode(folder / request.get("below", "")), *map(ctypes.c_long, faults))
     result: dict[str, Any] = {}
     try:
         result["value"] = TASKS[request["do"]](folder)

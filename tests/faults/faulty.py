@@ -19,7 +19,7 @@ class Outcome:
     Attributes:
         killed: whether SIGKILL ended the process.
         error: class and text of the exception; empty if there was none.
-        changes: calls that create, rename or remove a file below the folder.
+        changes: calls that create, rename or remove a file below the folder that was chosen.
         writes: calls that need space there.
     """
 
@@ -67,9 +67,12 @@ class Faults:
         self._server.stdout.close()
         self._log.close()
 
-    def do(self, task: str, folder: Path, *, kill: int = 0, full: int = 0) -> Outcome:
-        """Performs a task, which is killed before its `kill`-th change, or fails from its `full`-th write on."""
-        request = {"do": task, "folder": str(folder), "kill": kill, "full": full}
+    def do(self, task: str, folder: Path, *, kill: int = 0, full: int = 0, below: str = "") -> Outcome:
+        """Performs a task, which is killed before its `kill`-th change, or fails from its `full`-th write on.
+
+        Only changes and writes below `folder`/`below` count.
+        """
+        request = {"do": task, "folder": str(folder), "below": below, "kill": kill, "full": full}
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         answer = json.loads(self._server.stdout.readline())

@@ -5,8 +5,8 @@ campaign in the same store, and superseded ones that tracking keeps, are as they
 """
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from faulty import Faults, copy_of
 SEED = 20261122
 FIRST, LATER = "a first store", "changed numbers beside another campaign"
 FEW, MANY = 4, 100
+ARTIFACTS = "results/mlartifacts"
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,41 @@ def test_killed_at_any_change_of_a_file_it_goes_on(begun, killed, tmp_path):
 def test_killed_at_a_hundred_changes_of_files_it_goes_on(begun, killed, tmp_path):
     numbers = begun.sample(begun.changes, MANY, "many kills")
     assert everywhere(begun, tmp_path / "project", numbers, killed) == {}
+
+
+@pytest.fixture
+def redrawn(faults, begun, tmp_path):
+    """Returns a project that was logged, and then a figure of it changed."""
+    project = copy_of(begun.project, tmp_path / "logged")
+    faults.well("track", project)
+    faults.well("change_figure", project)
+    return replace(begun, project=project)
+
+
+def killed_below(faults: Faults, redrawn: Start, place: Path, below: str) -> Iterator[list[str]]:
+    """Kills at each change below a folder, the last one first; yields what is wrong afterwards, or left over."""
+    changes = faults.do("track", copy_of(redrawn.project, place), below=below).changes
+    assert changes
+    for number in range(changes, 0, -1):
+        project = copy_of(redrawn.project, place)
+        assert faults.do("track", project, kill=number, below=below).killed, f"change {number} of {changes}"
+        yield completed(faults, redrawn, project) + faults.well("hidden", project)
+
+
+@pytest.mark.parametrize("begun", [FIRST], indirect=True)
+def test_killed_before_the_last_change_in_the_folder_of_figures_it_leaves_no_temporary_file(
+    faults, redrawn, tmp_path
+):
+    (folder,) = redrawn.project.glob(f"{ARTIFACTS}/*/*/artifacts/figures")
+    below = folder.relative_to(redrawn.project).as_posix()
+    assert next(killed_below(faults, redrawn, tmp_path / "project", below)) == []
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1800)
+def test_killed_at_any_change_of_artifacts_it_leaves_no_temporary_file(faults, redrawn, tmp_path):
+    wrong = list(killed_below(faults, redrawn, tmp_path / "project", ARTIFACTS))
+    assert wrong == [[]] * len(wrong)
 
 
 @pytest.mark.faults

@@ -19,14 +19,14 @@ def launch(*values):
     ("kind", "words"),
     [
         ("memory", "It is bound by L2, at 71 % of the peak."),
-        ("latency", "No ceiling is close (the closest is L2 at 71 %): latency is the likely bound."),
+        ("latency", "No ceiling is close; the closest is L2 at 71 %. Latency is the likely bound."),
         ("near", "The closest ceiling is L2 at 71 %, less than the 80 % that would make it the bound."),
         (
             "atomics",
-            "No ceiling is close (the closest is L2 at 71 %): its global atomics contend for few addresses, and L2"
+            "No ceiling is close; the closest is L2 at 71 %. Its global atomics contend for few addresses, and L2"
             " serialises those on one address.",
         ),
-        ("launch", "No ceiling is close (the closest is L2 at 71 %): the grid does not fill the GPU."),
+        ("launch", "No ceiling is close; the closest is L2 at 71 %. The grid does not fill the GPU."),
     ],
 )
 def test_the_ceiling_and_the_longest_state(kind, words):
@@ -74,7 +74,7 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
 def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
     told = bound_sentences(Bound("a", "memory", "device memory", 90.0, l2_pct=92.6))
     assert told == (
-        "It is bound by device memory, at 90 % (L2, through which this traffic passes, at 92.6 %) of the peak.",
+        "It is bound by device memory, at 90 % of the peak (L2, through which this traffic passes, is at 92.6 %).",
     )
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +29,7 @@ _METRICS_A_BATCH, _PARAMS_A_BATCH = 1000, 100
 _MOST_TAG = 5000  # characters; the limit of older servers
 _MOST_PASSES = 20
 _UPLOADS = 8  # files at a time
+_STAGING = ".figures-"
 
 Lines = dict[str, list["StoredRun"]]
 
@@ -143,10 +144,11 @@ class Store:
                 f"run {min(lost)} was deleted while it was used; run again, and it is logged anew"
             )
         changed = [run for run in stored if run.data.tags.get(FIGURES) != mark]
-        with tempfile.TemporaryDirectory(prefix=".figures-", dir=self.link.artifacts) as folder:
-            file = Path(folder) / gallery.NAME
-            write_text(file, page)
-            put = partial(self._put_figures, file, figures, home, mark)
+        with _staging(self.link.artifacts) as folder:
+            write_text(folder / gallery.NAME, page)
+            if self.link.artifacts is not None:
+                figures = [shutil.copyfile(path, folder / path.name) for path in figures]
+            put = partial(self._put_figures, folder / gallery.NAME, figures, home, mark)
             with ThreadPoolExecutor(1 if self.link.artifacts is not None else _UPLOADS) as threads:
                 list(threads.map(put, changed))
         return len(changed)
@@ -155,24 +157,28 @@ class Store:
         self, page: Path, figures: Sequence[Path], home: str, mark: str, run: "StoredRun"
     ) -> None:
         run_id = str(run.info.run_id)
-        self._put_page(page, run)
+        self._put_file(page, run)
         for figure in figures if run_id == home else ():
-            self.client.log_artifact(run_id, str(figure), "figures")
+            self._put_file(figure, run, "figures")
         self.client.set_tag(run_id, FIGURES, mark)
 
-    def _put_page(self, page: Path, run: "StoredRun") -> None:
-        """Adds a page to a run; in a folder beside the database, as a hard link, since all runs of a family have it."""
+    def _put_file(self, file: Path, run: "StoredRun", folder: str = "") -> None:
+        """Adds a file to a run; beside a database file, as a hard link, since all runs of a family have the same page.
+
+        MLflow would write to a temporary file in the run's folder first, which stays there if the process is killed.
+        """
         place = _folder(run)
         if self.link.artifacts is None or place is None:
-            self.client.log_artifact(run.info.run_id, str(page))
+            self.client.log_artifact(run.info.run_id, str(file), folder or None)
             return
-        place.mkdir(parents=True, exist_ok=True)
+        target = place / folder / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
         # A former page may be shared with superseded runs, so it is replaced and not written to.
-        (place / page.name).unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
         try:
-            os.link(page, place / page.name)
+            os.link(file, target)
         except OSError:  # another file system, or one without hard links
-            shutil.copyfile(page, place / page.name)
+            shutil.copyfile(file, target)
 
     def set_experiment_tag(self, experiment: "Experiment", key: str, value: str) -> None:
         """Sets a tag of an experiment if its value differs."""
@@ -320,6 +326,18 @@ def _folder(run: "StoredRun") -> Path | None:
     """Returns the folder with the artifacts of a run; None if they are not in the file system."""
     place = str(run.info.artifact_uri).removeprefix("file://")
     return Path(place) if place.startswith("/") else None
+
+
+@contextlib.contextmanager
+def _staging(artifacts: Path | None) -> Iterator[Path]:
+    """Makes a temporary folder, in the artifact folder if there is one beside the database.
+
+    Removes folders that killed processes left there; the lock of the database keeps other processes away meanwhile.
+    """
+    for left in artifacts.glob(f"{_STAGING}*") if artifacts is not None else ():
+        shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_STAGING, dir=artifacts) as folder:
+        yield Path(folder)
 
 
 def _mlflow_tags(run: Run) -> dict[str, str]:

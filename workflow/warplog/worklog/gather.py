@@ -226,7 +226,9 @@ def _least(own: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
     same = {name for name in ratios if regimes.tied(own[name], own[own[name]["parent"]])}
     slower = [
-        f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
+        f"{name} ({times_text(ratios[name])})"
+        for name in [*ratios][::-1]
+        if ratios[name] < 1 and name not in same
     ]
     if slower:
         return f"; slower than the previous step: {', '.join(slower)}"

@@ -204,18 +204,18 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
 
 
 def _ceiling(bound: Bound) -> str:
-    used = f"{short_number(bound.ceiling_pct)} %"
+    used, l2 = f"{short_number(bound.ceiling_pct)} %", ""
     if not math.isnan(bound.l2_pct):
-        used += f" (L2, through which this traffic passes, at {short_number(bound.l2_pct)} %)"
+        l2 = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    far = f"No ceiling is close (the closest is {bound.ceiling} at {used})"
+    far = f"No ceiling is close; the closest is {bound.ceiling} at {used}{l2}"
     return {
-        "near": f"The closest ceiling is {bound.ceiling} at {used}, less than the {BOUND_PCT:.0f} % that would make"
+        "near": f"The closest ceiling is {bound.ceiling} at {used}{l2}, less than the {BOUND_PCT:.0f} % that would make"
         " it the bound.",
-        "latency": f"{far}: latency is the likely bound.",
-        "launch": f"{far}: the grid does not fill the GPU.",
-        "atomics": f"{far}: its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak.")
+        "latency": f"{far}. Latency is the likely bound.",
+        "launch": f"{far}. The grid does not fill the GPU.",
+        "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{l2}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
