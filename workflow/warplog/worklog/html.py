@@ -92,7 +92,8 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.globals.update(memory_note=f"The longest kernel; {NOTE}", memory_size=(WIDTH, HEIGHT))
+    note = f"Memory charts show the longest kernel. {NOTE[0].upper()}{NOTE[1:]}"
+    environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
         quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place,
