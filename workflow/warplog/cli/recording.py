@@ -18,7 +18,6 @@ _KEPT = (
     "time/*/*.json",
     "profile/*/*.json",
     "extract/*/*.json",
-    "timeline/*/*.json",
     "tune/*/*/*.json",
     "tune/*/*/*.csv",
     "tune/*/*/*.png",

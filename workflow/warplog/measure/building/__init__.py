@@ -1,1 +1,0 @@
-"""Compiles a variant (nvcc, or a Python module that is loaded) and loads what was built."""
