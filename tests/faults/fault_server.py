@@ -20,12 +20,13 @@ from typing import Any
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS.parent / "workflow"), str(TESTS / "support"), str(TESTS / "unit" / "track")]
 os.environ.update(DO_NOT_TRACK="true", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1")
-RECORDED = TESTS.parent / "results" / "recorded" / "h200-first" / "time" / "h200" / "sgemm.json"
+RECORDED = TESTS.parent / "results" / "recorded" / "h200" / "check" / "h200" / "overlap.json"
 KEPT = ("cublas", "naive")  # variants: a run each
 _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
     "alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite", "pyarrow.parquet", "jsonschema_rs",
     "filelock", "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
+    "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
 
 
@@ -106,16 +107,21 @@ def records(folder: Path) -> None:
     from warplog.core.records import FamilyRecord
 
     for record in FamilyRecord.read(RECORDED).variants.values():
-        written = FamilyRecord.read_if_there(folder / "results" / "sgemm.json")
+        written = FamilyRecord.read_if_there(folder / "results" / "overlap.json")
         written.put(record)
         written.write()
 
 
 def read_records(folder: Path) -> list[str]:
     """Returns the variants in the stage's record, which is read with all checks."""
+    return read_records_of(folder / "results" / "overlap.json")
+
+
+def read_records_of(path: Path) -> list[str]:
+    """Returns the variants in a stage's record; none if there is no file."""
     from warplog.core.records import FamilyRecord
 
-    return list(FamilyRecord.read_if_there(folder / "results" / "sgemm.json").variants)
+    return list(FamilyRecord.read_if_there(path).variants)
 
 
 def tables(folder: Path) -> None:
@@ -210,6 +216,7 @@ def main(answers: Path) -> None:
     os.dup2(2, 1)
     for module in _IMPORTED:
         importlib.import_module(module)
+    read_records_of(RECORDED)  # children inherit the compiled schema
     for number, line in enumerate(sys.stdin):
         answer = answers / f"{number}.json"
         child = os.fork()
