@@ -24,6 +24,19 @@ def project(template: Project, tmp_path: Path) -> Project:
     return moved(template, tmp_path / "moved here")
 
 
+def noted_calls(monkeypatch, names):
+    """Returns the list to which every later call of these methods of MLflow's client adds the method's name."""
+    calls = []
+    for name in names:
+        real = getattr(MlflowClient, name)
+        monkeypatch.setattr(
+            MlflowClient,
+            name,
+            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
+        )
+    return calls
+
+
 def test_logging_again_changes_nothing(project):
     before = {r.info.run_id: r for r in project.stored(deleted_too=True)}
     tags = project.experiment().tags
@@ -36,14 +49,9 @@ def test_logging_again_changes_nothing(project):
 def test_a_new_run_takes_four_requests_besides_its_files(template, tmp_path, monkeypatch):
     """To a server with login, every request costs a check of the password."""
     project = moved(template, tmp_path / "elsewhere")
-    calls = []
-    for name in ("create_run", "log_batch", "set_terminated", "set_tag", "log_param", "log_metric"):
-        real = getattr(MlflowClient, name)
-        monkeypatch.setattr(
-            MlflowClient,
-            name,
-            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
-        )
+    calls = noted_calls(
+        monkeypatch, ("create_run", "log_batch", "set_terminated", "set_tag", "log_param", "log_metric")
+    )
     new = CAMPAIGN | {"campaign": "another"}
     write_tables(project.tables, campaign="another")
     done = log.log_campaign(project.tables, new, {}, project.uri)
@@ -182,14 +190,9 @@ def test_each_run_has_a_page_with_the_figures_of_its_family(project):
 
 
 def test_unchanged_figures_cost_one_request_for_each_family(project, monkeypatch):
-    calls = []
-    for name in ("search_runs", "get_run", "log_artifact", "log_artifacts", "set_tag", "log_batch"):
-        real = getattr(MlflowClient, name)
-        monkeypatch.setattr(
-            MlflowClient,
-            name,
-            lambda *a, _real=real, _name=name, **k: (calls.append(_name), _real(*a, **k))[1],
-        )
+    calls = noted_calls(
+        monkeypatch, ("search_runs", "get_run", "log_artifact", "log_artifacts", "set_tag", "log_batch")
+    )
     record = project.log().as_record()
     calls.clear()
     figures = {"sgemm": [project.root / "figures" / "ladder.svg"]}

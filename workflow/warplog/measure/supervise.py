@@ -82,8 +82,7 @@ def run_cases(
 
     Cases that an interrupted run finished are taken from its journal. A worker that dies is replaced; the case
     that it was running gets the status 'crashed' or 'timeout'. After `kill -9`, which is not the kernel's doing, the
-    case is tried once more. Cases that had not started at the task's deadline
-    are missing from the results.
+    case is tried once more. Cases that had not started at the task's deadline are missing from the results.
 
     Args:
         task: the work.
