@@ -1,28 +1,33 @@
-// cublas: the baseline, the fastest of what NVIDIA's library has for the shape, in bf16 with fp32 sums.
+// cublas: the baseline, the kernel of NVIDIA's library that is fastest at rest for the shape, in bf16 with fp32 sums.
 //
-// Idea         cublasLt names the kernels that its heuristics would take, best guess first. The first launch of a shape
-//              times them side by side and keeps the fastest: a baseline that nobody can call badly chosen. A burst
-//              shows who needs the fewest cycles, and not who can keep his clock under the board's power limit: of
-//              large shapes those nearly as fast as the best run for 0.2 s each, and the second half counts. The
-//              library is column-major: a row-major matrix read by columns is its transpose, so C^T = B A^T is asked
-//              for, and of the two only B (the library's first operand) has to be taken transposed: both have their
-//              terms side by side.
+// Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
+//              shape times each of them as the cold times are measured: single launches after pauses, in which neither
+//              the power limit acts nor L2 holds the operands. The first guess stays unless another kernel is faster by
+//              more than 2 %, twice: so the baseline is not a badly selected kernel, nor another one in each process.
+//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
+//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
+//              contiguous in both matrices.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
-// Cost         A workspace of 32 MiB a device. The first launch of a shape makes the handle, allocates, times and waits
-//              for the device, some tens of launches, or up to a second where they are large; later ones only launch.
-//              Within a stream capture nothing can be timed: a shape that comes there first gets the first guess, and
-//              is timed when it comes again.
-// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be in the
-//              process or on the linker's path; without it the launch returns cudaErrorSharedObjectInitFailed. One
-//              stream at a time: streams that run side by side would share the workspace.
+// Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates another
+//              256 MiB for as long as it times the candidates, and waits for the device: 0.1 s up to 4096, 0.4 s at
+//              8192, about a second at 16384; later ones only launch. Launches of more than 20 ms are not compared:
+//              the first guess stays. During stream capture nothing can be timed: a shape that is first launched there
+//              uses the first guess, and is timed at a later launch.
+// Constraints  Any M, N, K >= 1, any alignment; sums over parts of K are in fp32 too. cuBLAS 12 or newer must be loaded
+//              in the process or found by the dynamic linker; otherwise the launch returns
+//              cudaErrorSharedObjectInitFailed. One stream at a time: concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic).
 
 #include <cuda_bf16.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -33,10 +38,13 @@ using cublas::Status;
 
 constexpr int TRANSPOSE = 1;  // CUBLAS_OP_T
 constexpr int MOST_CANDIDATES = 10;
-constexpr int ROUNDS = 3;  // every candidate in each, so that a change of the clock meets all
-constexpr float ROUND_MS = 2.0f;
-constexpr int MOST_LAUNCHES = 50;
-constexpr float LARGE_MS = 0.1f, NEARLY = 1.06f, HALF_MS = 100.0f;  // see sustain
+constexpr float TOO_LONG_MS = 20.0f, LONG_MS = 5.0f;  // of one launch
+constexpr int LEAST_ROUNDS = 7, LEAST_ROUNDS_IF_LONG = 3;
+constexpr std::chrono::milliseconds LEAST_TIME{30};  // the clock of an idle GPU takes up to 25 ms to rise
+constexpr size_t L2_BYTES = size_t{128} << 20;       // no GPU has a larger L2
+
+// Without a power limit, the minimum of seven cold launches of the same kernel varies by 1 to 2 %.
+constexpr float LEAST_GAIN = 1.02f;
 
 struct Operands {
     const __nv_bfloat16 *A, *B;
@@ -44,14 +52,34 @@ struct Operands {
     int M, N, K;
 };
 
-// The most bytes, up to 256, on which all three arrays start.
+// The largest alignment of all three arrays, up to 256 bytes.
 static uint32_t alignment_of(const Operands& on) {
     const uintptr_t bits = reinterpret_cast<uintptr_t>(on.A) | reinterpret_cast<uintptr_t>(on.B) |
                            reinterpret_cast<uintptr_t>(on.C) | 256;
     return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-// The product of one shape on one device: how the library sees it, and the kernels that it names.
+// What a timed launch requires.
+struct Stopwatch {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    char* lines = nullptr;  // 2 * L2_BYTES
+    useconds_t pause_us = 200;
+
+    cudaError_t create(cudaStream_t stream) {
+        cudaError_t error = cudaEventCreate(&begin);
+        if (error == cudaSuccess) error = cudaEventCreate(&end);
+        if (error == cudaSuccess) error = cudaMalloc(&lines, 2 * L2_BYTES);
+        return error == cudaSuccess ? cudaMemsetAsync(lines, 0, 2 * L2_BYTES, stream) : error;
+    }
+
+    ~Stopwatch() {
+        if (begin) cudaEventDestroy(begin);
+        if (end) cudaEventDestroy(end);
+        cudaFree(lines);
+    }
+};
+
+// The product of one shape on one device: its descriptions for the library, and the kernels that the library proposes.
 class Product {
    public:
     cudaError_t launch(const Operands& on, cudaStream_t stream) {
@@ -59,13 +87,10 @@ class Product {
             const cudaError_t error = prepare(on);
             if (error != cudaSuccess) return error;
         }
-        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-        if (!is_timed_) {
-            const cudaError_t error = cudaStreamIsCapturing(stream, &capture);
-            if (error != cudaSuccess) return error;
-        }
-        if (!is_timed_ && capture == cudaStreamCaptureStatusNone) {
-            const cudaError_t error = choose(on, stream);
+        if (!is_chosen_) {
+            cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+            cudaError_t error = cudaStreamIsCapturing(stream, &capture);
+            if (error == cudaSuccess && capture == cudaStreamCaptureStatusNone) error = choose(on, stream);
             if (error != cudaSuccess) return error;
         }
         return cublas::as_cuda_error(multiply(candidates_[chosen_], on, stream));
@@ -78,13 +103,13 @@ class Product {
                                              &with.algorithm, workspace_, with.workspace_bytes, stream);
     }
 
-    // Asks for the candidates. Nothing of this is destroyed: launches under way and graphs may use it.
+    // Requests the candidates. Nothing is destroyed later, since launches in flight and graphs may use it.
     cudaError_t prepare(const Operands& on) {
         const cublas_lt::Library& library = cublas_lt::library();
         if (library.error != cudaSuccess) return library.error;
         cudaError_t error = workspace(cublas::WORKSPACE_BYTES, &workspace_);
         if (error != cudaSuccess) return error;
-        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a capture under way must bear what this allocates
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows allocation during a capture
         cudaThreadExchangeStreamCaptureMode(&mode);
         candidates_.resize(MOST_CANDIDATES);
         int found = 0;
@@ -92,7 +117,9 @@ class Product {
         cudaThreadExchangeStreamCaptureMode(&mode);
         candidates_.resize(status == 0 ? found : 0);
         if (status != 0) return cublas::as_cuda_error(status);
-        return found > 0 ? cudaSuccess : cudaErrorNotSupported;
+        const auto is_invalid = [](const cublas_lt::Heuristic& candidate) { return candidate.state != 0; };
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), is_invalid), candidates_.end());
+        return candidates_.empty() ? cudaErrorNotSupported : cudaSuccess;
     }
 
     Status ask(const cublas_lt::Library& library, const Operands& on, int* found) {
@@ -118,68 +145,63 @@ class Product {
         return status;
     }
 
-    // Times the candidates and keeps the fastest. Waits for the device.
+    // Keeps the fastest candidate, or the first if none is faster by more than the noise. Waits for the device.
     cudaError_t choose(const Operands& on, cudaStream_t stream) {
-        cudaEvent_t begin = nullptr, end = nullptr;
-        cudaError_t error = cudaEventCreate(&begin);
-        if (error == cudaSuccess) error = cudaEventCreate(&end);
-        // The first launch loads the kernel; the second says how many fill a round.
-        std::vector<int> launches(candidates_.size(), 0);
-        std::vector<float> fastest(candidates_.size(), 0.0f);
-        for (size_t i = 0; error == cudaSuccess && i < candidates_.size(); ++i) {
-            float ms = 0.0f;
-            if (candidates_[i].state != 0 || multiply(candidates_[i], on, stream) != 0) {
-                cudaGetLastError();  // that one is left out
-                continue;
-            }
-            error = time(candidates_[i], on, stream, 1, begin, end, &ms);
-            fastest[i] = ms;
-            launches[i] = std::max(1, std::min(MOST_LAUNCHES, static_cast<int>(ROUND_MS / std::max(ms, 1e-3f))));
+        Stopwatch watch;
+        float ms = 0.0f;
+        cudaError_t error = watch.create(stream);
+        for (int i = 0; error == cudaSuccess && i < 2; ++i)  // the first launch loads the kernel
+            error = time(0, on, stream, watch, &ms);
+        size_t fastest = 0;
+        if (error == cudaSuccess && ms <= TOO_LONG_MS) {
+            watch.pause_us = std::max(watch.pause_us, static_cast<useconds_t>(2e3f * ms));
+            std::vector<size_t> all(candidates_.size());
+            std::iota(all.begin(), all.end(), 0);
+            const int least_rounds = ms > LONG_MS ? LEAST_ROUNDS_IF_LONG : LEAST_ROUNDS;
+            error = compare(all, least_rounds, on, stream, watch, &fastest);
+            if (error == cudaSuccess && fastest != 0)  // again, since one comparison may be disturbed
+                error = compare({0, fastest}, least_rounds, on, stream, watch, &fastest);
         }
-        for (int round = 0; round < ROUNDS; ++round) {
-            for (size_t i = 0; error == cudaSuccess && i < candidates_.size(); ++i) {
-                if (launches[i] == 0) continue;
-                float ms = 0.0f;
-                error = time(candidates_[i], on, stream, launches[i], begin, end, &ms);
-                fastest[i] = round == 0 ? ms : std::min(fastest[i], ms);
-            }
-        }
-        const auto keep_fastest = [&] {
-            for (size_t i = 0; i < candidates_.size(); ++i)
-                if (launches[i] > 0 && (launches[chosen_] == 0 || fastest[i] < fastest[chosen_])) chosen_ = i;
-        };
-        keep_fastest();
-        const float best = fastest[chosen_];
-        for (size_t i = 0; error == cudaSuccess && best >= LARGE_MS && i < candidates_.size(); ++i) {
-            if (fastest[i] > NEARLY * best) launches[i] = 0;
-            if (launches[i] > 0) error = sustain(candidates_[i], on, stream, begin, end, &fastest[i]);
-        }
-        if (error == cudaSuccess) keep_fastest();
-        if (begin) cudaEventDestroy(begin);
-        if (end) cudaEventDestroy(end);
-        is_timed_ = error == cudaSuccess;
+        chosen_ = fastest;
+        is_chosen_ = error == cudaSuccess;
         return error;
     }
 
-    // Milliseconds of one, from a first guess at them, at the clock that its own power leaves it: the limit moves the
-    // clock a step each 0.1 s.
-    cudaError_t sustain(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, cudaEvent_t begin,
-                        cudaEvent_t end, float* ms) const {
-        const int launches = std::max(1, static_cast<int>(HALF_MS / *ms));
-        const cudaError_t error = time(with, on, stream, launches, begin, end, ms);
-        return error == cudaSuccess ? time(with, on, stream, launches, begin, end, ms) : error;
+    // Finds the fastest of some candidates, of which a later one must be faster by LEAST_GAIN. Each round times every
+    // candidate once; the minimum over the rounds is the time at the highest clock, without disturbances.
+    cudaError_t compare(const std::vector<size_t>& some, int least_rounds, const Operands& on, cudaStream_t stream,
+                        const Stopwatch& watch, size_t* fastest) const {
+        std::vector<float> least_ms(candidates_.size(), INFINITY);
+        const auto begin = std::chrono::steady_clock::now();
+        for (int round = 0; round < least_rounds || std::chrono::steady_clock::now() < begin + LEAST_TIME; ++round) {
+            for (const size_t candidate : some) {
+                float ms = 0.0f;
+                const cudaError_t error = time(candidate, on, stream, watch, &ms);
+                if (error != cudaSuccess) return error;
+                least_ms[candidate] = std::min(least_ms[candidate], ms);
+            }
+        }
+        *fastest = some.front();
+        for (const size_t candidate : some)
+            if (LEAST_GAIN * least_ms[candidate] < least_ms[*fastest]) *fastest = candidate;
+        return cudaSuccess;
     }
 
-    // Milliseconds of one of `launches` launches in a row.
-    cudaError_t time(const cublas_lt::Heuristic& with, const Operands& on, cudaStream_t stream, int launches,
-                     cudaEvent_t begin, cudaEvent_t end, float* ms) const {
-        cudaError_t error = cudaEventRecord(begin, stream);
-        for (int i = 0; error == cudaSuccess && i < launches; ++i)
-            error = cublas::as_cuda_error(multiply(with, on, stream));
-        if (error == cudaSuccess) error = cudaEventRecord(end, stream);
-        if (error == cudaSuccess) error = cudaEventSynchronize(end);
-        if (error == cudaSuccess) error = cudaEventElapsedTime(ms, begin, end);
-        *ms /= static_cast<float>(launches);
+    // Milliseconds of one launch at rest; infinite if the library rejects it. The copy fills L2 with other lines, half
+    // of them modified, and every candidate writes some back. The launch is queued while the copy runs.
+    cudaError_t time(size_t candidate, const Operands& on, cudaStream_t stream, const Stopwatch& watch,
+                     float* ms) const {
+        usleep(watch.pause_us);
+        cudaError_t error =
+            cudaMemcpyAsync(watch.lines, watch.lines + L2_BYTES, L2_BYTES, cudaMemcpyDeviceToDevice, stream);
+        if (error == cudaSuccess) error = cudaEventRecord(watch.begin, stream);
+        if (error != cudaSuccess) return error;
+        const Status status = multiply(candidates_[candidate], on, stream);
+        if (status != 0) cudaGetLastError();
+        error = cudaEventRecord(watch.end, stream);
+        if (error == cudaSuccess) error = cudaEventSynchronize(watch.end);
+        if (error == cudaSuccess) error = cudaEventElapsedTime(ms, watch.begin, watch.end);
+        if (status != 0) *ms = INFINITY;
         return error;
     }
 
@@ -189,7 +211,7 @@ class Product {
     void* workspace_ = nullptr;
     std::vector<cublas_lt::Heuristic> candidates_;
     size_t chosen_ = 0;
-    bool is_timed_ = false;
+    bool is_chosen_ = false;
 };
 
 extern "C" int library_version() { return cublas::version(); }
@@ -198,7 +220,7 @@ extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloa
                       cudaStream_t stream) {
     using Key = std::tuple<int, int, int, int, uint32_t>;
     static std::mutex mutex;
-    static auto* const products = new std::map<Key, Product>;  // lives as long as the process
+    static auto* const products = new std::map<Key, Product>;  // kept until the process ends
     const Operands operands = {A, B, C, M, N, K};
     int device = 0;
     const cudaError_t error = cudaGetDevice(&device);

@@ -1,14 +1,14 @@
-// How wgmma_stream_k deals out tiles among clusters: as pieces first, and then whole ones, a round at a time.
+// How wgmma_stream_k divides tiles among clusters: pieces first, then whole tiles, one round at a time.
 //
-// The pieces: the first `shared` tiles, laid end to end, are a line of shared * steps steps, cut into one share a
-// cluster, all of the same length but for one step. A share is no shorter than a tile. So each tile is cut once at
-// most, and the clusters on both sides of a cut are neighbours: the one before it has the tile's first steps, the one
-// after it the last.
+// The pieces: the first `shared` tiles, laid end to end, are a line of shared * steps steps. It is cut into one share
+// per cluster, all of the same length to within one step. A share is no shorter than a tile, so each tile is cut at
+// most once, and the clusters on both sides of a cut are neighbours: the one before the cut has the first steps of the
+// tile, the one after it the last steps.
 //
-// A cluster goes through its share from the last tile to the first one, and forwards in each of them. So what it leaves
-// for the next cluster comes first, and needs nothing of anyone; what needs what the cluster before has left comes
-// last. All clusters begin at the first step of some tile, and end their share at the last step of one; in between they
-// are at different steps, and share less of A and B in L2 than in a round of whole tiles.
+// A cluster processes its share from the last tile to the first one, and forwards within each tile. So the piece that
+// the next cluster waits for comes first and waits for nothing; the piece that waits for the previous cluster comes
+// last. All clusters begin at the first step of some tile and end their share at the last step of one; in between they
+// are at different steps and share less of A and B in L2 than in a round of whole tiles.
 #pragma once
 
 #include "tiles.cuh"
@@ -21,15 +21,16 @@ struct Piece {
     int tile, begin, end;
 };
 
-// `extra` clusters have a share of one step more than `share`. Without pieces `shared`, `share`, `extra` are 0.
+// `extra` clusters have a share of `share` + 1 steps, the others of `share`. Without pieces, `shared`, `share` and
+// `extra` are 0.
 struct Deal {
     int tiles, steps, clusters, shared, share, extra;
 
-    // Where the share of a cluster begins on the line, and that of the one before it ends.
+    // Where the share of a cluster begins on the line and the share of the previous cluster ends.
     __host__ __device__ constexpr int begin_of(int cluster) const {
         return cluster * share + tiles::smaller(cluster, extra);
     }
-    // Whether that is within a tile.
+    // Whether this is within a tile.
     __host__ __device__ constexpr bool is_cut(int cluster) const { return begin_of(cluster) % steps != 0; }
 };
 
@@ -42,7 +43,7 @@ class Walk {
           left_(deal.begin_of(cluster + 1)),
           whole_(deal.shared + cluster) {}
 
-    // The next piece; false where none is left.
+    // The next piece; false if none is left.
     __host__ __device__ __forceinline__ bool next(Piece& piece) {
         if (left_ > begin_) {
             const int tile = (left_ - 1) / deal_.steps, first = tile * deal_.steps;
@@ -59,17 +60,17 @@ class Walk {
 
    private:
     const Deal& deal_;
-    int begin_, left_;  // of the share, what is still to be done
+    int begin_, left_;  // the part of the share that is left
     int whole_;         // the next whole tile
 };
 
-// What leaving the sums of a tile and taking them up again costs, 128 KiB a block each way, and what is lost because
-// clusters that share rows are no longer at the same step: predicted 6 steps, measured 10 on an H200 (4096 x 4096 x 4096,
-// where 249 steps in place of 256 took 1 % more cycles). Less than this is not worth cutting for.
+// The cost of handing over the sums of a tile, 128 KiB per block in each direction, and of clusters that share rows but
+// are no longer at the same step: predicted 6 steps, measured 10 on an H200 (4096 x 4096 x 4096, where 249 steps
+// instead of 256 took 1 % more cycles). Cutting must gain more than this.
 constexpr int HANDOVER_STEPS = 10;
 
-// `tiles` tiles of `steps` steps for at most `most` clusters. The last full round and the remainder become pieces where
-// that takes fewer steps than a round for the remainder; else all tiles are whole ones.
+// Divides `tiles` tiles of `steps` steps among at most `most` clusters. The last full round and the remainder become
+// pieces if this takes fewer steps than a round for the remainder; otherwise all tiles are whole.
 constexpr Deal deal_out(int tiles, int steps, int most) {
     if (tiles > most) {
         const int whole_rounds = tiles / most - 1, shared = tiles - whole_rounds * most;

@@ -1,5 +1,6 @@
-// What wgmma_pipelined and wgmma_persistent share: the ring's barriers as libcu++ has them. Whoever waits arrives too:
-// the producer's thread and every thread of the consumers, at `full` and at `empty`, once each use of a stage.
+// What wgmma_pipelined and wgmma_persistent share: the barriers of the ring with libcu++. A thread that waits also
+// arrives: the producer's thread and every thread of the consumers arrive at `full` and at `empty` once per use of a
+// stage.
 #pragma once
 
 #include <cuda/barrier>
@@ -14,7 +15,7 @@ namespace {
 template <int Consumers, int Stages>
 class ThreadBarriers {
    public:
-    // By one thread, before the __syncthreads that lets the others at them.
+    // By one thread, before the __syncthreads after which the others use the barriers.
     __device__ void init() {
         for (int s = 0; s < Stages; ++s) {
             new (full_[s]) Barrier(Consumers * 128 + 1);
@@ -23,8 +24,8 @@ class ThreadBarriers {
         mbarrier::publish_inits();
     }
 
-    // By the producer: until every consumer is done with the stage; then the bytes that are to come are announced.
-    // Returns the barrier for the copy engine.
+    // By the producer: waits until every consumer is done with the stage and announces the bytes to be loaded. Returns
+    // the barrier for TMA.
     __device__ __forceinline__ uint64_t* claim(int stage, int bytes) {
         Barrier& empty = *reinterpret_cast<Barrier*>(empty_[stage]);
         Barrier& full = *reinterpret_cast<Barrier*>(full_[stage]);
@@ -33,13 +34,13 @@ class ThreadBarriers {
         return cuda::device::barrier_native_handle(full);
     }
 
-    // By every thread of a consumer: until the stage's bytes are there.
+    // By every thread of a consumer: waits for the bytes of the stage.
     __device__ __forceinline__ void wait_full(int stage) {
         Barrier& full = *reinterpret_cast<Barrier*>(full_[stage]);
         full.wait(full.arrive());
     }
 
-    // By every thread of a consumer: once for each stage at the start, and then whenever it has read one.
+    // By every thread of a consumer: once per stage at the start, and then whenever it has read a stage.
     __device__ __forceinline__ void give_back(int stage) {
         (void)reinterpret_cast<Barrier*>(empty_[stage])->arrive();
     }
@@ -47,7 +48,7 @@ class ThreadBarriers {
    private:
     using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
-    // As bytes, for nothing with a constructor may lie in shared memory.
+    // As bytes, since objects with constructors are not allowed in shared memory.
     alignas(Barrier) uint8_t full_[Stages][sizeof(Barrier)];
     alignas(Barrier) uint8_t empty_[Stages][sizeof(Barrier)];
 };

@@ -1,22 +1,24 @@
-// wgmma_cluster, wgmma_cluster_fenced, wgmma_tuned: neighbouring blocks load a tile of B together.
+// wgmma_cluster, wgmma_cluster_fenced, wgmma_tuned: neighbouring blocks share the loads of B.
 //
-// Idea         Two blocks of a cluster compute tiles below one another, which need the same rows of B. Each loads its
-//              tile of A and half of B's, and TMA's multicast writes that half into both (cluster.cuh): L2 sends 32 KiB
-//              a step and block instead of 48.
-//              wgmma_cluster_fenced (FENCED = 1): a block that gives a stage back tells the other one by an arrival
-//              with release.cluster, as for data that it wrote. But a consumer only read. sm_90 has no fence of a
-//              cluster and takes that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) of each warp in each step,
-//              between two products, and an empty L1 (CCTL.IVALL) for the producer.
-//              wgmma_tuned (TUNED = 1): the producer's registers go to the consumers, C is written streaming, so that
-//              L2 keeps A and B, and no more clusters are launched than take as many rounds, so that each has the same
-//              work: 64 instead of 66 at 4096. (Sums are not set to zero first: so it has been since wgmma_tma.)
-// Expected     734 TFLOP/s on an H100 where its parent has 704 (Gordic), 736 at 4096 and 786 at 8192 for the public
-//              kernel on an H200; 747, 744 and 789 for wgmma_tuned. Bytes from L2 fall by a third.
-// Cost         A block may refill a stage only when the consumers of both are done with it: they wait for one another.
-//              Tiles are dealt out by cluster, so that the last round is coarser.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
+// Idea         Two blocks of a cluster compute tiles below one another, which require the same rows of B. Each loads
+//              its tile of A and half of the tile of B, and TMA multicast writes that half to both blocks
+//              (cluster.cuh): L2 sends 32 KiB per step and block instead of 48.
+//              wgmma_cluster_fenced (FENCED = 1): a block that gives back a stage signals this to the other block by an
+//              arrival with release.cluster, as for data that it wrote, although a consumer only read. sm_90 has no
+//              fence for a cluster and uses that of the whole GPU: a round trip to L2 (MEMBAR.ALL.GPU) per warp and
+//              step, between two products, and an invalidated L1 (CCTL.IVALL) for the producer.
+//              wgmma_tuned (TUNED = 1): the registers of the producer go to the consumers, C is written with streaming
+//              stores, so that L2 keeps A and B, and no more clusters are launched than the number of waves requires,
+//              so that each has the same work: 64 instead of 66 at 4096. Sums are not set to zero first, as in all
+//              variants from wgmma_tma on.
+// Expected     wgmma_cluster: 734 TFLOP/s on an H100 against 704 without clusters (Gordic); for the public kernel on an
+//              H200, 736 at 4096 and 786 at 8192. Bytes from L2 fall by a third. wgmma_cluster_fenced: slower than its
+//              parent, by its fences. wgmma_tuned: 747, 744 and 789 TFLOP/s.
+// Cost         A stage may be refilled only when the consumers of both blocks are done with it, so they wait for each
+//              other. Tiles are assigned to whole clusters, so that a partial last wave leaves more SMs idle.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, cp.async.bulk.tensor with multicast, mapa, mbarrier, setmaxnreg; A. Gordic, Anatomy of high
-//              performance matmul kernels; NVIDIA CUTLASS arrives without the fence too.
+//              performance matmul kernels; NVIDIA CUTLASS, which also arrives without the fence.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -28,23 +30,23 @@
 
 constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_cluster(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                             __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) ring.init(Neighbours::PEERS * CONSUMERS * 4);
     cluster_meet();
 
-    // The tiles of a cluster are CLUSTER tiles below one another; one below the last row is computed and not stored.
+    // The tiles of a cluster are CLUSTER tiles below one another; a tile below the last row is computed but not stored.
     const Neighbours neighbours(cluster_rank());
     const int tile_rows = (M - 1) / (BM * CLUSTER) + 1, tile_columns = (N - 1) / BN + 1;
     const int first = blockIdx.x / CLUSTER, stride = gridDim.x / CLUSTER;
@@ -77,6 +79,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
             const int row = (tile.row * CLUSTER + neighbours.row) * BM + consumer * ROWS;
             float sum[BN / 2];
             ring.multiply<1>(sum, consumer, K, give_back);
+            TIMELINE(ring.track, STORE);
             wgmma::store<TUNED>(sum, C, row, tile.column * BN, M, N);
         }
     }

@@ -1,21 +1,20 @@
-// wgmma_persistent, wgmma_grouped: one block an SM that computes tile after tile.
+// wgmma_persistent, wgmma_grouped: one block per SM that computes tile after tile.
 //
-// Idea         wgmma_persistent: as many blocks as SMs, each of which takes every gridDim.x-th tile. The ring goes on
-//              over the border of two tiles, so that the producer fills it for the next tile while the consumers still
-//              write the last one.
-//              wgmma_grouped (GROUP): tiles that are computed at the same time lie in a block of GROUP rows, not in
-//              one long row, so that they share more of A and B in L2.
-// Expected     wgmma_persistent: 660 TFLOP/s on an H100 where wgmma_tile128x256 has 610 (Gordic), 654 at 4096 and 679
-//              at 8192 for the public kernel on an H200. wgmma_grouped: more at 8192 and above, where a row of tiles is
-//              long; nothing at 1024.
-// Cost         Tiles are dealt out evenly: 512 tiles of 4096 on 132 SMs take as long as 528. Until the consumers of a
-//              block have written their results, its tensor cores rest.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
+// Idea         wgmma_persistent: as many blocks as SMs, each of which takes every gridDim.x-th tile. The ring continues
+//              across tiles, so that the producer loads the next tile while the consumers still write the previous one.
+//              wgmma_grouped (GROUP): tiles that are computed at the same time lie within GROUP rows of tiles instead
+//              of one long row, so that they share more of A and B in L2.
+// Expected     wgmma_persistent: 660 TFLOP/s on an H100 against 610 for wgmma_tile128x256 (Gordic); for the public
+//              kernel on an H200, 654 at 4096 and 679 at 8192. wgmma_grouped: faster at 8192 and above, where a row of
+//              tiles is long; no gain at 1024.
+// Cost         Tiles are divided evenly: the 512 tiles at 4096 take as long as 528 on 132 SMs. The tensor cores of a
+//              block are idle while its consumers write their results.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor; libcu++, cuda::barrier; A. Gordic, Anatomy of high
 //              performance matmul kernels; the order of tiles is that of Triton's matmul tutorial.
-//
-// Why it cannot deadlock: as in wgmma_pipelined; producer and consumers walk the same tiles in the same order, and a
-// turn is never reset.
+
+// Why it cannot deadlock: as in wgmma_pipelined; producer and consumers walk through the same tiles in the same order,
+// and a turn is never reset.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -30,9 +29,9 @@
 constexpr int CONSUMERS = 2;
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-constexpr int ROWS = wgmma::M;  // that a consumer computes
+constexpr int ROWS = wgmma::M;  // rows that a consumer computes
 constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = (BM + BN) * BK * 2;
-constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 static_assert(BM == CONSUMERS * ROWS, "each consumer computes the rows of one product");
 static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
@@ -42,7 +41,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                                __nv_bfloat16* __restrict__ C, int M, int N, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
-    uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
+    uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
     if (threadIdx.x == 0) barriers.init();
     __syncthreads();
 

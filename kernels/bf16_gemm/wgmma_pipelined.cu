@@ -1,22 +1,25 @@
-// wgmma_pipelined, wgmma_tile128x256, wgmma_one_consumer: loading and multiplying are the work of different warpgroups.
+// wgmma_pipelined, wgmma_tile128x256, wgmma_one_consumer: separate warpgroups load and multiply.
 //
-// Idea         A ring of STAGES stages in shared memory. One thread of the producer warpgroup keeps TMA busy, STAGES
-//              steps ahead; CONSUMERS warpgroups multiply what has arrived. Two barriers a stage, `full` and `empty`,
-//              are all that they say to each other, in libcu++ as the programming guide has it, and a block hides its
-//              own loads.
-//              wgmma_tile128x256 has two consumers, each with 64 of 128 rows, and the widest wgmma, of 256 columns:
-//              a quarter fewer bytes a product. wgmma_one_consumer shows why two: one would need 256 sums a thread.
-// Expected     498 TFLOP/s with 128 x 128 on an H100, 610 with 128 x 256 (Gordic); public kernels of that kind reach
-//              538 and 644 at 4096 on an H200.
-// Cost         STAGES * (BM + BN) * 128 bytes of shared memory, so one block an SM: while it writes its results, its
-//              tensor cores rest. The registers of the producer warpgroup lie idle.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M. M up to 65535 * BM.
+// Idea         Shared memory holds a ring of STAGES stages. One thread of the producer warpgroup keeps TMA busy, up to
+//              STAGES steps ahead; CONSUMERS warpgroups multiply what has arrived. They synchronise through two
+//              barriers per stage, `full` and `empty`, with libcu++ as in the programming guide. A block thus hides the
+//              latency of its own loads.
+//              wgmma_tile128x256 has two consumers, each with 64 of 128 rows, and the widest wgmma, with 256 columns: a
+//              quarter fewer bytes per product. wgmma_one_consumer shows why there are two: one would require 256
+//              accumulators per thread.
+// Expected     wgmma_pipelined: 498 TFLOP/s on an H100 against 423 for wgmma_tile128; wgmma_tile128x256: 610 (Gordic).
+//              Public kernels of this kind reach 538 and 644 at 4096 on an H200. wgmma_one_consumer: slower than its
+//              parent, since it spills.
+// Cost         STAGES * (BM + BN) * 128 bytes of shared memory, so one block per SM: its tensor cores are idle while it
+//              writes its results. The registers of the producer warpgroup are unused.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M. M up
+//              to 65535 * BM.
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor, mbarrier; A. Gordic, Anatomy of high performance matmul
 //              kernels; warp specialisation as in CUTLASS.
-//
-// Why it cannot deadlock: producer and consumers walk the same steps in the same order, and each of them arrives at
-// each barrier of a stage once each use. Consumers begin by giving all stages back, so that the producer never waits
-// for a use that was not.
+
+// Why it cannot deadlock: producer and consumers walk through the same steps in the same order, and each of them
+// arrives once per use at each barrier of a stage. Consumers begin by giving back all stages, so that the producer
+// never waits for a use that did not happen.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -24,24 +27,26 @@
 #include <cstdint>
 
 #include "thread_barriers.cuh"
+#include "timeline.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
-constexpr int ROWS = BM / CONSUMERS;  // that a consumer computes
+constexpr int ROWS = BM / CONSUMERS;  // rows that a consumer computes
 constexpr int A_BYTES = BM * BK * 2, STAGE_BYTES = (BM + BN) * BK * 2;
-constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 static_assert(ROWS % wgmma::M == 0 && ROWS * CONSUMERS == BM, "each consumer computes whole products");
-static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "the boxes that TMA allows, the widths of wgmma.cuh");
+static_assert(BM <= 256 && (BN == 64 || BN == 128 || BN == 256), "TMA allows the boxes, and wgmma.cuh has the widths");
 
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_pipelined(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
                               __nv_bfloat16* __restrict__ C, int M, int N, int K) {
+    TIMELINE_TRACK(track);
     extern __shared__ uint8_t shared[];
     __shared__ ThreadBarriers<CONSUMERS, STAGES> barriers;
-    uint8_t* stages = tma::align(shared);  // each a tile of A, then one of B
+    uint8_t* stages = tma::align(shared);  // each has a tile of A, then one of B
 
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
     if (threadIdx.x == 0) barriers.init();
@@ -52,7 +57,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x > 0) return;
         for (int k0 = 0; k0 < K; k0 += BK, turn.advance()) {
             uint8_t* stage = stages + turn.stage * STAGE_BYTES;
+            TIMELINE(track, WAIT);
             uint64_t* full = barriers.claim(turn.stage, STAGE_BYTES);
+            TIMELINE(track, LOAD);
             tma::load(stage, a_map, block_row, k0, full);
             tma::load(stage + A_BYTES, b_map, block_col, k0, full);
         }
@@ -64,7 +71,9 @@ __global__ void __launch_bounds__(THREADS, 1)
             const uint8_t* stage = stages + turn.stage * STAGE_BYTES;
             const uint64_t a = wgmma::describe(stage + consumer * ROWS * BK * 2);
             const uint64_t b = wgmma::describe(stage + A_BYTES);
+            TIMELINE(track, WAIT);
             barriers.wait_full(turn.stage);
+            TIMELINE(track, COMPUTE);
             wgmma::fence();
 #pragma unroll
             for (int k = 0; k < BK / wgmma::K; ++k)
@@ -76,6 +85,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             wgmma::wait<0>();
             barriers.give_back(turn.stage);
         }
+        TIMELINE(track, STORE);
 #pragma unroll
         for (int i = 0; i < ROWS / wgmma::M; ++i) {
             wgmma::pin(sum[i]);

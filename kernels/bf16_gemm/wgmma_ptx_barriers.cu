@@ -1,21 +1,22 @@
-// wgmma_ptx_barriers, wgmma_in_flight: the barriers in PTX, and one arrival a warp.
+// wgmma_ptx_barriers, wgmma_in_flight: barriers in PTX, with one arrival per warp.
 //
-// Idea         wgmma_ptx_barriers: libcu++'s barriers let every thread arrive, at `full` before it waits as well as at
-//              `empty` after it has read: 4 * 128 arrivals a step and consumer pair, one after the other at one word of
-//              shared memory. In PTX, who waits need not arrive: `full` takes the producer's arrival and the bytes,
-//              `empty` one arrival of each warp.
-//              wgmma_in_flight (IN_FLIGHT = 1): the products of a step are handed over before those of the last one are
-//              waited for; the tensor cores find the next ones when they finish.
-// Expected     704 TFLOP/s on an H100 where its parent has 660 (Gordic), 731 at 4096 and 770 at 8192 for the public
-//              kernel on an H200. wgmma_in_flight: a little, since two consumers take turns already.
-// Cost         The stage before the last stays taken for one step more with IN_FLIGHT.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
+// Idea         wgmma_ptx_barriers: with libcu++, every thread arrives at `full` before it waits, and at `empty` after
+//              it has read: 4 * 128 arrivals per step and pair of consumers, one after another at one word of shared
+//              memory. In PTX, a waiting thread does not have to arrive: `full` takes the producer's arrival and the
+//              bytes, `empty` one arrival per warp.
+//              wgmma_in_flight (IN_FLIGHT = 1): the products of a step are issued before the wait for those of the
+//              previous step, so that the tensor cores find the next ones when they finish.
+// Expected     wgmma_ptx_barriers: 704 TFLOP/s on an H100 against 660 with libcu++ (Gordic); for the public kernel on
+//              an H200, 731 at 4096 and 770 at 8192. wgmma_in_flight: slightly faster than its parent, since two
+//              consumers already take turns.
+// Cost         With IN_FLIGHT, a stage stays in use for one more step.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, mbarrier, wgmma.wait_group; A. Gordic, Anatomy of high performance matmul kernels; NVIDIA
 //              CUTLASS.
-//
-// Why it cannot deadlock: see mbarrier.cuh. Producer and consumers walk the same tiles and steps in the same order, and
-// a turn is never reset. With IN_FLIGHT a consumer keeps at most one stage more than the one it waits for, and gives it
-// back after its next step or at the end of the tile, whichever is first: two stages are enough.
+
+// Why it cannot deadlock: see mbarrier.cuh. Producer and consumers walk through the same tiles and steps in the same
+// order, and a turn is never reset. With IN_FLIGHT a consumer keeps at most one stage in addition to the one it waits
+// for, and gives it back after its next step or at the end of the tile, whichever comes first: two stages are enough.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -28,7 +29,7 @@
 constexpr int CONSUMERS = 2, BM = CONSUMERS * ROWS;
 constexpr int THREADS = (1 + CONSUMERS) * 128;
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
 __global__ void __launch_bounds__(THREADS, 1)
     bf16_gemm_wgmma_ptx_barriers(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,

@@ -1,25 +1,32 @@
-// wgmma_stream_k: no round of tiles that leaves clusters without work.
+// wgmma_stream_k: no partial wave of tiles, in which clusters would be idle.
 //
-// Idea         66 clusters of two blocks take tiles of 256 x 256. 8192 x 8192 are 1024 of them, 15.5 rounds that cost
-//              16; 4096 x 4096 are 3.9 that cost 4. Here the last full round and the remainder are cut along K into
-//              equal shares, one a cluster (pieces.cuh), and come first; whole tiles follow. A share is longer than a
-//              tile, so a tile is cut in two at most. Who has its first steps leaves the sums in a workspace, in the
-//              order in which threads hold them; who has the last steps takes them up as its first sums and goes on.
-//              So every result is summed in the order of its parent, and is the same bit for bit. The other warps of
-//              the producer's warpgroup have nothing to do: one of them, the messenger, waits until the partial sums
-//              can be seen, and raises the flag, or waits for the flag of the cluster before. No consumer does.
-// Expected     Of the parent's rounds, 2048 and 16128 steps at 8192 and 16384, it takes 1986 and 15888, and some for
-//              handing over: 1.02 to 1.03 and 1.01 to 1.015 times its TFLOP/s a GHz. Where power holds the clock back it
-//              is no faster for that: no SM rests, and clusters at different steps find less of A and B in L2.
-// Cost         128 KiB a block to L2 and back: where the remainder is most of a round, a tile has few steps, or there
-//              are fewer tiles than clusters, all tiles are whole ones, as in its parent.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
-//              lies outside C. One stream at a time, which share the workspace.
+// Idea         66 clusters of two blocks take tiles of 256 x 256. 8192 x 8192 has 1024 of them, 15.5 waves that take as
+//              long as 16; 4096 x 4096 has 3.9 waves that take as long as 4. Here the last full wave and the remainder
+//              are cut along K into equal shares, one per cluster (pieces.cuh), and come first; whole tiles follow. A
+//              share is longer than a tile, so a tile is cut in two at most. The cluster with the first steps of a tile
+//              writes its sums to a workspace, in the order in which its threads hold them; the cluster with the last
+//              steps loads them as its first sums and continues. So every result is summed in the order of its parent,
+//              and is the same bit for bit.
+//              The other warps of the producer's warpgroup have no work. One of them, the messenger, waits until the
+//              partial sums are visible and raises the flag, or waits for the flag of the previous cluster, so that no
+//              consumer has to.
+//              CUDA does not promise in which order clusters start. So clusters take their numbers from a counter when
+//              they start, and wait only for the previous number.
+// Expected     Its parent takes 2048 steps at 8192 and 16128 at 16384; this variant takes 1986 and 15888, and some more
+//              to hand over sums: 1.02 to 1.03 and 1.01 to 1.015 times the TFLOP/s per GHz. Where the power limit
+//              lowers the clock, it is not faster: no SM is idle, and clusters at different steps share less of A and B
+//              in L2.
+// Cost         128 KiB per block to L2 and back. Where the remainder is most of a wave, a tile has few steps, or there
+//              are fewer tiles than clusters, all tiles are whole and no cluster takes a number, as in its parent.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M: TMA
+//              does not write outside C. One stream at a time: concurrent streams would share the workspace and the
+//              counter.
 // Source       M. Osama et al., Stream-K: work-centric parallel decomposition for dense matrix-matrix multiplication on
-//              the GPU (arxiv.org/abs/2301.03598), its two-tile hybrid; NVIDIA CUTLASS; PTX ISA.
-//
-// Why it cannot deadlock: see cluster.cuh for the ring. Beyond it, a cluster waits once, for the cluster before it,
-// which started no later, and whose first piece is what it waits for: that waits for nobody.
+//              the GPU (arxiv.org/abs/2301.03598), two-tile hybrid; NVIDIA CUTLASS; PTX ISA.
+
+// Why it cannot deadlock: see cluster.cuh for the ring. In addition, a cluster waits once, for the first piece of the
+// cluster with the previous number. That cluster took its number earlier, so it is running, and its first piece waits
+// for nothing.
 
 #include <cuda/atomic>
 #include <cuda_bf16.h>
@@ -32,16 +39,19 @@
 #include "workspace.cuh"
 
 constexpr int MESSENGER = 32;  // the first thread of the second warp
-// 65536 registers for 384 threads: 168 each at the start, and (40 + 2 * 232) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (40 + 2 * 232) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 constexpr int MOST_BLOCKS = 1024;
 
-// Whether a block has left sums that nobody has taken yet; all zero between launches.
+// The number of the next cluster to start; wraps back to 0 for the next launch.
+__device__ unsigned next_number;
+
+// Whether a block has left sums that no block has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
 
-// A consumer's sums over `steps` steps, onto what is in `sum` where `adds`. Ring::multiply<1> begins with nothing. The
-// first step stands by itself: where products in a loop may begin with sums from memory, ptxas lets only one of them run
-// at a time (C7515).
+// The sums of a consumer over `steps` steps, added to `sum` if `adds`, whereas Ring::multiply<1> starts from zero. The
+// first step is outside of the loop: if products in a loop may start from sums in memory, ptxas serialises them
+// (C7515).
 template <typename GiveBack>
 __device__ __forceinline__ void multiply(TileRing& ring, float (&sum)[BN / 2], int consumer, int steps, bool adds,
                                          const GiveBack& give_back) {
@@ -60,8 +70,8 @@ __device__ __forceinline__ void multiply(TileRing& ring, float (&sum)[BN / 2], i
     wgmma::pin(sum);
 }
 
-// Where a block's partial sums are for this thread of a consumer: its float4 number q at q * CONSUMER_THREADS, so that
-// a warp writes or reads 512 bytes side by side.
+// The partial sums of a block for this thread of a consumer: float4 number q is at q * CONSUMER_THREADS, so that a warp
+// writes or reads 512 consecutive bytes.
 __device__ __forceinline__ float4* partial_of(float4* partials, int block) {
     return partials + static_cast<size_t>(block) * (BM * BN / 4) + (threadIdx.x - 128);
 }
@@ -81,26 +91,33 @@ __device__ __forceinline__ void take(const float4* partial, float (&sum)[BN / 2]
     }
 }
 
-// What passes between the consumers of a block and its messenger, once each: the sums are left, the sums have come.
+// Barriers between the consumers of a block and its messenger, each used once: the sums are left, the sums have come.
 struct Messages {
     uint64_t left, came;
 };
 
-// By the messenger. What a consumer's threads wrote before they arrived at `left` is seen by who reads after `came` in
-// the next cluster: each hands it on to the next, and the flag does so for the whole GPU.
-__device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& deal, int cluster) {
+// By the messenger. What the threads of a consumer wrote before they arrived at `left` is visible to those that read
+// after `came` in the next cluster: the barriers order it within a block, the flag across the GPU.
+__device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& deal, int cluster, int block) {
     using Flag = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
     if (deal.is_cut(cluster + 1)) {
         mbarrier::wait(&messages.left, 0);
-        Flag(has_left[blockIdx.x]).store(1, cuda::memory_order_release);
+        Flag(has_left[block]).store(1, cuda::memory_order_release);
     }
     if (deal.is_cut(cluster)) {
-        const Flag flag(has_left[blockIdx.x - Neighbours::BLOCKS]);
+        const Flag flag(has_left[block - Neighbours::BLOCKS]);
         while (flag.load(cuda::memory_order_acquire) == 0) {
         }
         flag.store(0, cuda::memory_order_relaxed);  // for the next launch
         mbarrier::arrive(&messages.came);
     }
+}
+
+// The number of a cluster, by one of its threads. Where clusters wait for each other, they count in the order in which
+// they start: the one waited for is then always running.
+__device__ __forceinline__ int take_number(const pieces::Deal& deal) {
+    if (deal.shared == 0) return blockIdx.x / Neighbours::BLOCKS;
+    return static_cast<int>(atomicInc(&next_number, deal.clusters - 1));
 }
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -110,17 +127,22 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Messages messages;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    __shared__ int number;  // of this cluster
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         mbarrier::init(&messages.left, CONSUMER_THREADS);
         mbarrier::init(&messages.came, 1);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
+        if (cluster_rank() == 0) number = take_number(deal);
     }
-    cluster_meet();
+    cluster_sync();
+    // Only by the producer: the first block stays until the producers of the others have loaded its tiles.
+    if (threadIdx.x == 0 && cluster_rank() != 0) number = read_in(&number, 0);
+    __syncthreads();
 
     const Neighbours neighbours(cluster_rank());
-    const int cluster = blockIdx.x / Neighbours::BLOCKS;
+    const int cluster = number, block = cluster * Neighbours::BLOCKS + cluster_rank();
     pieces::Walk walk(deal, cluster);
     pieces::Piece piece;
     if (threadIdx.x < 128) {
@@ -137,7 +159,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             }
             ring.drain();
         }
-        if (threadIdx.x == MESSENGER) carry(messages, deal, cluster);
+        if (threadIdx.x == MESSENGER) carry(messages, deal, cluster, block);
     } else {
         raise_registers<CONSUMER_REGISTERS>();
         const int consumer = threadIdx.x / 128 - 1;
@@ -145,18 +167,21 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
         while (walk.next(piece)) {
             float sum[BN / 2];
             if (piece.begin > 0) {
+                TIMELINE(ring.track, HANDOVER);
                 mbarrier::wait(&messages.came, 0);
-                take(partial_of(partials, blockIdx.x - Neighbours::BLOCKS), sum);
+                take(partial_of(partials, block - Neighbours::BLOCKS), sum);
             }
             multiply(ring, sum, consumer, piece.end - piece.begin, piece.begin > 0, give_back);
             if (piece.end < deal.steps) {
-                leave(partial_of(partials, blockIdx.x), sum);
+                TIMELINE(ring.track, HANDOVER);
+                leave(partial_of(partials, block), sum);
                 mbarrier::arrive(&messages.left);
                 continue;
             }
             const tiles::Tile tile = tile_at(piece.tile, tile_rows, tile_columns);
             const int row = (tile.row * DOWN + neighbours.row) * BM + consumer * ROWS;
             const int column = (tile.column * ACROSS + neighbours.column) * BN;
+            TIMELINE(ring.track, STORE);
             store(c_map, ring.stages + TileRing::BYTES, sum, consumer, row, column);
         }
         if (threadIdx.x % 128 == 0) tma::wait_stores_read<0>();

@@ -1,26 +1,27 @@
 // wgmma_three_consumers: a larger tile than a block with a producer can hold.
 //
-// Idea         Shared memory moves 128 bytes a cycle, and tiles of 128 x 256 need all of them when the tensor cores are
-//              busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 a cycle, and TMA writes 48 KiB a step of 1024
-//              cycles, 48 a cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 a cycle in all, and need a fifth
-//              fewer bytes from L2. Their sums leave no registers for a producer: of four warpgroups each could have
-//              128 registers, of three and a warp 152, and this product needs 154. (setmaxnreg is no way out: ptxas
-//              refuses a product that does not fit the registers of the launch, C7602.) So there are three consumers
-//              and nobody else, and one thread of the third one loads, a step after it has read what it replaces: by
-//              then the others have read it too, or soon will.
-//              As 192 divides few sizes, a block takes a strip of 512 rows at a time, as tiles of 192, 192 and 128
-//              rows: in the last the third consumer does nothing but load. TALL = 2048 has ten of 192 before it. Where
-//              such strips leave too many blocks without work, they are a quarter as long, down to 128.
-// Expected     Our own, not published. If shared memory is what limits wgmma_stmatrix, then 3 to 6 % more from 4096 on,
-//              and nothing below.
-// Cost         No room for boxes: results leave from registers, after the threads of a quad have exchanged what they
-//              have of 32 columns. Work is dealt out in larger pieces.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M.
+// Idea         Shared memory moves 128 bytes per cycle, and tiles of 128 x 256 need all of them when the tensor cores
+//              are busy: a product of 64 x 256 reads 10 KiB in 128 cycles, 80 bytes per cycle, and TMA writes 48 KiB
+//              per step of 1024 cycles, 48 bytes per cycle. Tiles of 192 x 256 write 56 KiB in 1536 cycles, 117 bytes
+//              per cycle with the reads, and need a fifth fewer bytes from L2.
+//              Their sums leave no registers for a producer: with four warpgroups a thread could have 128 registers,
+//              with three and one warp 152, and this product needs 154. (setmaxnreg does not help: ptxas rejects a
+//              product that does not fit the registers of the launch, C7602.) So there are three consumers and no
+//              producer. One thread of the third consumer loads, one step after it has read what the load replaces: by
+//              then the others have read it too, or will soon.
+//              As 192 divides few sizes, a block takes a strip of 512 rows at a time, in tiles of 192, 192 and 128
+//              rows; in the last one the third consumer only loads. TALL = 2048 has ten tiles of 192 rows before it.
+//              Where such strips leave too many blocks without work, they are a quarter as long, down to 128 rows.
+// Expected     No figure is published for this variant, which is our own. If shared memory is what limits
+//              wgmma_stmatrix, 3 to 6 % faster from 4096 on, and no gain below.
+// Cost         No room for boxes: results are stored from registers, after the threads of a quad have exchanged their
+//              parts of 32 columns. Work is divided into larger pieces.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA; otherwise our own.
-//
-// Why it cannot deadlock: see cluster.cuh, with a loader in the place of the producer. It waits for the readers of a
-// step only after its own warpgroup has read that step and the next one. What the others, here and in the cluster, need
-// to read a step was loaded before: by loaders that waited for earlier steps only.
+
+// Why it cannot deadlock: see cluster.cuh, with a loader in place of the producer. It waits for the readers of a step
+// only after its own warpgroup has read that step and the next one. What the other consumers, in this block and in the
+// cluster, need in order to read a step was loaded earlier, by loaders that waited only for previous steps.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -36,19 +37,20 @@ constexpr int LOW = 128;  // rows of the last tile of a strip, and of the shorte
 
 using TileRing = Ring<CONSUMERS, BN, STAGES>;
 using Neighbours = Cluster<CLUSTER, 1>;
-constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = TileRing::BYTES + tma::ATOM_BYTES;  // with room for alignment
 
-static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is on its way");
+static_assert(STAGES >= 3, "one is read, one waits for its last readers, one is loaded");
 static_assert((TALL == 512 || TALL == 2048) && TALL % BM == LOW && LOW == 2 * ROWS,
-              "what is left of a strip, and of a quarter of it, is the rows of two consumers");
+              "the rest of a strip, and of a quarter of it, has the rows of two consumers");
 
-// How C is dealt out: strips of `strip` rows and a tile's columns, those of a cluster's blocks below one another.
+// How C is divided: strips of `strip` rows and the columns of a tile; the strips of a cluster's blocks lie below one
+// another.
 struct Strips {
     int strip, down, across;
 };
 
-// A cluster's way through them: along a Hilbert curve, and each strip from the top, BM rows at a time. What lies below
-// C for every block is left out. In shared memory, so without a constructor.
+// The path of a cluster through the strips: along a Hilbert curve, and each strip from the top, BM rows at a time.
+// Tiles that lie below C for every block are skipped. It lies in shared memory, so it has no constructor.
 struct Walk {
     int index, row, column;  // of the cluster's strips
     int top;                 // of the tile within the strip
@@ -68,8 +70,8 @@ struct Walk {
     }
 };
 
-// The loader's place, STAGES steps ahead at first. It is one thread's, and lies in shared memory, for every register
-// that a thread has, all have.
+// The position of the loader, STAGES steps ahead at first. Only one thread uses it, but a register for one thread is a
+// register for all, so it lies in shared memory.
 struct Loader {
     Walk walk;
     int k0, stage, parity;
@@ -83,7 +85,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Loader loader;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     const Neighbours neighbours(cluster_rank());
     const int cluster = blockIdx.x / CLUSTER;
     const bool loads = threadIdx.x == LOADER;
@@ -95,9 +97,9 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     }
     cluster_meet();
 
-    // Loads one more step, where there is one, once its stage has been given back.
+    // Loads one more step, if there is one, once its stage has been given back.
     const auto load_next = [&] {
-        // Before who calls is known, nothing of `loader` is read: the compiler would let all threads read it.
+        // Keeps the reads of `loader` in the branch of the calling thread: the compiler would let all threads read it.
         asm volatile("" ::: "memory");
         if (!loader.walk.goes_on(strips)) return;
         TileRing ahead = ring;
@@ -141,7 +143,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     }
 }
 
-// The longest strips with which `clusters` have work for nearly all of their rounds, or else the shortest.
+// The longest strips that keep `clusters` clusters busy in nearly all of their rounds, or else the shortest.
 static Strips deal_out(int M, int N, int clusters) {
     constexpr double NEARLY_ALL = 0.9;
     for (int strip = TALL;; strip /= 4) {

@@ -1,15 +1,18 @@
-// wgmma_tma, wgmma_tile128: Hopper's own two instructions, as plainly as they go.
+// wgmma_tma, wgmma_tma_n128, wgmma_tma_n256, wgmma_tile128: wgmma and TMA in their plainest form.
 //
 // Idea         wgmma lets four warps together multiply 64 x N tiles that lie in shared memory: no fragment is loaded
-//              into registers. TMA lets one thread bring a whole tile, and lays it out in the swizzle that wgmma reads
-//              without bank conflicts. One warpgroup loads a tile of A and of B, waits, multiplies, and so on.
-//              wgmma_tile128 is the same with 128 x 128 results: four times the products for twice the bytes.
-// Expected     317 TFLOP/s with 64 x 64 on an H100, 423 with 128 x 128 (Gordic); public kernels of that kind reach
-//              376 and 414 at 4096 on an H200.
-// Cost         Nothing overlaps within a block: what hides a load is another block of the SM. BM * BN / 128 sums a
+//              into registers. TMA lets one thread load a whole tile, and stores it in the swizzle that wgmma reads
+//              without bank conflicts. One warpgroup loads a tile of A and one of B, waits, multiplies, and so on.
+//              BM x BN are the results of a block: 64 x 64 in wgmma_tma, 64 x 128 in wgmma_tma_n128 and 64 x 256 in
+//              wgmma_tma_n256, with one wgmma as wide as BN, and 128 x 128 in wgmma_tile128, with two wgmma on the same
+//              tile of B.
+// Expected     wgmma_tma: 317 TFLOP/s on an H100; wgmma_tile128: 423 (Gordic). Public kernels of this kind reach 376
+//              and 414 at 4096 on an H200. Bytes per product, relative to wgmma_tma: 3/4 in wgmma_tma_n128, 5/8 in
+//              wgmma_tma_n256, 1/2 in wgmma_tile128.
+// Cost         Nothing overlaps within a block: only other blocks of the SM hide a load. BM * BN / 128 accumulators per
 //              thread.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M, tiles at the border
-//              are filled with zeros. M up to 65535 * BM.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M, since
+//              tiles at the border are filled with zeros. M up to 65535 * BM.
 // Source       PTX ISA, wgmma.mma_async and cp.async.bulk.tensor; A. Gordic, Anatomy of high performance matmul
 //              kernels.
 
@@ -24,10 +27,10 @@
 constexpr int BK = tma::BOX_COLUMNS;
 constexpr int THREADS = 128;
 constexpr int A_BYTES = BM * BK * 2, B_BYTES = BN * BK * 2;
-constexpr int SHARED_BYTES = A_BYTES + B_BYTES + tma::ATOM_BYTES;  // with room to align
+constexpr int SHARED_BYTES = A_BYTES + B_BYTES + tma::ATOM_BYTES;  // with room for alignment
 
-static_assert(BM % wgmma::M == 0 && BM <= 256 && BN <= 256, "whole products, and boxes that TMA allows");
-static_assert(BN == 64 || BN == 128 || BN == 256, "the widths that wgmma.cuh has");
+static_assert(BM % wgmma::M == 0 && BM <= 256 && BN <= 256, "products are whole, and TMA allows the boxes");
+static_assert(BN == 64 || BN == 128 || BN == 256, "the widths of wgmma.cuh");
 
 __global__ void __launch_bounds__(THREADS)
     bf16_gemm_wgmma_tma(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -45,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
 
     float sum[BM / wgmma::M][BN / 2];
-    int parity = 0;  // step number s is phase s of `full`
+    int parity = 0;  // step s is phase s of `full`
     for (int k0 = 0; k0 < K; k0 += BK) {
         if (threadIdx.x == 0) {
             mbarrier::expect(&full, A_BYTES + B_BYTES);
@@ -65,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
                                 k0 > 0 || k > 0);
         wgmma::commit();
         wgmma::wait<0>();
-        __syncthreads();  // all four warps are done with the tiles, and with waiting for this phase
+        __syncthreads();  // all four warps are done with the tiles and have seen this phase end
     }
 
 #pragma unroll

@@ -1,30 +1,32 @@
-// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_small_tiles, wgmma_four_blocks, wgmma_autotuned: the results
-// leave through shared memory and the copy engine.
+// wgmma_tma_store, wgmma_hilbert, wgmma_stmatrix, wgmma_small_tiles, wgmma_four_blocks, wgmma_autotuned: TMA stores the
+// results from shared memory.
 //
-// Idea         wgmma_tma_store: a consumer turns 64 columns of its results at a time into bf16, lays them into shared
-//              memory in TMA's swizzle, and has TMA store the box. It goes on while the box is on its way: BOXES boxes
-//              a consumer take turns. A store from registers writes 16 bytes of a row, TMA whole lines.
-//              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that those computed at
+// Idea         wgmma_tma_store: a consumer converts 64 columns of its results at a time to bf16, writes them to shared
+//              memory in TMA's swizzle, and has TMA store the box. It continues while the box is stored: BOXES boxes
+//              per consumer take turns. A store from registers writes 16 bytes of a row, TMA whole lines.
+//              wgmma_hilbert (HILBERT = 1): clusters take the tiles along a Hilbert curve, so that tiles computed at
 //              the same time lie in a square, and the next ones beside it.
 //              wgmma_stmatrix (STMATRIX = 1): stmatrix writes four 8x8 matrices at a time, a quarter of the stores.
-//              wgmma_small_tiles (BN = 64): 128 x 64 results a block, so that 1024 x 1024 have 128 blocks, one an SM,
-//              where 128 x 256 have 32. A step loads 24 KiB for a quarter of the products: right for small C alone.
-//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share, A with the one beside, B with the one
-//              below: 24 KiB a step and block from L2 instead of 32.
+//              wgmma_small_tiles (BN = 64): 128 x 64 results per block, so that 1024 x 1024 has 128 blocks, one per SM,
+//              where 128 x 256 has 32. A step loads 24 KiB for a quarter of the products, which pays only if C is
+//              small.
+//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share A with the block beside them and B with the
+//              block below: 24 KiB per step and block from L2 instead of 32.
 //              wgmma_autotuned: the cluster (DOWN x ACROSS of 2 or 4 blocks) and the order (HILBERT, or GROUP rows of
-//              clusters) are searched for the GPU at hand.
-// Expected     758 TFLOP/s on an H100 where its parent has 747 (Gordic), 757 at 4096 and 798 at 8192 for the public
-//              kernel on an H200; 762 and 801 along the Hilbert curve; 772 and 809 with stmatrix. No bank conflicts.
-// Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup for each box.
-// Constraints  K and N multiples of 8 (TMA's rows start on 16 bytes), arrays on 16 bytes; any M: TMA leaves out what
-//              lies outside C.
+//              clusters) are searched for the current GPU.
+// Expected     wgmma_tma_store: 758 TFLOP/s on an H100 against 747 for its parent (Gordic); for the public kernel on an
+//              H200, 757 at 4096 and 798 at 8192. wgmma_hilbert: 762 and 801. wgmma_stmatrix: 772 and 809. No bank
+//              conflicts.
+// Cost         CONSUMERS * BOXES * 8 KiB of shared memory; two barriers of a warpgroup per box.
+// Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M: TMA
+//              does not write outside C.
 // Source       PTX ISA, cp.async.bulk.tensor, stmatrix, fence.proxy.async; A. Gordic, Anatomy of high performance
 //              matmul kernels; D. Hilbert, Ueber die stetige Abbildung einer Linie auf ein Flaechenstueck; NVIDIA
 //              CUTLASS.
-//
-// Why it cannot deadlock: see cluster.cuh. The boxes: one thread of a consumer commits all of its stores and waits
-// until all but the newest have been read, before its warpgroup writes the oldest box again; it waits for the last ones
-// before the block ends.
+
+// Why it cannot deadlock: see cluster.cuh. As to the boxes, one thread of a consumer commits all of its stores and
+// waits until all but the newest have been read, before its warpgroup writes the oldest box again; it waits for the
+// last ones before the block ends.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -33,7 +35,7 @@
 
 #include "boxes.cuh"
 
-// 65536 registers for 384 threads: 168 each at the start, and (24 + 2 * 240) * 128 is no more than that.
+// 65536 registers for 384 threads: 168 each at the start. (24 + 2 * 240) * 128 registers do not exceed this.
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -41,7 +43,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
                               const __grid_constant__ CUtensorMap c_map, int tile_rows, int tile_columns, int K) {
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
-    TileRing ring(tma::align(shared), barriers);  // at the same place in every block
+    TileRing ring(tma::align(shared), barriers);  // at the same address in every block
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
@@ -74,6 +76,7 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
             const int column = (tile.column * ACROSS + neighbours.column) * BN;
             float sum[BN / 2];
             ring.multiply<1>(sum, consumer, K, give_back);
+            TIMELINE(ring.track, STORE);
             store(c_map, ring.stages + TileRing::BYTES, sum, consumer, row, column);
         }
         if (threadIdx.x % 128 == 0) tma::wait_stores_read<0>();

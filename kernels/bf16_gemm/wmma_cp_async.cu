@@ -1,15 +1,16 @@
-// wmma_cp_async: the next tiles are on their way while these are multiplied.
+// wmma_cp_async: the next tiles are copied while the current ones are multiplied.
 //
-// Idea         Two tiles of A and of B in shared memory take turns. cp.async copies the next step's from global memory
-//              without passing through registers, and the warps multiply this step's meanwhile: what wmma_tiled waits
-//              for between its two barriers is hidden, and one barrier a step is left.
-// Expected     60 to 70 % of cuBLAS on an A100 for 128 x 128 x 32 tiles [D]. On Hopper less: mma alone cannot keep its
-//              tensor cores busy.
+// Idea         Two stages of A and B in shared memory take turns. cp.async copies the tiles of the next step from
+//              global memory without registers, while the warps multiply those of the current step. This hides what
+//              wmma_tiled waits for between its two barriers, and leaves one barrier per step.
+// Expected     Faster than wmma_tiled, since it hides latency. 60 to 70 % of cuBLAS on an A100 for 128 x 128 x 32 tiles
+//              (Deep dive 02, CUDA programming). Less on Hopper, where mma alone cannot keep the tensor cores busy.
 // Cost         2 * (BM + BN) * (BK + 8) * 2 bytes of shared memory, 40 KiB. Rows are padded by 16 bytes, so that the
 //              eight rows of a fragment lie in different banks.
-// Constraints  Right for any M, N >= 1. K a multiple of 8 and A and B on 16 bytes, since 16 bytes are copied at a time.
-//              M up to 65535 * BM.
-// Source       CUDA C++ Programming Guide, warp matrix functions and asynchronous copies; CUDA Deep Dive 02 [D].
+// Constraints  Any M, N >= 1. K a multiple of 8 and A and B aligned to 16 bytes, since copies are 16 bytes wide. M up
+//              to 65535 * BM.
+// Source       CUDA C++ Programming Guide, warp matrix functions and asynchronous copies; Deep dive 02, CUDA
+//              programming.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -27,10 +28,10 @@ constexpr int PITCH = BK + CHUNK;
 constexpr int WARPS_N = BN / WN;
 constexpr int WARPS = BM / WM * WARPS_N;
 constexpr int THREADS = WARPS * 32;
-constexpr int ROW_STEP = THREADS / (BK / CHUNK);  // rows that the threads copy at a time
+constexpr int ROW_STEP = THREADS / (BK / CHUNK);  // rows that all threads copy at a time
 constexpr int STAGE_ELEMENTS = (BM + BN) * PITCH;
 
-static_assert(BM % WM == 0 && BN % WN == 0 && WM % TILE == 0 && WN % TILE == 0, "tiles are split into whole tiles");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % TILE == 0 && WN % TILE == 0, "tiles are divided into whole tiles");
 static_assert(BK % TILE == 0, "a step is whole fragments");
 static_assert(BM % ROW_STEP == 0 && BN % ROW_STEP == 0, "the copies take whole steps");
 static_assert(WARPS * TILE * TILE * sizeof(float) <= 2 * STAGE_ELEMENTS * sizeof(__nv_bfloat16), "results fit in");
@@ -38,14 +39,14 @@ static_assert(WARPS * TILE * TILE * sizeof(float) <= 2 * STAGE_ELEMENTS * sizeof
 __global__ void __launch_bounds__(THREADS)
     bf16_gemm_wmma_cp_async(const __nv_bfloat16* __restrict__ A, const __nv_bfloat16* __restrict__ B,
                             __nv_bfloat16* __restrict__ C, int M, int N, int K) {
-    __shared__ __align__(128) __nv_bfloat16 stages[2][STAGE_ELEMENTS];  // each BM rows of A, then BN rows of B
+    __shared__ __align__(128) __nv_bfloat16 stages[2][STAGE_ELEMENTS];  // each has BM rows of A, then BN rows of B
 
     const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     const int block_row = blockIdx.y * BM, block_col = blockIdx.x * BN;
     const int warp_row = warp / WARPS_N * WM, warp_col = warp % WARPS_N * WN;
 
-    // The copy: a thread keeps its chunk of a row, and every ROW_STEP-th row is its own. What does not exist is zero
-    // and not read: its address is that of the array, which is valid.
+    // The copy: a thread copies the same chunk of every ROW_STEP-th row. Elements outside the matrix become zero and
+    // are not read; their address is that of the array, which is valid.
     const int my_row = tid / (BK / CHUNK), my_k = tid % (BK / CHUNK) * CHUNK;
     const __nv_bfloat16* a = A + static_cast<size_t>(block_row + my_row) * K + my_k;
     const __nv_bfloat16* b = B + static_cast<size_t>(block_col + my_row) * K + my_k;
@@ -75,8 +76,8 @@ __global__ void __launch_bounds__(THREADS)
 
     fetch(0, stages[0]);
     for (int k0 = 0, step = 0; k0 < K; k0 += BK, ++step) {
-        // After the barrier this step's tiles are there for all, and nobody reads the last step's, which are filled
-        // next.
+        // After the barrier the tiles of this step are visible to all threads, and those of the last step, which are
+        // filled next, are no longer read.
         mma::wait_copies<0>();
         __syncthreads();
         if (k0 + BK < K) fetch(k0 + BK, stages[(step + 1) % 2]);
@@ -98,8 +99,8 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
 
-    // Which lane holds which element of a fragment is not said: through shared memory it is known again.
-    __syncthreads();  // nobody reads a tile any more
+    // The mapping of elements to lanes of a fragment is unspecified, so results pass through shared memory.
+    __syncthreads();  // no thread reads a tile any more
     float* results = reinterpret_cast<float*>(stages) + warp * TILE * TILE;
 #pragma unroll
     for (int i = 0; i < WM / TILE; ++i) {
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(THREADS)
                 const int col = block_col + warp_col + j * TILE + e % TILE;
                 if (row < M && col < N) C[static_cast<size_t>(row) * N + col] = __float2bfloat16(results[e]);
             }
-            __syncwarp();  // before the next fragment takes its place
+            __syncwarp();  // before the next fragment overwrites it
         }
     }
 }

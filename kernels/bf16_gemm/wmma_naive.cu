@@ -1,13 +1,14 @@
-// wmma_naive: the tensor cores, fed straight from global memory.
+// wmma_naive: tensor cores with operands directly from global memory.
 //
 // Idea         A warp computes one tile of 16 x 16 results with nvcuda::wmma: 16 terms of A and of B are loaded into
-//              fragments, multiplied, and so on along K. What naive is among the fp32 kernels, with tensor cores.
-// Expected     Nobody published a figure. A warp loads 1 KiB for 8192 flops, 4 bytes a lane and all of it through L1:
+//              fragments and multiplied, and so on along K. It is the counterpart of the fp32 kernel naive on tensor
+//              cores.
+// Expected     No figure is published. A warp loads 1 KiB for 8192 FLOP, 4 bytes per lane and all of it through L1:
 //              some tens of TFLOP/s at best, a small part of the tensor peak.
-// Cost         Every element of A is loaded N / 16 times and every one of B M / 16 times; no load overlaps a product of
-//              the same warp.
-// Constraints  M, N, K multiples of 16, since a fragment is loaded whole; arrays on 32 bytes. M up to 65535 * 16 *
-//              WARPS_M.
+// Cost         Every element of A is loaded N / 16 times and every element of B M / 16 times; no load overlaps a
+//              product of the same warp.
+// Constraints  M, N, K multiples of 16, since a fragment is loaded as a whole; arrays aligned to 32 bytes. M up to
+//              65535 * 16 * WARPS_M.
 // Source       CUDA C++ Programming Guide, warp matrix functions.
 
 #include <cuda_bf16.h>
@@ -37,13 +38,14 @@ __global__ void __launch_bounds__(THREADS)
     const __nv_bfloat16* b = B + static_cast<size_t>(col) * K;
     for (int k = 0; k < K; k += TILE) {
         wmma::fragment<wmma::matrix_a, TILE, TILE, TILE, __nv_bfloat16, wmma::row_major> a_part;
-        wmma::fragment<wmma::matrix_b, TILE, TILE, TILE, __nv_bfloat16, wmma::col_major> b_part;  // a row is a column
+        // Rows of B are columns of the second operand.
+        wmma::fragment<wmma::matrix_b, TILE, TILE, TILE, __nv_bfloat16, wmma::col_major> b_part;
         wmma::load_matrix_sync(a_part, a + k, K);
         wmma::load_matrix_sync(b_part, b + k, K);
         wmma::mma_sync(sum, a_part, b_part, sum);
     }
 
-    // Which lane holds which element of a fragment is not said: through shared memory it is known again.
+    // The mapping of elements to lanes of a fragment is unspecified, so results pass through shared memory.
     wmma::store_matrix_sync(results[warp], sum, TILE, wmma::mem_row_major);
     __syncwarp();
     for (int i = lane; i < TILE * TILE; i += 32)

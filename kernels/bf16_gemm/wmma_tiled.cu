@@ -1,15 +1,15 @@
-// wmma_tiled: the block keeps its tiles of A and B in shared memory, and a warp computes several fragments.
+// wmma_tiled: tiles of A and B in shared memory, and several fragments per warp.
 //
-// Idea         A block of BM x BN results loads BM + BN rows of BK terms, 16 bytes a load, and its warps read their
-//              fragments from there. A warp holds WM x WN results: (WM + WN) / 16 fragments loaded feed WM * WN / 256
-//              products, where wmma_naive loads two for one.
-// Expected     Nobody published a figure for the H200. Several times wmma_naive; the warps wait for one another at two
-//              barriers a step and for global memory in between.
-// Cost         Registers: WM * WN / 32 sums a thread. Rows are padded by 16 bytes, so that the eight rows of a fragment
+// Idea         A block of BM x BN results loads BM + BN rows of BK terms, 16 bytes per load, and its warps read their
+//              fragments from there. A warp holds WM x WN results: (WM + WN) / 16 loaded fragments feed WM * WN / 256
+//              products, where wmma_naive loads two fragments per product.
+// Expected     Several times wmma_naive; no figure is published for the H200. The warps wait for each other at two
+//              barriers per step, and for global memory in between.
+// Cost         WM * WN / 32 accumulators per thread. Rows are padded by 16 bytes, so that the eight rows of a fragment
 //              lie in different banks.
-// Constraints  Right for any M, N, K >= 1 and any alignment. 16-byte loads need rows that start on 16 bytes: K a
-//              multiple of 8 and aligned arrays; the launcher looks, and otherwise picks the instance that loads
-//              element by element. M up to 65535 * BM.
+// Constraints  Any M, N, K >= 1, any alignment. 16-byte loads require rows aligned to 16 bytes: K a multiple of 8,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that loads element by
+//              element. M up to 65535 * BM.
 // Source       CUDA C++ Programming Guide, warp matrix functions and shared memory.
 
 #include <cuda_bf16.h>
@@ -26,16 +26,16 @@ constexpr int PITCH = BK + CHUNK;
 constexpr int WARPS_N = BN / WN;
 constexpr int WARPS = BM / WM * WARPS_N;
 constexpr int THREADS = WARPS * 32;
-constexpr int A_CHUNKS = BM * BK / CHUNK / THREADS;  // that a thread copies a step
+constexpr int A_CHUNKS = BM * BK / CHUNK / THREADS;  // that a thread copies per step
 constexpr int B_CHUNKS = BN * BK / CHUNK / THREADS;
 
-static_assert(BM % WM == 0 && BN % WN == 0 && WM % TILE == 0 && WN % TILE == 0, "tiles are split into whole tiles");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % TILE == 0 && WN % TILE == 0, "tiles are divided into whole tiles");
 static_assert(BK % TILE == 0, "a step is whole fragments");
 static_assert(THREADS <= 1024, "a block holds at most 1024 threads");
 static_assert(A_CHUNKS * CHUNK * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_CHUNKS * CHUNK * THREADS == BN * BK, "the copy of B takes whole steps");
 
-// Eight neighbours of a row, of which the first `count` exist, the rest zero; WIDE: count is at least 8, or 0 or less.
+// The first `count` of eight neighbours of a row, the rest zero; WIDE: `count` is at least 8, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ uint4 load_chunk(const __nv_bfloat16* __restrict__ from, int count) {
     uint4 chunk = make_uint4(0, 0, 0, 0);
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < WN / TILE; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         uint4 a_chunk[A_CHUNKS], b_chunk[B_CHUNKS];
 #pragma unroll
         for (int i = 0; i < A_CHUNKS; ++i) {
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
 
-    // Which lane holds which element of a fragment is not said: through shared memory it is known again.
+    // The mapping of elements to lanes of a fragment is unspecified, so results pass through shared memory.
 #pragma unroll
     for (int i = 0; i < WM / TILE; ++i) {
 #pragma unroll
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(THREADS)
                 const int col = block_col + warp_col + j * TILE + e % TILE;
                 if (row < M && col < N) C[static_cast<size_t>(row) * N + col] = __float2bfloat16(results[warp][e]);
             }
-            __syncwarp();  // before the next fragment takes its place
+            __syncwarp();  // before the next fragment overwrites it
         }
     }
 }

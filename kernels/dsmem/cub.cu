@@ -1,11 +1,11 @@
 // cub: the baseline, cub::DeviceHistogram::HistogramEven.
 //
-// Idea         NVIDIA's own histogram of bins of equal width. More bins than it keeps in shared memory are counted in
-//              global memory, runs of equal keys together.
-// Expected     Near global_atomics with uniform keys, faster with skewed ones.
+// Idea         NVIDIA's own histogram of bins of equal width. With more bins than it keeps in shared memory, it counts
+//              in global memory and adds runs of equal keys together.
+// Expected     As fast as global_atomics with uniform keys, faster with skewed ones.
 // Cost         Temporary storage, allocated at the first launch and kept; a division or a comparison to find the bin.
-// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
-//              time.
+// Constraints  Any n >= 1, any alignment. Requires the headers of CUB, which come with nvcc (PyPI: nvidia-cuda-cccl).
+//              One stream at a time.
 // Source       nvidia.github.io/cccl/unstable/cub (DeviceHistogram); D. Merrill.
 
 #include <cuda_runtime.h>

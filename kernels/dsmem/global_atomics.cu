@@ -1,9 +1,9 @@
-// global_atomics: every key is an atomic addition to the one histogram in global memory.
+// global_atomics: an atomic addition to one histogram in global memory per key.
 //
-// Idea         65536 counts are 256 KiB, more than a block's shared memory holds on any GPU so far, so they lie where all
-//              blocks reach them: in L2, which carries the additions out.
-// Expected     L2's rate of atomics, a sector of 32 bytes for each key; slower still where keys are alike.
-// Cost         A launch that clears the counts before.
+// Idea         65536 counts are 256 KiB, more than the shared memory of a block on any GPU so far, so they lie where
+//              all blocks reach them: in L2, which executes the additions.
+// Expected     The rate of atomics in L2, one sector of 32 bytes per key; slower still where many keys are equal.
+// Cost         A launch that clears the counts first.
 // Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.
 
@@ -11,7 +11,7 @@
 
 #include "bins.cuh"
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     dsmem_global_atomics(const int* __restrict__ keys, unsigned* counts, unsigned n) {

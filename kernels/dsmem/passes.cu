@@ -1,10 +1,11 @@
-// passes: a block counts only the bins of its part in shared memory, so that each part goes over all keys.
+// passes: a block counts only one part of the bins in shared memory, so that all keys are read once per part.
 //
-// Idea         What does not fit a block's shared memory at once is counted in PARTS passes, side by side: the blocks of
-//              part p leave out all keys but those of its BINS / PARTS bins. Atomics stay within the SM, and only the
-//              sums of each block go to global memory.
-// Expected     PARTS times the reading of keys, most of it from L2 where they fit; shared atomics for 1 / PARTS of them.
-// Cost         Each key is loaded and looked at PARTS times.
+// Idea         Counts that do not fit into the shared memory of a block are divided into PARTS passes, which run side
+//              by side: the blocks of part p ignore all keys except those of its BINS / PARTS bins. Atomics stay within
+//              the SM, and only the sums of each block go to global memory.
+// Expected     PARTS times the reads of global_atomics, most of them from L2 if the keys fit there; atomics in shared
+//              memory for 1 / PARTS of the keys read.
+// Cost         Each key is loaded and compared PARTS times.
 // Constraints  Any n >= 1, any alignment; keys in 0..BINS - 1.
 // Source       V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007 (bins in parts).
 
@@ -16,7 +17,7 @@
 
 constexpr int PART = BINS / PARTS;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(PARTS * PART == BINS && PART * 4 <= 48 * 1024, "whole parts, which fit static shared memory");
 
 __global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ keys, unsigned* counts, unsigned n) {
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(BLOCK) dsmem_passes(const int* __restrict__ ke
         load_keys(keys, i, step, n, key);
 #pragma unroll
         for (int j = 0; j < LOADS; ++j) {
-            const unsigned bin = key[j] - first;  // beyond PART for a key of another part, also below it
+            const unsigned bin = key[j] - first;  // PART or more for a key of another part, also of a lower one
             if (bin < PART) atomicAdd(&mine[bin], 1u);
         }
     }

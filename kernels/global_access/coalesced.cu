@@ -1,15 +1,15 @@
 // coalesced: neighbouring lanes copy neighbouring elements.
 //
-// Idea         The index that everybody should write: blockIdx.x * blockDim.x + threadIdx.x. The 32 lanes of a warp
-//              touch 128 bytes in a row, which are four sectors of 32 bytes, and use every byte of them.
-// Expected     80 to 95 % of the peak bandwidth for arrays much larger than L2; four sectors a request.
+// Idea         The standard index: blockIdx.x * blockDim.x + threadIdx.x. The 32 lanes of a warp access 128 consecutive
+//              bytes, which are four sectors of 32 bytes, and use every byte of them.
+// Expected     80 to 95 % of the peak bandwidth for arrays much larger than L2; four sectors per request.
 // Cost         None.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, developer.nvidia.com/blog/how-access-global-memory-efficiently-cuda-c-kernels.
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     copy_coalesced(const float* __restrict__ in, float* __restrict__ out, unsigned n) {

@@ -1,17 +1,17 @@
-// coalescing_bug: the two halves of the index have changed places.
+// coalescing_bug: the two halves of the index are swapped.
 //
-// Idea         threadIdx.x * gridDim.x + blockIdx.x numbers the elements just as completely as the right index, so that
-//              the answer is right and nobody looks. But neighbouring lanes are now a whole grid apart: a warp touches
-//              32 sectors, of which it uses 4 bytes each, and its neighbours in memory are in other blocks.
-// Expected     Several times slower than `coalesced`; 32 sectors a request. L2 saves part of it: the blocks of one
-//              moment are neighbours, and find sectors there that others have fetched.
-// Cost         All of it in sectors.
+// Idea         threadIdx.x * gridDim.x + blockIdx.x numbers all elements, as the usual index does, so that the result
+//              is correct and the mistake goes unnoticed. But neighbouring lanes are now a whole grid apart: a warp
+//              accesses 32 sectors and uses 4 bytes of each, and the neighbours of its elements belong to other blocks.
+// Expected     Several times slower than `coalesced`; 32 sectors per request. L2 recovers part of it: blocks that run
+//              at the same time are neighbours and find sectors there that others have loaded.
+// Cost         Additional sectors: 32 per request instead of four.
 // Constraints  Any n >= 1, any alignment.
 // Source       The mistake of many first kernels; NVIDIA, CUDA C++ Best Practices Guide, coalesced access.
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     copy_coalescing_bug(const float* __restrict__ in, float* __restrict__ out, unsigned n) {

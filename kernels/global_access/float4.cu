@@ -1,19 +1,19 @@
 // float4: a thread copies four neighbouring elements with one load and one store of 16 bytes.
 //
-// Idea         A warp moves 512 bytes with one instruction: 16 sectors a request, every byte of them used. A quarter of
-//              the instructions and of the warps, and four times the bytes in flight a warp.
-// Expected     The same bandwidth as `coalesced` where that one is at the memory's limit; fewer instructions.
+// Idea         A warp moves 512 bytes per instruction: 16 sectors per request, every byte of them used. A quarter of
+//              the instructions and of the warps, and four times the bytes in flight per warp.
+// Expected     The same bandwidth as `coalesced` where that already reaches the limit of memory; fewer instructions.
 // Cost         The last thread has one to three elements left, which it copies one by one.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are copied element by element, by the other instance.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are copied element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-constexpr unsigned WIDTH = 4;  // floats a thread
+constexpr unsigned WIDTH = 4;  // floats per thread
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (ALIGNED && first + WIDTH <= n) {
         *reinterpret_cast<float4*>(out + first) = *reinterpret_cast<const float4*>(in + first);
     } else {
-#pragma unroll 1  // rare, and four at most: no code for more
+#pragma unroll 1  // rare, and at most four elements: no unrolled code
         for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = in[i];
     }
 }

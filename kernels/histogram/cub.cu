@@ -1,11 +1,11 @@
 // cub: the baseline, cub::DeviceHistogram::HistogramEven.
 //
-// Idea         NVIDIA's own histogram of bins of equal width: privatized in shared memory, runs of equal keys counted
-//              together before they reach it.
+// Idea         NVIDIA's own histogram of bins of equal width: privatized in shared memory, with runs of equal keys
+//              counted together before they reach it.
 // Expected     Near the bandwidth of reading with uniform keys.
 // Cost         Temporary storage, allocated at the first launch and kept; a division or a comparison to find the bin.
-// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
-//              time.
+// Constraints  Any n >= 1, any alignment. Requires the headers of CUB, which come with nvcc (PyPI: nvidia-cuda-cccl).
+//              One stream at a time.
 // Source       nvidia.github.io/cccl/unstable/cub (DeviceHistogram); D. Merrill.
 
 #include <cuda_runtime.h>

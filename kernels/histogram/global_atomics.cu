@@ -1,10 +1,10 @@
-// global_atomics: every key is an atomic addition to the one histogram in global memory.
+// global_atomics: an atomic addition to one histogram in global memory per key.
 //
-// Idea         The definition, written down. The additions are carried out where the histogram lies, in L2: 256 counts,
-//              8 lines of 128 bytes, and every thread of the GPU wants them. Additions to one address follow each
-//              other; the more keys are alike, the longer the queue.
+// Idea         The definition of a histogram. The additions are executed where the histogram lies, in L2: 256 counts in
+//              8 lines of 128 bytes, to which every thread of the GPU adds. Additions to one address are serialised;
+//              the more keys are equal, the longer the queue.
 // Expected     10 to 50 times slower than a histogram in shared memory, and slower still with skewed keys.
-// Cost         A launch that clears the counts before.
+// Cost         A launch that clears the counts first.
 // Constraints  Any n >= 1, any alignment; keys in 0..255.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.
 
@@ -12,7 +12,7 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 

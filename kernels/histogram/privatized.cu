@@ -1,15 +1,17 @@
-// privatized: histograms in shared memory, one or several a block, added to the global one at the end.
+// privatized, privatized_per_warp: one or several histograms per block in shared memory, added to the global one at the
+// end.
 //
-// Idea         As many blocks as the GPU holds at once go over the keys in strides of the whole grid. Each counts in
-//              shared memory, whose atomic additions stay within the SM, and at its end adds 256 numbers to the global
-//              histogram: n global atomics become 256 a block. With COPIES histograms a block, those of one warp of
-//              each COPIES count together; with one a warp, only lanes of the same warp meet at a bin.
-// Expected     10 to 50 times faster than global atomics. Skewed keys make lanes meet at a bin, and those follow each
-//              other; copies help between warps, not within one.
-// Cost         1 KiB of shared memory a copy; clearing and adding up, which small n pay for.
+// Idea         As many blocks as the GPU holds at once walk through the keys in strides of the whole grid. Each counts
+//              in shared memory, where atomic additions stay within the SM, and finally adds 256 numbers to the global
+//              histogram: n global atomics become 256 per block.
+//              With COPIES histograms per block, every COPIES-th warp counts in the same one. privatized_per_warp has
+//              one per warp, so that only lanes of the same warp add to the same bin.
+// Expected     10 to 50 times faster than global_atomics. With skewed keys, lanes add to the same bin and are
+//              serialised; copies help between warps, not within a warp.
+// Cost         1 KiB of shared memory per copy; clearing the copies and adding them up, which matters for small n.
 // Constraints  Any n >= 1, any alignment; keys in 0..255.
-// Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell; a
-//              copy a warp: V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007.
+// Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell; one
+//              copy per warp: V. Podlozhnyuk, Histogram calculation in CUDA, NVIDIA 2007.
 
 #include <cuda_runtime.h>
 
@@ -17,8 +19,8 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
-static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram a warp");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
+static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram per warp");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 

@@ -1,13 +1,14 @@
-// vectorized: the histograms of privatized, one a warp, and four keys a load.
+// vectorized, vectorized_in_flight: the histograms of privatized_per_warp with four keys per load.
 //
-// Idea         In `privatized` a thread waits for its key, counts it, and asks for the next: the compiler moves no load
-//              across an atomic addition, so that one load of 4 bytes is in flight a thread, which is too few to fill
-//              the memory. Here a load brings four keys, and LOADS of them are under way before the first is counted.
-// Expected     Up to the rate of the shared atomics, or the bandwidth of reading; with skewed keys the former. One load
-//              of 16 bytes a thread is 32 KiB an SM, about what the memory sends in one latency: not enough where
-//              counting takes as long; four of them are.
-// Cost         Registers; the last one to three keys take a path of their own.
-// Constraints  Any n >= 1; keys in 0..255. Keys that do not start on 16 bytes are read one by one.
+// Idea         In `privatized_per_warp` a thread waits for its key, counts it and requests the next: the compiler moves
+//              no load across an atomic addition, so that each thread has one load of 4 bytes in flight, which is not
+//              enough to use the bandwidth of memory. Here a load fetches four keys, and LOADS loads are in flight
+//              before the first key is counted (1 in vectorized, 4 in vectorized_in_flight).
+// Expected     Limited by the rate of atomics in shared memory or by the bandwidth of reading, with skewed keys by the
+//              former. One load of 16 bytes per thread is 32 KiB per SM, about what memory sends during one latency.
+//              That is not enough where counting takes equally long; four loads are enough.
+// Cost         Registers; the last one to three keys take a separate path.
+// Constraints  Any n >= 1; keys in 0..255. Keys not aligned to 16 bytes are read one by one.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.
 
 #include <cuda_runtime.h>
@@ -17,9 +18,9 @@
 
 constexpr int BINS = 256;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
-static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram a warp");
-static_assert(LOADS >= 1, "a load under way");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
+static_assert(COPIES >= 1 && COPIES <= BLOCK / 32, "at most one histogram per warp");
+static_assert(LOADS >= 1, "at least one load in flight");
 
 __global__ void clear(unsigned* counts) { counts[threadIdx.x] = 0; }
 
@@ -49,7 +50,8 @@ __global__ void __launch_bounds__(BLOCK)
             }
         }
     }
-    for (unsigned i = quads * 4 + thread; i < n; i += step) atomicAdd(&mine[keys[i]], 1u);  // three at most, or all
+    // At most three keys, or all if unaligned.
+    for (unsigned i = quads * 4 + thread; i < n; i += step) atomicAdd(&mine[keys[i]], 1u);
     __syncthreads();
 
     for (int bin = threadIdx.x; bin < BINS; bin += BLOCK) {

@@ -1,5 +1,5 @@
-// The copy engine for plain runs of bytes (sm_90), after the PTX ISA: from global to shared memory, both on 16 bytes, a
-// multiple of 16 bytes long. One thread asks, and no register holds what is under way.
+// Bulk copies of contiguous bytes (sm_90), based on the PTX ISA: from global to shared memory, both on 16 bytes, with a
+// length that is a multiple of 16 bytes. One thread requests a copy, and no register holds data in flight.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 namespace {
 namespace bulk {
 
-// `barrier` sees the bytes arrive; it must have been told to expect them.
+// The bytes are reported to `barrier`, which must expect them.
 __device__ __forceinline__ void load(void* to, const void* from, int bytes, uint64_t* barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes),
@@ -18,7 +18,7 @@ __device__ __forceinline__ void load(void* to, const void* from, int bytes, uint
                  : "memory");
 }
 
-// By every thread that wrote or read shared memory, before it lets the engine at it.
+// By every thread that wrote or read shared memory, before a bulk copy accesses it.
 __device__ __forceinline__ void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace bulk

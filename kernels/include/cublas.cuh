@@ -1,9 +1,9 @@
 // cuBLAS as the baseline of the GEMM families, found at run time.
 //
-// The library's headers need not be installed: what is called is declared here, after the cuBLAS documentation
-// (docs.nvidia.com/cuda/cublas), and looked up in the copy that the process has loaded already (CuPy's, say), or else
-// in the one that the dynamic linker finds. So a machine without cuBLAS still builds the baseline, and the launch says
-// what is missing.
+// The headers of the library need not be installed: the functions are declared here, based on the cuBLAS documentation
+// (docs.nvidia.com/cuda/cublas), and looked up in the copy that the process has already loaded (such as CuPy's), or
+// else in the one that the dynamic linker finds. So a machine without cuBLAS can still build the baseline, and the
+// launch reports what is missing.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,8 @@
 #include <cstdio>
 #include <mutex>
 
-// Internal to each shared object that includes this: were it shared, two baselines loaded into one process would have
-// one handle, with the math mode of whichever came first.
+// Internal to each shared object that includes this. If it were shared, two baselines in one process would have one
+// handle, with the math mode of the first.
 namespace {
 namespace cublas {
 
@@ -27,11 +27,11 @@ constexpr int PEDANTIC_MATH = 2;          // CUBLAS_PEDANTIC_MATH: no shortcut i
 constexpr int COMPUTE_32F_PEDANTIC = 69;  // CUBLAS_COMPUTE_32F_PEDANTIC
 constexpr int GEMM_DEFAULT = -1;          // CUBLAS_GEMM_DEFAULT: cuBLAS chooses the kernel
 
-// What the documentation recommends for Hopper; older chips need 4 MiB.
+// As the documentation recommends for Hopper; older GPUs need 4 MiB.
 constexpr size_t WORKSPACE_BYTES = size_t{32} << 20;
 
 constexpr cudaError_t NOT_FOUND = cudaErrorSharedObjectInitFailed;       // no cuBLAS on this machine
-constexpr cudaError_t INCOMPLETE = cudaErrorSharedObjectSymbolNotFound;  // a cuBLAS without what is called here
+constexpr cudaError_t INCOMPLETE = cudaErrorSharedObjectSymbolNotFound;  // a cuBLAS without a function used here
 
 struct Library {
     Status (*create)(Handle*) = nullptr;
@@ -48,7 +48,7 @@ struct Library {
 
 inline void* open_library() {
     constexpr const char* names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
-    for (const char* name : names)  // a copy in this process comes first: two in one process would be two versions
+    for (const char* name : names)  // a copy in this process first, so that there are never two versions in one process
         if (void* found = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return found;
     for (const char* name : names)
         if (void* found = dlopen(name, RTLD_LAZY)) return found;
@@ -82,7 +82,7 @@ inline const Library& library() {
     return loaded;
 }
 
-// 130100 for 13.1.0; 0 where there is no cuBLAS.
+// 130100 for 13.1.0; 0 without cuBLAS.
 inline int version() {
     int major = 0, minor = 0, patch = 0;
     if (library().error != cudaSuccess) return 0;
@@ -92,7 +92,7 @@ inline int version() {
     return major * 10000 + minor * 100 + patch;
 }
 
-// CUDA's name for a failure of the library, so that a launcher has one kind of error to return.
+// The CUDA error that corresponds to a status of the library, so that launchers return one kind of error.
 inline cudaError_t as_cuda_error(Status status) {
     switch (status) {
         case 0: return cudaGetLastError();
@@ -105,8 +105,8 @@ inline cudaError_t as_cuda_error(Status status) {
     }
 }
 
-// One device's handle with its own workspace. It is made once and never destroyed: at the exit of a process the order
-// in which cuBLAS, CUDA and this object go is nobody's promise.
+// The handle of one device with its own workspace. It is created once and never destroyed, since the order in which
+// cuBLAS, CUDA and this object are destroyed at the exit of a process is undefined.
 class Session {
    public:
     // The handle, bound to `stream` and to `math_mode`; allocates at the first call only, also within a stream capture.
@@ -118,7 +118,7 @@ class Session {
             if (error != cudaSuccess) return error;
         }
         if (!is_bound_ || stream != stream_) {
-            // To set the stream is to lose the workspace: cuBLAS falls back to its own pool, which no graph may use.
+            // Setting the stream resets the workspace: cuBLAS then uses its own pool, which graphs must not use.
             Status status = library().set_stream(handle_, stream);
             if (status == 0) status = library().set_workspace(handle_, workspace_, WORKSPACE_BYTES);
             if (status != 0) return as_cuda_error(status);
@@ -131,7 +131,7 @@ class Session {
 
    private:
     cudaError_t create(int math_mode) {
-        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a capture under way must bear the allocation
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows allocation during a capture
         cudaThreadExchangeStreamCaptureMode(&mode);
         cudaError_t error = workspace_ ? cudaSuccess : cudaMalloc(&workspace_, WORKSPACE_BYTES);
         if (error == cudaSuccess) {

@@ -1,5 +1,5 @@
-// cublasLt, found at run time as cuBLAS is in cublas.cuh: the part of cuBLAS that names the kernels it would take, its
-// heuristics, and lets the caller choose one. Declared after docs.nvidia.com/cuda/cublas (cublasLt).
+// cublasLt, found at run time like cuBLAS in cublas.cuh: its heuristics list the kernels that cuBLAS would select, and
+// the caller may choose one. Declared based on docs.nvidia.com/cuda/cublas (cublasLt).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr int MAX_WORKSPACE_BYTES = 1;          // CUBLASLT_MATMUL_PREF_MAX_WORK
 constexpr int REDUCTION_SCHEMES = 3;            // CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32
 constexpr int MIN_ALIGNMENTS[] = {5, 6, 7, 8};  // CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_{A,B,C,D}_BYTES, uint32
 
-// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: where K is split, partial sums are not rounded to the type of the result.
+// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: if K is split, partial sums are not rounded to the type of the result.
 constexpr uint32_t SUMS_IN_COMPUTE_TYPE = 2;
 
 struct Algorithm {  // cublasLtMatmulAlgo_t
@@ -53,7 +53,7 @@ struct Library {
 
 inline Library load() {
     Library library;
-    void* object = cublas::open_library();  // dlsym looks into what cuBLAS itself is linked with, too: its cublasLt
+    void* object = cublas::open_library();  // dlsym also searches what cuBLAS is linked with: cublasLt
     if (!object) return library;
     const bool complete = cublas::look_up(object, "cublasLtCreate", library.create) &&
                           cublas::look_up(object, "cublasLtMatmulDescCreate", library.create_operation) &&

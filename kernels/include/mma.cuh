@@ -1,4 +1,4 @@
-// Products of a warp (mma, sm_80), after the PTX ISA, with what feeds them: ldmatrix and cp.async.
+// Products of a warp (mma, sm_80) and the loads of their operands (ldmatrix, cp.async), based on the PTX ISA.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 namespace {
 namespace mma {
 
-// 16 bytes of global memory into shared memory, on its way while the thread goes on; `bytes` (0 or 16) are read, the
-// rest is zero.
+// Starts a copy of 16 bytes from global to shared memory; `bytes` (0 or 16) are read, the rest is zero.
 __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
     const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
@@ -15,14 +14,14 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes
 
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Until all but the newest Pending groups of this thread are there.
+// Waits until all but the newest Pending groups of this thread are complete.
 template <int Pending>
 __device__ __forceinline__ void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-// Four 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8, and gets of each matrix
-// row l / 4, columns 2 * (l % 4) and the next.
+// Loads four 8x8 matrices of 16-bit elements: lane l passes the address of row l % 8 of matrix l / 8 and gets two
+// elements of each matrix, row l / 4, columns 2 * (l % 4) and 2 * (l % 4) + 1.
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
     const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,4 +1,4 @@
-// The order in which persistent blocks, or clusters of them, take the tiles of a matrix, and how many blocks do it.
+// The order in which persistent blocks or clusters take the tiles of a matrix, and how many of them are launched.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,21 +12,21 @@ struct Tile {
 
 __host__ __device__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
-// Tile number `index` of rows x columns tiles: groups of `group` rows are gone through column by column, so that tiles
-// taken at the same time lie in a block, share rows and columns, and find them in L2. A group of 1 is row by row.
+// Tile number `index` of rows x columns tiles. Groups of `group` rows are walked through column by column, so that
+// tiles taken at the same time are close together and share rows and columns in L2. A group of 1 is row by row.
 __host__ __device__ __forceinline__ Tile in_groups(int index, int rows, int columns, int group) {
     const int first_row = index / (group * columns) * group, within = index % (group * columns);
     const int group_rows = smaller(group, rows - first_row);  // the last group may be smaller
     return {first_row + within % group_rows, within / group_rows};
 }
 
-// Place number `distance` of the Hilbert curve through a square of `side` tiles, a power of two: neighbours on the
-// curve are neighbours in the square, and any stretch of it is about as high as wide.
+// Place number `distance` on the Hilbert curve through a square of `side` x `side` tiles; `side` is a power of two.
+// Neighbours on the curve are neighbours in the square, and any section of it is about as high as it is wide.
 __host__ __device__ __forceinline__ Tile on_hilbert_curve(int distance, int side) {
     int row = 0, column = 0;
     for (int half = 1; half < side; half *= 2, distance /= 4) {
         const int right = distance / 2 & 1, down = (distance ^ right) & 1;
-        if (!down) {  // the quarter's own curve is turned, so that its ends meet those of its neighbours
+        if (!down) {  // the curve of this quarter is turned, so that its ends meet those of its neighbours
             const int old_row = right ? half - 1 - row : row, old_column = right ? half - 1 - column : column;
             row = old_column, column = old_row;
         }
@@ -35,7 +35,7 @@ __host__ __device__ __forceinline__ Tile on_hilbert_curve(int distance, int side
     return {row, column};
 }
 
-// Tile number `index` of rows x columns tiles in squares, as large as fit, each along its Hilbert curve; what is left
+// Tile number `index` of rows x columns tiles, in the largest squares that fit, each along its Hilbert curve. The rest
 // at the lower and right border goes column by column.
 __host__ __device__ __forceinline__ Tile along_hilbert(int index, int rows, int columns) {
     int side = 1;
@@ -49,8 +49,8 @@ __host__ __device__ __forceinline__ Tile along_hilbert(int index, int rows, int 
     return {first_row + tile.row, first_column + tile.column};
 }
 
-// As few workers as take no more rounds over `work` than `most` workers would: each gets the same, and neighbours start
-// each round together. 256 tiles keep 64 of 66 workers busy for 4 rounds.
+// The fewest workers that need no more rounds for `work` than `most` workers: all get the same work, and neighbours
+// start each round together. For example, 256 tiles keep 64 of 66 workers busy for 4 rounds.
 constexpr int even_workers(int work, int most) {
     const int rounds = (work - 1) / most + 1;
     return (work - 1) / rounds + 1;
@@ -58,7 +58,7 @@ constexpr int even_workers(int work, int most) {
 
 }  // namespace tiles
 
-// Blocks that fill the device, one a multiprocessor.
+// The number of multiprocessors of the current device.
 inline cudaError_t multiprocessors(int* count) {
     int device = 0;
     const cudaError_t error = cudaGetDevice(&device);
@@ -66,8 +66,9 @@ inline cudaError_t multiprocessors(int* count) {
     return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
 }
 
-// Clusters of `cluster` blocks of `kernel`, which has them at compile time, that the device holds at a time: a cluster
-// lies within a part of the GPU (GPC), so that some multiprocessors may be left over. Asked once for each device.
+// The number of clusters that the device holds at once, of `cluster` blocks of `kernel`, which sets them at compile
+// time. A cluster lies within a part of the GPU (GPC), so some multiprocessors may remain unused. Queried once per
+// device.
 template <typename Kernel>
 cudaError_t resident_clusters(Kernel* kernel, int cluster, int threads, int shared_bytes, int* count) {
     constexpr int MAX_DEVICES = 64;

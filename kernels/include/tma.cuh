@@ -1,12 +1,12 @@
-// The copy engine for tensors (TMA, sm_90), after the PTX ISA and the CUDA driver API: boxes of a row-major bf16 matrix
-// to and from shared memory, in the 128-byte swizzle.
+// Copies of tensors by TMA (sm_90), based on the PTX ISA and the CUDA driver API: boxes of a row-major bf16 matrix to
+// and from shared memory, in the 128-byte swizzle.
 //
-// A box is `box_rows` rows of 64 columns, 128 bytes. Row r of it lies at r * 128 bytes, and its 16-byte chunk c at
-// place c ^ (r % 8) of the row: eight rows are one atom of 1024 bytes, on which the box must be aligned. What lies
-// outside the matrix is read as zero, counts as bytes that arrived, and is not written.
+// A box has `box_rows` rows of 64 columns, 128 bytes. Row r lies at r * 128 bytes, and its 16-byte chunk c at place
+// c ^ (r % 8) of the row: eight rows are one atom of 1024 bytes, to which the box must be aligned. Elements outside the
+// matrix are read as zero, count as bytes that arrived, and are not written.
 #pragma once
 
-#include <cuda.h>  // types only: the driver's function is looked up at run time
+#include <cuda.h>  // types only: the function of the driver is looked up at run time
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -30,7 +30,7 @@ inline cudaError_t find_encoder(Encode* encode) {
     if (!found) {
         void* address = nullptr;
         cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-        constexpr unsigned FIRST_VERSION = 12000;  // the CUDA that brought it
+        constexpr unsigned FIRST_VERSION = 12000;  // the CUDA version that introduced it
         const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &address, FIRST_VERSION,
                                                                    cudaEnableDefault, &result);
         if (error != cudaSuccess) return error;
@@ -41,7 +41,7 @@ inline cudaError_t find_encoder(Encode* encode) {
     return cudaSuccess;
 }
 
-// The map of one matrix, encoded anew when the matrix is another one. A launch copies it, so it may change afterwards.
+// The map of one matrix, encoded again if the matrix differs. A launch copies it, so it may change afterwards.
 class Map {
    public:
     // `data` on 16 bytes, `columns` a multiple of 8, `box_rows` at most 256.
@@ -72,7 +72,7 @@ class Map {
     int rows_ = 0, columns_ = 0, box_rows_ = 0;
 };
 
-// The first place in dynamic shared memory where an atom may start; ask for ATOM_BYTES more than the tiles take.
+// The first address in dynamic shared memory where an atom may start; request ATOM_BYTES more than the tiles take.
 __device__ __forceinline__ uint8_t* align(uint8_t* shared) {
     return shared + (ATOM_BYTES - shared_address(shared) % ATOM_BYTES) % ATOM_BYTES;
 }
@@ -81,7 +81,7 @@ __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map)) : "memory");
 }
 
-// The box whose first element is (row, column) into shared memory; `barrier` sees its bytes arrive. One thread.
+// Loads the box whose first element is (row, column) to shared memory; its bytes are reported to `barrier`. One thread.
 __device__ __forceinline__ void load(void* to, const CUtensorMap& map, int row, int column, uint64_t* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
@@ -90,7 +90,7 @@ __device__ __forceinline__ void load(void* to, const CUtensorMap& map, int row, 
         : "memory");
 }
 
-// The same into the same place of each block of the cluster in `mask`; the same barrier of each sees the bytes.
+// As load, to the same place of each block of the cluster in `mask`, with the same barrier in each.
 __device__ __forceinline__ void load_multicast(void* to, const CUtensorMap& map, int row, int column, uint64_t* barrier,
                                                uint16_t mask) {
     asm volatile(
@@ -100,10 +100,10 @@ __device__ __forceinline__ void load_multicast(void* to, const CUtensorMap& map,
         : "memory");
 }
 
-// By every thread that wrote shared memory, before the barrier after which one thread stores it.
+// By every thread that wrote shared memory, before the barrier after which one thread calls store.
 __device__ __forceinline__ void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// A box from shared memory to (row, column), as a group of its own. One thread, the one that waits for it later.
+// Stores a box from shared memory to (row, column), as a separate group. One thread, which also waits for it later.
 __device__ __forceinline__ void store(const CUtensorMap& map, int row, int column, const void* from) {
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];\n"
@@ -112,9 +112,9 @@ __device__ __forceinline__ void store(const CUtensorMap& map, int row, int colum
         : "memory");
 }
 
-// The same, of lines that nobody reads again soon: L2 gives them up before those of A and B.
+// As store, for lines that are not read again soon: L2 evicts them before those of A and B.
 __device__ __forceinline__ void store_streaming(const CUtensorMap& map, int row, int column, const void* from) {
-    constexpr uint64_t EVICT_FIRST = 0x12F0000000000000;  // as createpolicy.fractional.L2::evict_first makes it
+    constexpr uint64_t EVICT_FIRST = 0x12F0000000000000;  // as created by createpolicy.fractional.L2::evict_first
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;\n"
         "cp.async.bulk.commit_group;" ::"l"(reinterpret_cast<uint64_t>(&map)),
@@ -122,7 +122,7 @@ __device__ __forceinline__ void store_streaming(const CUtensorMap& map, int row,
         : "memory");
 }
 
-// Until all but the newest Pending stores of this thread have read their shared memory.
+// Waits until all but the newest Pending stores of this thread have read their shared memory.
 template <int Pending>
 __device__ __forceinline__ void wait_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

@@ -1,11 +1,11 @@
-// Products of a warpgroup (wgmma, sm_90a), after the PTX ISA: 64 x N results, 16 terms deep, bf16 from shared memory,
-// fp32 in registers.
+// Products of a warpgroup (wgmma, sm_90a), based on the PTX ISA: 64 x N results, 16 terms deep, bf16 from shared
+// memory, fp32 in registers.
 //
-// A warpgroup is four warps whose first is a multiple of four. The product runs by itself:
-//   fence()     before the first product, so that registers written before are in place
-//   multiply()  any number of them; those on the same registers go in order
-//   commit()    makes a group of them
-//   wait<n>()   until all but the newest n groups are done: only then may one touch the registers or refill the memory
+// A warpgroup is four consecutive warps, the first with a number that is a multiple of four. Products are asynchronous:
+//   fence()     before the first product, so that earlier writes to its registers are complete
+//   multiply()  any number of products; those on the same registers are executed in order
+//   commit()    makes them one group
+//   wait<n>()   until all but the newest n groups are done: only then may their registers and memory be used again
 //
 // Results: lane l of warp w of the warpgroup holds, for every 8 columns j, sum[4 * j + 2 * h + i] = row
 // 16 * w + l / 4 + 8 * h, column 8 * j + 2 * (l % 4) + i, for h and i in {0, 1}.
@@ -27,10 +27,10 @@ constexpr int M = 64, K = 16;
 //   bits  0-13  address / 16
 //   bits 16-29  leading offset / 16: not used in this layout, 1
 //   bits 32-45  stride / 16 from one group of eight rows to the next: 1024 bytes
-//   bits 49-51  base offset: 0, for the atoms lie on 1024 bytes
+//   bits 49-51  base offset: 0, since atoms are aligned to 1024 bytes
 //   bits 62-63  1: swizzle of 128 bytes
-// The swizzle works on address bits, so 16 terms further (32 bytes) is 2 further in the address, within the atom. No
-// address in shared memory goes beyond the low word, so what lies further needs no addition of 64 bits.
+// The swizzle works on address bits, so 16 terms further (32 bytes) is 2 further in the address field, within the atom.
+// Addresses in shared memory fit into the low word, so offsets require no 64-bit addition.
 __device__ __forceinline__ uint32_t describe_low(const void* tile) {
     return (shared_address(tile) & 0x3FFFF) >> 4 | 1 << 16;
 }
@@ -49,7 +49,7 @@ __device__ __forceinline__ void wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-// The compiler's view of wait: what it computes from `sum` stays behind this, and what it wrote stays before.
+// For the compiler, what wait does: it moves neither reads of `sum` before this nor writes to it after this.
 template <int Count>
 __device__ __forceinline__ void pin(float (&sum)[Count]) {
 #pragma unroll
@@ -61,7 +61,7 @@ __device__ __forceinline__ void pin(float (&sum)[Count]) {
         "+f"(sum[i + 6]), "+f"(sum[i + 7])
 #define WARPLOG_SUM32(i) WARPLOG_SUM8(i), WARPLOG_SUM8(i + 8), WARPLOG_SUM8(i + 16), WARPLOG_SUM8(i + 24)
 
-// sum = a * b^T, plus the old sum where `add` is not 0; `a` describes 64 rows, `b` 2 * Count rows, which are columns of
+// sum = a * b^T, plus the old sum if `add` is not 0; `a` describes 64 rows, `b` 2 * Count rows, which are columns of
 // the result.
 __device__ __forceinline__ void multiply(float (&sum)[32], uint64_t a, uint64_t b, int add) {
     asm volatile(
@@ -121,8 +121,8 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
     return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// The results of a warpgroup, 64 rows from (row, column) on, from registers to C [M, N], N even. Streaming: L2 gives
-// the lines up before others.
+// Stores the results of a warpgroup, 64 rows starting at (row, column), from registers to C [M, N], N even. Streaming:
+// L2 evicts these lines first.
 template <bool Streaming = false, int Count>
 __device__ __forceinline__ void store(const float (&sum)[Count], __nv_bfloat16* C, int row, int column, int M, int N) {
     const int thread = threadIdx.x % 128;
@@ -144,7 +144,7 @@ __device__ __forceinline__ void store(const float (&sum)[Count], __nv_bfloat16* 
     }
 }
 
-// Among the four threads of a quad: thread q gets what each of them has at q, in their order.
+// Transposes among the four threads of a quad: thread q gets part[q] of each of them, in their order.
 __device__ __forceinline__ void transpose_in_quad(uint32_t (&part)[4]) {
 #pragma unroll
     for (int step = 2; step > 0; step /= 2) {
@@ -160,8 +160,8 @@ __device__ __forceinline__ void transpose_in_quad(uint32_t (&part)[4]) {
     }
 }
 
-// As store, 16 bytes a thread and 64 of a row side by side, streaming: the threads of a quad exchange what they have of
-// four times 8 columns. N a multiple of 8, C on 16 bytes. All threads of the warpgroup.
+// As store with Streaming, 16 bytes per thread and 64 consecutive bytes of a row: the threads of a quad exchange their
+// parts of four times 8 columns. N a multiple of 8, C aligned to 16 bytes. By all threads of the warpgroup.
 template <int Count>
 __device__ __forceinline__ void store_wide(const float (&sum)[Count], __nv_bfloat16* C, int row, int column, int M,
                                            int N) {
@@ -184,16 +184,16 @@ __device__ __forceinline__ void store_wide(const float (&sum)[Count], __nv_bfloa
 
 }  // namespace wgmma
 
-// Four 8x8 matrices of 16-bit elements into shared memory: lane l gives the address of row l % 8 of matrix l / 8, and
-// has of each matrix row l / 4, columns 2 * (l % 4) and the next.
+// Stores four 8x8 matrices of 16-bit elements to shared memory: lane l passes the address of row l % 8 of matrix l / 8
+// and two elements of each matrix, row l / 4, columns 2 * (l % 4) and 2 * (l % 4) + 1.
 __device__ __forceinline__ void stmatrix(void* row, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(m0),
                  "r"(m1), "r"(m2), "r"(m3)
                  : "memory");
 }
 
-// Passes registers between warpgroups: each of the four warps must call it, in one branch a warpgroup. Count is a
-// multiple of 8 in 24..256; raising waits until the block's pool has them.
+// Moves registers between warpgroups: each of the four warps must call it, in one branch per warpgroup. Count is a
+// multiple of 8 from 24 to 256; raise_registers waits until the pool of the block has enough.
 template <int Count>
 __device__ __forceinline__ void lower_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

@@ -1,4 +1,4 @@
-// Device memory that a launcher keeps between calls: partial sums, flags of tiles, the temporary storage of CUB.
+// Device memory that a launcher keeps between calls, for partial sums, flags of tiles, or the temporary storage of CUB.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 // Internal to each shared object that includes this: two variants loaded into one process share nothing.
 namespace {
 
-// `bytes` of device memory on 256 bytes, on the current device. Allocated at the first call, also within a stream
-// capture, and again only where a later call wants more. Nothing is ever freed: launches under way and graphs may still
-// use what an earlier call got. One stream at a time: streams that run side by side would share the memory.
+// `bytes` of device memory, aligned to 256 bytes, on the current device. Allocated at the first call, also during
+// stream capture, and again only if a later call requests more. Nothing is freed, since launches in flight and graphs
+// may still use the memory of an earlier call. One stream at a time: concurrent streams would share the memory.
 inline cudaError_t workspace(size_t bytes, void** memory) {
     constexpr int MAX_DEVICES = 64;
     struct Held {
@@ -26,7 +26,7 @@ inline cudaError_t workspace(size_t bytes, void** memory) {
     if (asked != cudaSuccess) return asked;
     if (device >= MAX_DEVICES) return cudaErrorInvalidDevice;
     if (held[device].bytes < bytes) {
-        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a capture under way must bear the allocation
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows allocation during a capture
         cudaThreadExchangeStreamCaptureMode(&mode);
         void* fresh = nullptr;
         const cudaError_t error = cudaMalloc(&fresh, bytes);

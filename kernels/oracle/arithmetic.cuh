@@ -1,7 +1,7 @@
 // Known numbers of instructions: straight-line code of LENGTH instructions of one kind, each adding 1 to x.
 //
-// The operands are arguments, so that nothing can be computed beforehand. Two lengths of the same code differ by exactly
-// the instructions that one has more: what stands around them cancels.
+// The operands are arguments, so that the compiler cannot compute results. Two lengths of the same code differ by
+// exactly the additional instructions of one: the code around them cancels.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -27,7 +27,7 @@ __global__ void count_dfma(const float* x, float* y, double one) {
     y[i] = float(v);
 }
 
-// Two values an instruction; integers up to 2048 are exact in half precision.
+// Two values per instruction; integers up to 2048 are exact in half precision.
 template <int LENGTH>
 __global__ void count_hfma2(const float* x, float* y, float one) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -47,8 +47,8 @@ __global__ void count_imad(const float* x, float* y, unsigned one) {
     y[i] = float(v);
 }
 
-// Three summands, for a sum of two has other instructions beside IADD3. The first of them is always 0, which the compiler
-// cannot know, so that it cannot add the steps up beforehand: one LOP3 and one IADD3 a step.
+// Three summands, since sums of two also use instructions other than IADD3. The first is always 0, which the compiler
+// does not know, so that it cannot combine steps: one LOP3 and one IADD3 per step.
 template <int LENGTH>
 __global__ void count_iadd3(const float* x, float* y, unsigned one, unsigned zero) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,8 +58,8 @@ __global__ void count_iadd3(const float* x, float* y, unsigned one, unsigned zer
     y[i] = float(v);
 }
 
-// A product of 16 x 8 results over 8 terms, in half precision with fp32 sums: 2048 operations a warp, and each of the
-// four results that a thread holds grows by the 8 products of ones.
+// A product of 16 x 8 results over 8 terms, in half precision with fp32 sums: 2048 operations per warp. Each of the
+// four results of a thread grows by 8, from 8 products of ones.
 __device__ __forceinline__ void multiply_16x8x8(float (&sum)[4], uint32_t a0, uint32_t a1, uint32_t b) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"

@@ -1,7 +1,7 @@
-// Shared-memory accesses with a known number of passes (wavefronts): one store and READS loads a thread, all in the same
-// pattern, so that every one of them takes as many passes.
+// Shared-memory accesses with a known number of passes (wavefronts): one store and READS loads per thread, all with the
+// same pattern, so that each of them takes the same number of passes.
 //
-// Each lane reads back what it stored, READS times, and leaves READS * x behind.
+// Each lane reads back READS times what it stored and writes READS * x.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 constexpr int READS = 15;
 constexpr int BANK_THREADS = 128, BANK_WARPS = BANK_THREADS / 32;
 
-// `ways` lanes share a bank, for any from 1 to 32.
+// `ways` lanes, 1 to 32, share a bank.
 __global__ void __launch_bounds__(BANK_THREADS) bank_conflict(const float* x, float* y, int ways) {
     __shared__ float words[BANK_WARPS * patterns::CONFLICT_WORDS];
     const int i = blockIdx.x * BANK_THREADS + threadIdx.x;
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(BANK_THREADS) bank_conflict(const float* x, fl
     y[i] = sum;
 }
 
-// Neighbouring lanes, every STRIDE-th word.
+// Neighbouring lanes access every STRIDE-th word.
 template <int STRIDE>
 __global__ void __launch_bounds__(BANK_THREADS) bank_stride(const float* x, float* y) {
     __shared__ float words[BANK_THREADS * STRIDE];
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(BANK_THREADS) bank_stride(const float* x, floa
     y[i] = sum;
 }
 
-// Column k of a row-major tile, s[warp][k]: all lanes of a warp read the same word, and that is one pass. The words are
-// zeros, which the compiler cannot know (a NaN less itself is none): they are added to x, READS times.
+// Column k of a row-major tile, s[warp][k]: all lanes of a warp read the same word, in one pass. The words are zeros,
+// which the compiler does not know (NaN - NaN is not 0); they are added to x, READS times.
 __global__ void __launch_bounds__(BANK_THREADS) bank_broadcast(const float* x, float* y) {
     __shared__ float words[BANK_WARPS][32];
     const int i = blockIdx.x * BANK_THREADS + threadIdx.x;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(BANK_THREADS) bank_broadcast(const float* x, f
     y[i] = sum;
 }
 
-// Sixteen bytes a lane: 512 bytes a warp need four passes, and none of them is a conflict.
+// Sixteen bytes per lane: 512 bytes per warp take four passes, none of them a conflict.
 __global__ void __launch_bounds__(BANK_THREADS) bank_vector(const float* x, float* y) {
     __shared__ float4 words[BANK_THREADS];
     const int i = blockIdx.x * BANK_THREADS + threadIdx.x;

@@ -1,7 +1,8 @@
-// Launches that last a known time: one thread spins, then leaves `1` behind.
+// Launches with a known duration: one thread spins, then writes 1.
 //
-// A number of cycles is a time only through the SM's clock, which the timing core and ncu measure: cycles / MHz = us.
-// The nanoseconds of the global timer need no clock, but it may advance in steps of 1 us: they start at 10 us.
+// Cycles become a time through the SM clock, which the timing core and ncu measure: cycles / MHz = us. Nanoseconds of
+// the global timer do not depend on the clock, but the timer may advance in steps of 1 us, so these spins start at 10
+// us.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Known traffic: bytes of device memory, sectors a request. Every thread leaves x + 1 behind.
+// Known traffic: bytes of device memory, sectors per request. Every thread writes x + 1.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ __global__ void copy_known_bytes(const float4* __restrict__ x, float4* __restric
     y[i] = make_float4(v.x + 1, v.y + 1, v.z + 1, v.w + 1);
 }
 
-// Every load and every store of a warp touches SECTORS sectors. n = 8 * SECTORS for each warp.
+// Every load and every store of a warp accesses SECTORS sectors. n is 8 * SECTORS per warp.
 template <int SECTORS>
 __global__ void touch_sectors(const float* __restrict__ x, float* __restrict__ y) {
     static_assert(SECTORS >= 1 && 32 % SECTORS == 0, "1, 2, 4, 8, 16 or 32");
@@ -25,7 +25,8 @@ __global__ void touch_sectors(const float* __restrict__ x, float* __restrict__ y
     }
 }
 
-// Neighbouring lanes, neighbouring words, but each warp starts one word late: five sectors. The last lane takes word 0.
+// Neighbouring lanes access neighbouring words, but each warp starts one word late: five sectors. The last thread takes
+// word 0.
 __global__ void touch_misaligned(const float* __restrict__ x, float* __restrict__ y, int n) {
     const int next = blockIdx.x * blockDim.x + threadIdx.x + 1;
     const int i = next == n ? 0 : next;

@@ -1,15 +1,16 @@
-// One kernel for each resource that can limit the blocks an SM holds, and a pair of which one spills. All leave x + 1.
+// One kernel for each resource that can limit the blocks per SM, and a pair of kernels of which one spills. All write
+// x + 1.
 #pragma once
 
 #include <cuda_runtime.h>
 
-constexpr int FEW_THREADS = 32;     // a warp a block: the block slots are used up when half of the warp slots are free
-constexpr int MANY_THREADS = 768;   // 24 warps a block: two of them leave 16 of 64 warp slots free (8 of 32)
+constexpr int FEW_THREADS = 32;     // one warp per block: no block slot is left when half of the warp slots are free
+constexpr int MANY_THREADS = 768;   // 24 warps per block: two blocks leave 16 of 64 warp slots free, one leaves 8 of 32
 constexpr int SHARED_THREADS = 128;
-constexpr int SHARED_WORDS = 10 * 1024;  // 40 KiB: fits every GPU without being asked for, five blocks into 228 KiB
+constexpr int SHARED_WORDS = 10 * 1024;  // 40 KiB: needs no opt-in on any GPU; five blocks fit into 228 KiB
 constexpr int HELD = 96;                 // values that a thread holds at the same time
 constexpr int HOLD_THREADS = 256;        // 255 registers are allowed
-constexpr int SPILL_THREADS = 1024;      // 64 are
+constexpr int SPILL_THREADS = 1024;      // 64 registers are allowed
 
 __global__ void __launch_bounds__(FEW_THREADS) limited_by_blocks(const float* x, float* y) {
     const int i = blockIdx.x * FEW_THREADS + threadIdx.x;
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(SHARED_THREADS) limited_by_shared_memory(const
     y[i] = words[threadIdx.x * (SHARED_WORDS / SHARED_THREADS)];
 }
 
-// All HELD values are needed again after the sum of all of them is known, and may not be read twice.
+// All HELD values are used again after their sum is known, and volatile reads are not repeated.
 __device__ __forceinline__ void hold(const float* x, float* y, int threads) {
     const volatile float* in = x + blockIdx.x * threads * HELD + threadIdx.x;
     float* out = y + blockIdx.x * threads * HELD + threadIdx.x;

@@ -1,12 +1,13 @@
-// probes: kernels whose true answers are known before they run. `probe` says which, `amount` how much of it.
+// probes: kernels with known results. `probe` selects one, `amount` its size.
 //
-// Idea         A measuring chain is right where it finds what is known: time of a spin, bytes of a copy, instructions of
-//              straight-line code, passes of a bank conflict, sectors of an address pattern, the resource that limits
-//              occupancy, the reason of a stall. family.yaml names the quantity of each and its expected value.
-// Expected     Every verdict of `snakemake oracle` right.
-// Cost         None: nothing here is fast.
-// Constraints  n as each probe says (family.yaml gives it); x holds integers from 0 to 255, y = times * x + adds.
-// Source       Each header names what its kernels rest on.
+// Idea         A measuring chain is right if it finds what is known: the time of a spin, the bytes of a copy, the
+//              instructions of straight-line code, the passes of a bank conflict, the sectors of an address pattern,
+//              the resource that limits occupancy, the reason of a stall. family.yaml lists the quantity of each probe
+//              and its expected value.
+// Expected     Every verdict of `snakemake oracle` is right.
+// Cost         None: the probes are not meant to be fast.
+// Constraints  n as each probe requires (family.yaml has it); x holds integers from 0 to 255, y = times * x + adds.
+// Source       Each header names the sources of its kernels.
 
 #include <cuda_runtime.h>
 
@@ -61,7 +62,7 @@ enum Probe {
 
 constexpr int COUNT_THREADS = 256, COPY_THREADS = 256;
 
-// A texture of x, made at the first call for these words and kept: launches under way may still use it.
+// A texture of x, created at the first call for this array and kept, since launches in flight may still use it.
 cudaError_t texture_of(const float* x, int n, cudaTextureObject_t* texture) {
     static const float* words = nullptr;
     static int length = 0;
@@ -103,7 +104,7 @@ cudaError_t touch(int sectors, const float* x, float* y, int n, cudaStream_t str
     }
 }
 
-// Straight-line code has its length from the compiler: there are two.
+// The length of straight-line code is fixed at compile time: there are two lengths.
 template <int LENGTH>
 cudaError_t count(int probe, const float* x, float* y, int n, cudaStream_t stream) {
     const int blocks = n / COUNT_THREADS;

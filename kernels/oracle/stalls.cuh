@@ -1,9 +1,9 @@
-// One kernel for each reason why a warp may not issue, built so that this reason outweighs all others together; only
-// `branch_resolving` cannot, for a jump waits longer than it resolves.
+// One kernel for each reason why a warp cannot issue, built so that this reason outweighs all others together. Only
+// `branch_resolving` cannot do so, since other waits of a jump take longer than resolving it.
 //
-// What each is made of is said at the kernel; what the machine code must show is asserted by the tests. Two reasons of
-// the hardware are missing, for nothing a kernel can write provokes them reliably: `dispatch_stall` (the dispatcher
-// holds back for resources that the compiler's schedule avoids) and `misc`.
+// A comment at each kernel describes it; tests check its machine code. Two reasons of the hardware are missing, since
+// no kernel causes them reliably: `dispatch_stall` (the dispatcher waits for resources, which the compiler's schedule
+// avoids) and `misc`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,13 +12,13 @@
 
 #include "arithmetic.cuh"
 
-// One warp a scheduler: nobody hides what it waits for, and nobody competes with it.
+// One warp per scheduler: no other warp hides its waits or competes with it.
 constexpr int ALONE = 32;
-// Eight warps a scheduler: whatever they all want is contended.
+// Eight warps per scheduler: they compete for every resource.
 constexpr int CROWD = 1024;
 
-// long_scoreboard: a chain of loads that L1 must not serve, each address from the value before. Every value is at least
-// 0, so that the next word is always 8 further (another sector), around the n words.
+// long_scoreboard: a chain of loads that bypass L1, where each address depends on the previous value. Every value is at
+// least 0, so that the next word is always 8 further (another sector), modulo n.
 __global__ void __launch_bounds__(ALONE) stall_long_scoreboard(const float* x, float* y, int n, int rounds) {
     const int i = blockIdx.x * ALONE + threadIdx.x;
     int at = i;
@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(ALONE) stall_long_scoreboard(const float* x, f
     y[i] = x[i] + steps;
 }
 
-// short_scoreboard: a chain of loads from shared memory, the word read is the next address. Word t holds t.
+// short_scoreboard: a chain of loads from shared memory, where each word is the next address. Each word holds its own
+// address.
 __global__ void __launch_bounds__(ALONE) stall_short_scoreboard(const float* x, float* y, int rounds) {
     __shared__ unsigned next[ALONE];
     const int i = blockIdx.x * ALONE + threadIdx.x;
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(ALONE) stall_short_scoreboard(const float* x, 
     y[i] = x[i] + (at == own ? 1 : 0);
 }
 
-// mio_throttle: more stores to shared memory than it can take, all lanes of a warp in one bank: 32 passes each.
+// mio_throttle: more stores to shared memory than it can accept, with all lanes of a warp in one bank: 32 passes each.
 __global__ void __launch_bounds__(CROWD) stall_mio_throttle(const float* x, float* y, int rounds) {
     __shared__ float words[32 * 32];
     const int i = blockIdx.x * CROWD + threadIdx.x;
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(CROWD) stall_mio_throttle(const float* x, floa
     y[i] = *word;
 }
 
-// lg_throttle: more stores to global memory than its queue takes, 32 sectors each.
+// lg_throttle: more stores to global memory than its queue accepts, 32 sectors each.
 __global__ void __launch_bounds__(CROWD) stall_lg_throttle(const float* x, float* y, int rounds) {
     const int block = blockIdx.x * CROWD;
     const int i = block + threadIdx.x % 32 * 32 + threadIdx.x / 32;
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(CROWD) stall_lg_throttle(const float* x, float
     }
 }
 
-// tex_throttle: more texture fetches than the unit takes; a thread waits for its values only after 32 of them.
+// tex_throttle: more texture fetches than the unit accepts; a thread waits for its values only after 32 of them.
 __global__ void __launch_bounds__(CROWD) stall_tex_throttle(cudaTextureObject_t texture, const float* x, float* y,
                                                             int rounds) {
     const int i = blockIdx.x * CROWD + threadIdx.x;
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(CROWD) stall_tex_throttle(cudaTextureObject_t 
     y[i] = x[i] + sum;
 }
 
-// barrier: 31 warps wait for the one that works.
+// barrier: 31 warps wait for one that computes.
 __global__ void __launch_bounds__(CROWD) stall_barrier(const float* x, float* y, int rounds, float one) {
     __shared__ float answer;
     const int i = blockIdx.x * CROWD + threadIdx.x;
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(CROWD) stall_barrier(const float* x, float* y,
     y[i] = x[i] + answer;
 }
 
-// membar: a fence behind every store.
+// membar: a fence after every store.
 __global__ void __launch_bounds__(ALONE) stall_membar(const float* x, float* y, int rounds) {
     const int i = blockIdx.x * ALONE + threadIdx.x;
     const float v = x[i] + 1;
@@ -116,8 +117,8 @@ __global__ void __launch_bounds__(ALONE) stall_membar(const float* x, float* y, 
     }
 }
 
-// math_pipe_throttle: products on tensor cores, four chains a warp and a crowd of warps; each keeps the pipe for several
-// cycles.
+// math_pipe_throttle: products on tensor cores, four chains per warp and many warps; each product occupies the pipe for
+// several cycles.
 __global__ void __launch_bounds__(CROWD) stall_math_pipe_throttle(const float* x, float* y, int rounds,
                                                                   unsigned ones) {
     const int i = blockIdx.x * CROWD + threadIdx.x;
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(CROWD) stall_math_pipe_throttle(const float* x
     y[i] = x[i] + total / 16;
 }
 
-// wait: a chain of additions, each four cycles after the one before.
+// wait: a chain of multiply-adds, each four cycles after the previous one.
 __global__ void __launch_bounds__(ALONE) stall_wait(const float* x, float* y, int rounds, float one) {
     const int i = blockIdx.x * ALONE + threadIdx.x;
     float v = x[i];
@@ -151,8 +152,8 @@ __global__ void __launch_bounds__(ALONE) stall_wait(const float* x, float* y, in
     y[i] = v;
 }
 
-// no_instruction: 256 KiB of code in a row, more than the instruction caches of an SM hold, and one warp that needs
-// nothing else: eight chains.
+// no_instruction: 256 KiB of straight-line code, more than the instruction caches of an SM hold, and one warp with
+// eight independent chains, so that it waits for nothing else.
 constexpr int LONG_CODE = 16 * 1024;
 
 __global__ void __launch_bounds__(ALONE) stall_no_instruction(const float* x, float* y, int rounds, float one) {
@@ -171,8 +172,8 @@ __global__ void __launch_bounds__(ALONE) stall_no_instruction(const float* x, fl
     y[i] = x[i] + sum / LONG_CODE;
 }
 
-// drain: one store into 32 lines and the end of the thread. Shared memory that nobody uses keeps the warps of an SM few,
-// so that the queue takes all their stores.
+// drain: one store to 32 lines, then the end of the thread. Unused shared memory limits the number of warps per SM, so
+// that the queue accepts all their stores.
 constexpr int DRAIN_THREADS = 128, DRAIN_SHARED_BYTES = 40 * 1024;
 
 __global__ void __launch_bounds__(DRAIN_THREADS) stall_drain(float4* y) {
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(DRAIN_THREADS) stall_drain(float4* y) {
     y[blockIdx.x * DRAIN_THREADS + lane * (DRAIN_THREADS / 32) + warp] = make_float4(1, 1, 1, 1);
 }
 
-// imc_miss: operands in constant memory, each in a line of its own, and more of them than the first cache holds.
+// imc_miss: operands in constant memory, each in a separate line, and more of them than the first cache holds.
 constexpr int CONSTANTS = 1024, CONSTANT_STEP = 16;
 __constant__ float zeros[CONSTANTS * CONSTANT_STEP];
 
@@ -195,8 +196,8 @@ __global__ void __launch_bounds__(ALONE) stall_imc_miss(const float* x, float* y
     y[i] = v;
 }
 
-// branch_resolving: jumps that are always taken, one behind the other, on a condition that was known long before. What
-// they jump over is too much for the compiler to merely switch it off, and little enough for all to stay in the nearest
+// branch_resolving: consecutive jumps that are always taken, on a condition that is known long before. The code that
+// they skip is too long for the compiler to predicate it, and short enough for all code to stay in the first
 // instruction cache.
 constexpr int JUMPS = 12;
 
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(ALONE) stall_branch_resolving(const float* x, 
     y[i] = v;
 }
 
-// sleeping: a nap that the thread asks for.
+// sleeping: the thread calls __nanosleep.
 __global__ void __launch_bounds__(ALONE) stall_sleeping(const float* x, float* y, int rounds) {
     const int i = blockIdx.x * ALONE + threadIdx.x;
 #pragma unroll 1
@@ -235,15 +236,15 @@ __global__ void __launch_bounds__(ALONE) stall_sleeping(const float* x, float* y
     y[i] = x[i] + 1;
 }
 
-// not_selected: eight warps a scheduler that can all issue in every cycle, on pipes none of which is full: by turns two
-// FFMA, two HFMA2, one LOP3 and one IADD3.
+// not_selected: eight warps per scheduler that can all issue in every cycle, on pipes none of which is saturated: two
+// FFMA, two HFMA2, one LOP3 and one IADD3 in turn.
 __global__ void __launch_bounds__(CROWD) stall_not_selected(const float* x, float* y, int rounds, float one,
                                                             unsigned zero, unsigned step) {
     const int i = blockIdx.x * CROWD + threadIdx.x;
     const __half2 ones = __float2half2_rn(one), zeros2 = __float2half2_rn(float(zero));
     float v[4] = {};
     __half2 h[2] = {zeros2, zeros2};
-    // A thread's own numbers, or the uniform datapath would do the work.
+    // Numbers that differ between threads for the compiler, which would otherwise use the uniform datapath.
     unsigned u[2] = {threadIdx.x & zero, threadIdx.x & zero};
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {

@@ -1,9 +1,10 @@
-// probes: kernels whose true answers are known, of what only a Hopper GPU has. `probe` says which, `amount` how much.
+// probes: kernels with known results for features of Hopper. `probe` selects one, `amount` its size.
 //
-// Idea         As in `oracle`: known operations of wgmma, a warp that waits for them, sixteen barriers a block, clusters.
-// Expected     Every verdict of `snakemake oracle` right.
-// Cost         None: nothing here is fast.
-// Constraints  sm_90a; n as each probe says (family.yaml gives it); x holds integers, y = x + adds.
+// Idea         As in `oracle`: known operations of wgmma, warps that wait for them, sixteen barriers per block,
+//              clusters.
+// Expected     Every verdict of `snakemake oracle` is right.
+// Cost         None: the probes are not meant to be fast.
+// Constraints  sm_90a; n as each probe requires (family.yaml has it); x holds integers, y = x + adds.
 // Source       PTX ISA, wgmma and bar; CUDA Programming Guide, thread-block clusters.
 
 #include <cuda_bf16.h>
@@ -19,8 +20,8 @@ constexpr int ROW = 64;                // bf16 values in the 128 bytes of a row
 constexpr int BARRIER_THREADS = 64, BARRIERS = 16;
 constexpr int CLUSTER_THREADS = 1024, CLUSTER_BLOCKS = 8;
 
-// Operands are ones all over, so that neither their layout nor that of the results matters: every product adds its 16
-// terms to all 64 x 2 COUNT results of the block, of which a thread holds COUNT.
+// All operands are ones, so that neither their layout nor that of the results matters: every product adds 16 to all
+// 64 x 2 COUNT results of the warpgroup, of which a thread holds COUNT.
 template <int COUNT, int PRODUCTS, int GROUPS, int IN_FLIGHT>
 __device__ __forceinline__ void grow(__nv_bfloat16* ones, const float* x, float* y, int rounds) {
     for (int i = threadIdx.x; i < (wgmma::M + 2 * COUNT) * ROW; i += GROUPS * GROUP) ones[i] = __float2bfloat16(1.0f);
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(GROUP) count_wgmma(const float* x, float* y, i
     grow<32, 1, 1, 0>(ones, x, y, rounds);
 }
 
-// gmma: four warpgroups that want to begin products while others' fill the tensor cores. Who waits for his own products
-// to end is said to wait at a `barrier`.
+// gmma: four warpgroups start products while those of the others occupy the tensor cores. A warp that waits for its own
+// products to end is reported as waiting at a `barrier`.
 __global__ void __launch_bounds__(RIVALS * GROUP) stall_gmma(const float* x, float* y, int rounds) {
     __shared__ __align__(1024) __nv_bfloat16 ones[(wgmma::M + 64) * ROW];
     grow<32, 8, RIVALS, 1>(ones, x, y, rounds);
@@ -65,7 +66,7 @@ __device__ __forceinline__ void wait_at() {
     if constexpr (FIRST + 1 < BARRIERS) wait_at<FIRST + 1>();
 }
 
-// Two barriers for each of the 32 blocks an SM can hold: blocks that use sixteen each are four.
+// An SM has two barriers for each of the 32 blocks it can hold: if each block uses sixteen, four blocks fit.
 __global__ void __launch_bounds__(BARRIER_THREADS) limited_by_barriers(const float* x, float* y) {
     const int i = blockIdx.x * BARRIER_THREADS + threadIdx.x;
     const float v = x[i] + 1;
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(BARRIER_THREADS) limited_by_barriers(const flo
     y[i] = v;
 }
 
-// A cluster limits how many blocks the GPU holds, not how many an SM does.
+// A cluster limits how many blocks the GPU holds, not how many an SM holds.
 __global__ void __cluster_dims__(CLUSTER_BLOCKS) __launch_bounds__(CLUSTER_THREADS)
     blocks_in_clusters(const float* x, float* y) {
     const int i = blockIdx.x * CLUSTER_THREADS + threadIdx.x;

@@ -1,26 +1,28 @@
 // pipeline: an array goes to the device, through a kernel and back, in CHUNKS pieces on STREAMS streams.
 //
-// Idea         A GPU has an engine for copies to the device, one for copies to the host, and its SMs. In one stream they
-//              take turns. Piece c goes through stream c % STREAMS: while the SMs work on it, one engine brings piece
-//              c + 1 and the other takes piece c - 1 back. With three streams all three can be busy.
-// Expected     From the sum of the three times down to the largest of them, plus two pieces' time to fill and to drain;
-//              two streams leave one of the three engines idle at any time. Pieces in one stream bring nothing.
-// Cost         Host arrays in pinned memory (copies of pageable memory wait); three calls a piece; small pieces copy
-//              below the bus' speed.
-// Constraints  Any n >= 1. x and y in pinned host memory. One stream at a time: the device's copy of the array is kept
-//              between calls, and so are streams and events, which belong to the first caller's device.
-// Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; CUDA Deep Dive 02 [D].
+// Idea         A GPU has one engine for copies to the device, one for copies to the host, and its SMs. In one stream
+//              they take turns. Piece c uses stream c % STREAMS: while the SMs process it, one engine copies piece c +
+//              1 to the device and the other copies piece c - 1 back. With three streams all three can be busy.
+// Expected     Between the sum of the three times and the largest of them, plus the time of two pieces to fill and
+//              drain the pipeline. Two streams leave one of the three engines idle at any time. Pieces in one stream
+//              gain nothing.
+// Cost         Host arrays in pinned memory (copies of pageable memory block); three calls per piece; small pieces do
+//              not reach the bandwidth of the bus.
+// Constraints  Any n >= 1. x and y in pinned host memory. One stream at a time: the copy of the array on the device is
+//              kept between calls, and so are streams and events, which belong to the device of the first caller.
+// Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; Deep dive 02, CUDA programming.
 
 #include <cuda_runtime.h>
 
 #include "workspace.cuh"
 
-constexpr float DECAY = 0.999f, GAIN = 0.001f;  // x stays in [-1, 1] and is not forgotten within some 1000 rounds
+// x stays in [-1, 1], and its initial value still matters after 1000 rounds.
+constexpr float DECAY = 0.999f, GAIN = 0.001f;
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(STREAMS >= 1 && STREAMS <= 16 && CHUNKS >= 1, "at least one stream and one piece");
 
-// In place: `rounds` dependent multiply-adds an element, so that the kernel lasts about as long as a copy.
+// In place: `rounds` dependent multiply-adds per element, so that the kernel takes about as long as a copy.
 __global__ void __launch_bounds__(BLOCK) overlap_rounds(float* data, size_t n, int rounds) {
     const size_t i = blockIdx.x * size_t(BLOCK) + threadIdx.x;
     if (i >= n) return;
@@ -32,7 +34,7 @@ __global__ void __launch_bounds__(BLOCK) overlap_rounds(float* data, size_t n, i
 
 namespace {
 
-// The streams, made at the first call, and the events that tie them to the caller's stream.
+// The streams, created at the first call, and the events that synchronise them with the stream of the caller.
 struct Lanes {
     cudaStream_t streams[STREAMS] = {};
     cudaEvent_t begun = nullptr, ended[STREAMS] = {};
@@ -73,7 +75,7 @@ extern "C" int launch(const float* x, float* y, int n, int rounds, cudaStream_t 
         if (first < last)
             error = one_piece(x + first, y + first, data + first, last - first, rounds, lanes.streams[c % STREAMS]);
     }
-    // Joined on every path: a capture under way must not be left with a branch that never comes back.
+    // Joined also after errors, since a capture must not end with an unjoined stream.
     for (int s = 0; s < STREAMS; ++s) {
         cudaError_t joined = cudaEventRecord(lanes.ended[s], lanes.streams[s]);
         if (joined == cudaSuccess) joined = cudaStreamWaitEvent(stream, lanes.ended[s], 0);

@@ -1,13 +1,16 @@
-// cublas: the library, which keeps the tensor cores busiest of all.
+// cublas: NVIDIA's library, which keeps the tensor cores busiest.
 //
-// Idea         As tensor_cores: instructions, addresses and bytes are the same whatever the numbers are. The library comes
-//              nearest to the GPU's peak, and so to the board's power limit. It is column-major: C^T = B A^T is asked
-//              for.
-// Expected     On an H200 at 16384 random data reach 700 W, and the clock falls to some 1470 MHz.
-// Cost         A workspace of 32 MiB a device. The first launch makes the handle and allocates; later ones only launch.
-// Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be in the process or on the linker's path;
-//              without it the launch returns cudaErrorSharedObjectInitFailed. One stream at a time: streams that run
-//              side by side would share the workspace.
+// Idea         As in tensor_cores, instructions, addresses and bytes are the same for all data. The library comes
+//              nearest to the peak of the GPU, and so to the power limit of the board.
+//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
+//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
+//              contiguous in both matrices.
+// Expected     On an H200 at 16384, random data reach 700 W, and the clock falls to about 1470 MHz.
+// Cost         A workspace of 32 MiB per device. The first launch creates the handle and allocates; later ones only
+//              launch.
+// Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be loaded in the process or found by the
+//              dynamic linker; otherwise the launch returns cudaErrorSharedObjectInitFailed. One stream at a time:
+//              concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasGemmEx, cublasSetWorkspace).
 
 #include "cublas.cuh"
@@ -20,9 +23,9 @@ constexpr int COMPUTE_32F = 68;  // CUBLAS_COMPUTE_32F
 
 extern "C" int library_version() { return cublas::version(); }
 
-extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K, int pattern,
-                      cudaStream_t stream) {
-    static_cast<void>(pattern);  // it made the inputs
+extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
+                      int pattern, cudaStream_t stream) {
+    static_cast<void>(pattern);  // determines the inputs only
     cublas::Session* session = nullptr;
     cublas::Handle handle = nullptr;
     cudaError_t error = cublas::current_session(&session);

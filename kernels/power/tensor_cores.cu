@@ -1,13 +1,14 @@
-// tensor_cores: a bf16 GEMM whose instructions are the same whatever the numbers are.
+// tensor_cores: a bf16 GEMM whose instructions are the same for all data.
 //
-// Idea         What a circuit uses depends on how many of its wires change from one cycle to the next. A GEMM's
-//              instructions, addresses and bytes do not depend on its data, so the same kernel on random, constant and
-//              zero matrices differs in nothing but the bits that flow through multipliers and wires. The kernel is a
-//              plain one that keeps them busy: tiles by cp.async into a ring of stages, ldmatrix, mma.
-// Expected     Random data draw the most power. Where that reaches the board's limit, the clock falls, and the kernel is
-//              slower than on zeros by as much; below the limit the time is the same and the energy is not.
+// Idea         The power of a circuit depends on how many of its wires change from one cycle to the next. Instructions,
+//              addresses and bytes of a GEMM do not depend on its data, so the same kernel on random, constant and zero
+//              matrices differs only in the bits that pass through multipliers and wires. The kernel is a plain one
+//              that keeps the tensor cores busy: cp.async into a ring of stages, ldmatrix, mma.
+// Expected     Random data draw the most power. Where they reach the power limit of the board, the clock falls, and the
+//              kernel is slower than on zeros in the same proportion. Below the limit, the time is the same for all
+//              data, but the energy is not.
 // Cost         STAGES * (BM + BN) * 128 bytes of shared memory.
-// Constraints  M a multiple of BM, N of BN, K of 64; A and B on 16 bytes. M up to 65535 * BM.
+// Constraints  M a multiple of BM, N of BN, K of 64; A and B aligned to 16 bytes, C aligned to 4. M up to 65535 * BM.
 // Source       A. Gordic, Anatomy of high performance matmul kernels (data and clock); H. He, Strangely, matrix
 //              multiplications on GPUs run faster when given "predictable" data (thonking.ai).
 
@@ -18,26 +19,26 @@
 
 #include "mma.cuh"
 
-constexpr int BK = 64;  // terms a step: 128 bytes a row, all banks once
+constexpr int BK = 64;  // terms per step: 128 bytes per row, each bank once
 constexpr int CHUNK = 8;  // bf16 in 16 bytes
 constexpr int CHUNKS = BK / CHUNK;
 constexpr int WARPS_N = BN / WN;
 constexpr int THREADS = BM / WM * WARPS_N * 32;
 constexpr int STAGE_ELEMENTS = (BM + BN) * BK;
 constexpr int SHARED_BYTES = STAGES * STAGE_ELEMENTS * 2;
-constexpr int ROW_STEP = THREADS / CHUNKS;  // rows that the threads copy at a time
+constexpr int ROW_STEP = THREADS / CHUNKS;  // rows that all threads copy at a time
 
-static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "tiles are split into whole tiles");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "tiles are divided into whole tiles");
 static_assert(BM % ROW_STEP == 0 && BN % ROW_STEP == 0 && ROW_STEP % 8 == 0, "the copies take whole steps");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
-// Where 16 bytes of a row of a tile lie, in elements: eight rows of a matrix lie in eight groups of banks.
+// Place of 16 bytes of a row of a tile, in elements: eight rows of a matrix lie in eight groups of banks.
 __device__ __forceinline__ unsigned place(unsigned row, unsigned chunk) { return row * BK + (chunk ^ row % 8) * CHUNK; }
 
 __global__ void __launch_bounds__(THREADS)
     power_tensor_cores(const __nv_bfloat16* __restrict__ A, const __nv_bfloat16* __restrict__ B,
                        __nv_bfloat16* __restrict__ C, int N, int K) {
-    extern __shared__ __align__(128) __nv_bfloat16 stages[];  // each BM rows of A, then BN rows of B
+    extern __shared__ __align__(128) __nv_bfloat16 stages[];  // each has BM rows of A, then BN rows of B
 
     const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32;
     const size_t block_row = blockIdx.y * size_t(BM), block_col = blockIdx.x * size_t(BN);
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(THREADS)
     const __nv_bfloat16* b = B + (block_col + my_row) * K + my_k;
     const unsigned to = place(my_row, tid % CHUNKS);
 
-    // A group a step, also an empty one, so that groups count steps.
+    // One group per step, also an empty one, so that groups count steps.
     const auto fetch = [&](int step) {
         if (step < step_count) {
             __nv_bfloat16* stage = stages + step % STAGES * STAGE_ELEMENTS + to;
@@ -67,7 +68,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int step = 0; step < STAGES - 1; ++step) fetch(step);
 
     for (int step = 0; step < step_count; ++step) {
-        // After the barrier the tiles of this step are there for all, and nobody reads the stage that is filled next.
+        // After the barrier the tiles of this step are visible to all threads, and the stage that is filled next is no
+        // longer read.
         mma::wait_copies<STAGES - 2>();
         __syncthreads();
         fetch(step + STAGES - 1);
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < CHUNKS; k += 2) {  // two chunks are 16 terms
             uint32_t a_part[WM / 16][4], b_part[WN / 16][4];
 #pragma unroll
-            for (int i = 0; i < WM / 16; ++i)  // matrices: rows 0-7, rows 8-15, and both again 8 terms further
+            for (int i = 0; i < WM / 16; ++i)  // matrices: rows 0-7, rows 8-15, then both 8 terms further
                 mma::load_matrices(a_part[i], a_tile + place(warp_row + i * 16 + lane % 16, k + lane / 16));
 #pragma unroll
             for (int j = 0; j < WN / 16; ++j)  // columns 0-7, the same 8 terms further, then columns 8-15
@@ -107,9 +109,9 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K, int pattern,
-                      cudaStream_t stream) {
-    static_cast<void>(pattern);  // it made the inputs
+extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
+                      int pattern, cudaStream_t stream) {
+    static_cast<void>(pattern);  // determines the inputs only
     const cudaError_t error =
         cudaFuncSetAttribute(power_tensor_cores, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
     if (error != cudaSuccess) return error;

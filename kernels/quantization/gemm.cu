@@ -1,13 +1,13 @@
-// gemm: an fp32 GEMM with as many blocks on an SM as asked for, so that tiles and waves can be counted.
+// gemm: an fp32 GEMM with a fixed number of blocks per SM, so that tiles and waves can be counted.
 //
-// Idea         C is cut into tiles of BM x BN, a block each. A tile at the edge costs as much as a whole one, and the last
-//              wave of blocks lasts as long as a full one: time goes in steps while the work grows evenly. Shared memory
-//              is asked for beyond need, so that exactly BLOCKS_PER_SM blocks share an SM and a wave is SMs *
-//              BLOCKS_PER_SM blocks on any GPU. Between shared memory and registers it is a plain kernel: TM x TN results
-//              a thread.
-// Expected     One block more than a wave doubles the time of one wave; with two blocks an SM a lone block runs faster
-//              than one with company, so that the step is smaller.
-// Cost         What lies outside C is computed as well, with zeros.
+// Idea         C is divided into tiles of BM x BN, one per block. A tile at the border costs as much as a whole one,
+//              and the last wave of blocks takes as long as a full one, so time rises in steps while the work grows
+//              evenly. The launcher requests more shared memory than needed, so that exactly BLOCKS_PER_SM blocks share
+//              an SM, and a wave is SMs * BLOCKS_PER_SM blocks on any GPU. Otherwise the kernel is a plain one, with TM
+//              x TN results per thread.
+// Expected     One block more than a wave doubles the time of one wave. With two blocks per SM, a block that has an SM
+//              to itself runs faster, so that the step is smaller.
+// Cost         Results outside C are computed as well, from zeros.
 // Constraints  Any M, N, K >= 1, any alignment. M up to 65535 * BM.
 // Source       A. Gordic, Anatomy of high performance matmul kernels; NVIDIA, Matrix Multiplication Background User's
 //              Guide (tile and wave quantization).
@@ -18,20 +18,20 @@
 
 constexpr int THREADS_N = BN / TN;
 constexpr int THREADS = BM / TM * THREADS_N;
-constexpr int PITCH = BM + (TM % 4 == 0 ? 4 : 1);  // lanes that store a row of A meet in fewer banks
+constexpr int PITCH = BM + (TM % 4 == 0 ? 4 : 1);  // reduces bank conflicts of lanes that store a row of A
 constexpr int TILE_BYTES = BK * (PITCH + BN) * 4;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the tile is split into whole patches");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "copies take whole steps");
 static_assert(BK * PITCH % 4 == 0 && BN % 4 == 0, "rows of the tile of B begin on 16 bytes");
-static_assert(TILE_BYTES <= 48 * 1024, "the tiles fit any GPU's shared memory");
+static_assert(TILE_BYTES <= 48 * 1024, "the tiles fit into the shared memory of any GPU");
 
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     quantization_gemm(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
                       int K) {
     extern __shared__ __align__(16) float tiles[];
-    float* a_tile = tiles;               // [BK][PITCH], the rows of one k side by side
+    float* a_tile = tiles;               // [BK][PITCH], the rows of one k are contiguous
     float* b_tile = tiles + BK * PITCH;  // [BK][BN]
 
     const int tid = threadIdx.x;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     }
 }
 
-// Dynamic shared memory with which BLOCKS_PER_SM blocks fit an SM, and one more does not.
+// Dynamic shared memory with which BLOCKS_PER_SM blocks fit into an SM, and one more does not.
 static cudaError_t shared_bytes(int* bytes) {
     int device = 0, of_sm = 0, reserved = 0;
     cudaError_t error = cudaGetDevice(&device);
@@ -84,7 +84,7 @@ static cudaError_t shared_bytes(int* bytes) {
         error = cudaDeviceGetAttribute(&of_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device);
-    const int too_much_for_another = of_sm / (BLOCKS_PER_SM + 1) + 1024 - reserved;  // 1024: beyond any rounding
+    const int too_much_for_another = of_sm / (BLOCKS_PER_SM + 1) + 1024 - reserved;  // 1024: more than any rounding
     *bytes = std::max(TILE_BYTES, too_much_for_another / 1024 * 1024);
     return error;
 }

@@ -1,9 +1,10 @@
-// atomics: one pass, and each block adds its sum to the answer.
+// atomics: one pass, in which each block adds its sum to the result.
 //
-// Idea         The blocks of `shuffle`, but no further passes: thread 0 of each block adds the block's sum to the
-//              answer with an atomic addition, which L2 carries out. A launch of one thread clears the answer before.
-// Expected     Between `shuffle` and `grid_stride`: n / BLOCK additions to one address come one after the other.
-// Cost         The order of the additions is nobody's promise: with real numbers the last bits differ from run to run.
+// Idea         The blocks of `shuffle` without further passes: thread 0 of each block adds the sum of the block to the
+//              result with an atomic addition, which L2 executes. A launch of one thread clears the result first.
+// Expected     Between `shuffle` and `grid_stride`: n / BLOCK additions to one address are serialised.
+// Cost         The order of the atomic additions is not defined and fp32 addition is not associative, so the last bits
+//              may differ from run to run.
 // Constraints  Any n >= 1, any alignment.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler.
 

@@ -3,16 +3,16 @@
 
 #include <cuda_runtime.h>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, and one warp can add what the others leave");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps, and one warp can add the sums of all");
 
-// The sum over a warp, in its lane 0.
+// The sum over a warp, in lane 0.
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
     for (int s = 16; s > 0; s /= 2) value += __shfl_down_sync(~0u, value, s);
     return value;
 }
 
-// The sum over a block, in its thread 0.
+// The sum over a block, in thread 0.
 __device__ __forceinline__ float block_sum(float value) {
     __shared__ float sums[BLOCK / 32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

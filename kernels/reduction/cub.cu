@@ -1,10 +1,11 @@
 // cub: the baseline, cub::DeviceReduce::Sum.
 //
-// Idea         NVIDIA's own reduction, tuned for each architecture: two launches, wide loads, blocks shared out evenly.
+// Idea         NVIDIA's own reduction, tuned for each architecture: two launches, wide loads, work divided evenly among
+//              blocks.
 // Expected     The bandwidth of reading for arrays much larger than L2.
 // Cost         Temporary storage, allocated at the first launch and kept.
-// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
-//              time.
+// Constraints  Any n >= 1, any alignment. Requires the headers of CUB, which come with nvcc (PyPI: nvidia-cuda-cccl).
+//              One stream at a time.
 // Source       nvidia.github.io/cccl/unstable/cub (DeviceReduce); D. Merrill.
 
 #include <cuda_runtime.h>

@@ -1,12 +1,13 @@
-// divergent: a tree over neighbours, in which the adding threads lie ever farther apart.
+// divergent: a tree over neighbours, in which the adding threads lie further apart with each step.
 //
 // Idea         Each block adds BLOCK elements in shared memory: pairs of neighbours, then pairs of pairs. A thread
-//              works on while its number is a multiple of 2, 4, 8 ...: the deliberate mistake. The working threads are
-//              spread over all warps, so that every warp is issued in every step, with ever fewer lanes, and the test
-//              is a division of remainders.
-// Expected     The slowest of the ladder; few active lanes an instruction. No bank conflicts worth the name: the lanes
-//              that are left are few, and 2 s apart.
-// Cost         A barrier for each of log2(BLOCK) steps; a launch for each pass.
+//              stays active while its number is a multiple of 2, 4, 8 ..., which is the deliberate mistake. The active
+//              threads are spread over all warps, so that every warp is issued in every step, with fewer and fewer
+//              lanes, and the test is a remainder of a division.
+// Expected     The slowest of the ladder; few active lanes per instruction. Hardly any bank conflicts: the few active
+//              lanes are 2*s words apart (s is the stride of the step), and from 2*s = 32 on only one lane of a warp is
+//              active.
+// Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 1.
@@ -17,7 +18,7 @@
 
 static_assert(BLOCK >= 64 && BLOCK <= 1024 && (BLOCK & (BLOCK - 1)) == 0, "the tree halves the block down to one");
 
-// One partial sum of BLOCK elements for each block.
+// One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
     reduce_divergent(const float* __restrict__ x, float* __restrict__ sums, unsigned n) {
     __shared__ float part[BLOCK];
@@ -25,13 +26,13 @@ __global__ void __launch_bounds__(BLOCK)
     part[tid] = i < n ? x[i] : 0.0f;
     __syncthreads();
     for (unsigned s = 1; s < BLOCK; s *= 2) {
-        if (tid % (2 * s) == 0) part[tid] += part[tid + s];  // the mistake: every warp, ever fewer lanes
+        if (tid % (2 * s) == 0) part[tid] += part[tid + s];  // the mistake: every warp, fewer and fewer lanes
         __syncthreads();
     }
     if (tid == 0) sums[blockIdx.x] = part[0];
 }
 
-// One partial sum of BLOCK elements a block, then the same for the partial sums, until there is one.
+// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
     void* memory = nullptr;
@@ -43,7 +44,7 @@ extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
         blocks = (left - 1) / BLOCK + 1;
         float* to = blocks == 1 ? out : sums;
         reduce_divergent<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // of the next pass
+        x = sums;  // input of the next pass
         sums = next;
         next = const_cast<float*>(x);
     }

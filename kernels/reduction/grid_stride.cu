@@ -1,11 +1,12 @@
-// grid_stride: a thread adds up many elements before it talks to anybody.
+// grid_stride: a thread adds up many elements before it communicates.
 //
-// Idea         As many blocks as the GPU holds at once. A thread goes over the array in strides of the whole grid and
-//              adds in a register; only what is left of that, one number a thread, is added across warps and blocks.
-//              The cost of the tree is paid once a thread, not once an element, and there are a thousand atomics, not a
-//              million.
-// Expected     Near the bandwidth of reading.
-// Cost         The order of the additions is nobody's promise: with real numbers the last bits differ from run to run.
+// Idea         The grid has as many blocks as the GPU holds at once. A thread walks through the array in strides of the
+//              whole grid and adds in a register; only its result, one number per thread, is added across warps and
+//              blocks. The cost of the tree is paid once per thread instead of once per element, and there are a
+//              thousand atomics instead of a million.
+// Expected     Faster than `atomics`, near the bandwidth of reading.
+// Cost         The order of the atomic additions is not defined and fp32 addition is not associative, so the last bits
+//              may differ from run to run.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 7.
 
@@ -19,14 +20,14 @@ __global__ void clear(float* out) { *out = 0.0f; }
 
 __global__ void __launch_bounds__(BLOCK) reduce_grid_stride(const float* __restrict__ x, float* out, int n) {
     float sum = 0.0f;
-    // Signed on purpose: an unsigned index may wrap, and the compiler would not unroll, one load in flight a thread.
+    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
     sum = block_sum(sum);
     if (threadIdx.x == 0) atomicAdd(out, sum);
 }
 
-// Blocks that the current GPU holds at once.
+// The number of blocks that the current GPU holds at once.
 static cudaError_t resident_blocks(int* blocks) {
     int device = 0, sms = 0, threads = 0;
     cudaError_t error = cudaGetDevice(&device);

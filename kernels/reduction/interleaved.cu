@@ -1,10 +1,11 @@
-// interleaved: the tree of divergent, done by the first threads of the block.
+// interleaved: the tree of divergent with the first threads of the block active.
 //
-// Idea         The same pairs, but thread t takes the t-th of them: 2 s t and 2 s t + s. The working threads are the
-//              first ones, so that whole warps drop out and the others are full. Now 32 lanes meet at a distance of 2 s
-//              floats: a conflict of two, four, ... 32 ways.
-// Expected     Faster than `divergent`; full warps, but excess wavefronts, which that one does not have.
-// Cost         A barrier for each of log2(BLOCK) steps; a launch for each pass.
+// Idea         The same pairs, but thread t takes the t-th of them, the elements 2*s*t and 2*s*t + s (s is the stride
+//              of the step). The active threads are the first ones, so that whole warps drop out and the others are
+//              full. Now neighbouring lanes access words that are 2*s apart: bank conflicts of 2 to 8 ways with 256
+//              threads.
+// Expected     Faster than `divergent`; full warps, but excess wavefronts, which `divergent` does not have.
+// Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       M. Harris, Optimizing parallel reduction in CUDA, NVIDIA 2007, kernel 2.
@@ -15,7 +16,7 @@
 
 static_assert(BLOCK >= 64 && BLOCK <= 1024 && (BLOCK & (BLOCK - 1)) == 0, "the tree halves the block down to one");
 
-// One partial sum of BLOCK elements for each block.
+// One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
     reduce_interleaved(const float* __restrict__ x, float* __restrict__ sums, unsigned n) {
     __shared__ float part[BLOCK];
@@ -30,7 +31,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (tid == 0) sums[blockIdx.x] = part[0];
 }
 
-// One partial sum of BLOCK elements a block, then the same for the partial sums, until there is one.
+// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
     void* memory = nullptr;
@@ -42,7 +43,7 @@ extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
         blocks = (left - 1) / BLOCK + 1;
         float* to = blocks == 1 ? out : sums;
         reduce_interleaved<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // of the next pass
+        x = sums;  // input of the next pass
         sums = next;
         next = const_cast<float*>(x);
     }

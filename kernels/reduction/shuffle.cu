@@ -1,9 +1,10 @@
 // shuffle: warps add through registers.
 //
-// Idea         SHFL reads another lane's register: five steps add a warp without shared memory and without a barrier.
-//              Each warp leaves one number in shared memory, and after the only barrier the first warp adds those.
+// Idea         SHFL reads a register of another lane: five steps add up a warp without shared memory and without a
+//              barrier. Each warp writes one number to shared memory, and after the only barrier the first warp adds
+//              these.
 // Expected     Faster than `sequential`; one barrier instead of nine, and a few words of shared memory.
-// Cost         A launch for each pass; a thread still loads one element and no more.
+// Cost         A launch per pass; a thread still loads only one element.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       J. Luitjens, developer.nvidia.com/blog/faster-parallel-reductions-kepler.
@@ -13,7 +14,7 @@
 #include "block_sum.cuh"
 #include "workspace.cuh"
 
-// One partial sum of BLOCK elements for each block.
+// One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
     reduce_shuffle(const float* __restrict__ x, float* __restrict__ sums, unsigned n) {
     const unsigned i = blockIdx.x * BLOCK + threadIdx.x;
@@ -21,7 +22,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One partial sum of BLOCK elements a block, then the same for the partial sums, until there is one.
+// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
     void* memory = nullptr;
@@ -33,7 +34,7 @@ extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
         blocks = (left - 1) / BLOCK + 1;
         float* to = blocks == 1 ? out : sums;
         reduce_shuffle<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // of the next pass
+        x = sums;  // input of the next pass
         sums = next;
         next = const_cast<float*>(x);
     }

@@ -1,11 +1,11 @@
-// two_stage: one partial sum a block, and a second launch that adds them.
+// two_stage: one partial sum per block, and a second launch that adds them.
 //
-// Idea         The loop of `grid_stride`, but each block leaves its sum in its own place, and a launch of one block of
-//              the same kernel adds the thousand of them. No atomics, nothing to clear: as many launches as before, and
-//              the order of the additions is the same in every run.
-// Expected     As fast as `grid_stride`, or faster by the time of its atomics.
+// Idea         The loop of `grid_stride`, but each block writes its sum to its own place, and a launch of one block of
+//              the same kernel adds the sums of about a thousand blocks. No atomics and nothing to clear: as many
+//              launches as before, and the order of the additions is the same in every run.
+// Expected     At least as fast as `grid_stride`, which also pays for its atomics.
 // Cost         The second launch starts only when the last block of the first has ended.
-// Constraints  Any n >= 1, any alignment. A workspace of one float a block, allocated at the first launch; one stream
+// Constraints  Any n >= 1, any alignment. A workspace of one float per block, allocated at the first launch; one stream
 //              at a time.
 // Source       NVIDIA, CUDA samples, reduction.
 
@@ -19,14 +19,14 @@
 __global__ void __launch_bounds__(BLOCK)
     reduce_two_stage(const float* __restrict__ x, float* __restrict__ sums, int n) {
     float sum = 0.0f;
-    // Signed on purpose: an unsigned index may wrap, and the compiler would not unroll, one load in flight a thread.
+    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
     sum = block_sum(sum);
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// Blocks that the current GPU holds at once.
+// The number of blocks that the current GPU holds at once.
 static cudaError_t resident_blocks(int* blocks) {
     int device = 0, sms = 0, threads = 0;
     cudaError_t error = cudaGetDevice(&device);

@@ -1,4 +1,4 @@
-// What a thread adds up with loads of 16 bytes, several of them under way, and how many blocks do that at once. See float4.cu.
+// The sum of a thread with loads of 16 bytes, several of them in flight, and the number of blocks. See float4.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 #include "workspace.cuh"
 
-static_assert(LOADS >= 2, "several loads under way");
+static_assert(LOADS >= 2, "several loads in flight");
 
 __device__ __forceinline__ void add(float4& sum, float4 quad) {
     sum.x += quad.x;
@@ -16,7 +16,7 @@ __device__ __forceinline__ void add(float4& sum, float4 quad) {
     sum.w += quad.w;
 }
 
-// What this thread adds up of the first 4 * quads elements of x, which starts on 16 bytes.
+// The sum of this thread's part of the first 4 * quads elements of x, which starts on 16 bytes.
 __device__ __forceinline__ float sum_quads(const float* __restrict__ x, unsigned quads, unsigned thread,
                                            unsigned threads) {
     const float4* wide = reinterpret_cast<const float4*>(x);
@@ -29,7 +29,7 @@ __device__ __forceinline__ float sum_quads(const float* __restrict__ x, unsigned
 #pragma unroll
         for (int j = 0; j < LOADS; ++j) add(sum[j], quad[j]);
     }
-    float4 rest[LOADS - 1] = {};  // what is left of a step, under way together as well
+    float4 rest[LOADS - 1] = {};  // the rest of a step, also in flight together
 #pragma unroll
     for (int j = 0; j < LOADS - 1; ++j)
         if (i + j * threads < quads) rest[j] = wide[i + j * threads];
@@ -41,17 +41,17 @@ __device__ __forceinline__ float sum_quads(const float* __restrict__ x, unsigned
     return total;
 }
 
-// What this thread adds up of x[0..n-1]. ALIGNED: x starts on 16 bytes.
+// The sum of this thread's part of x[0..n-1]. ALIGNED: x starts on 16 bytes.
 template <bool ALIGNED>
 __device__ __forceinline__ float thread_sum(const float* __restrict__ x, unsigned n) {
     const unsigned thread = blockIdx.x * BLOCK + threadIdx.x, threads = gridDim.x * BLOCK;
     float total = ALIGNED ? sum_quads(x, n / 4, thread, threads) : 0.0f;
-    const unsigned rest = ALIGNED ? n / 4 * 4 : 0;  // three elements at most follow, or all
+    const unsigned rest = ALIGNED ? n / 4 * 4 : 0;  // at most three elements follow, or all
     for (unsigned i = rest + thread; i < n; i += threads) total += x[i];
     return total;
 }
 
-// Blocks of `kernel` that the current GPU holds at once: its registers may allow fewer than its threads do.
+// The number of blocks of `kernel` that the current GPU holds at once, which registers may limit more than threads do.
 template <typename Kernel>
 static cudaError_t resident_blocks(Kernel kernel, int* blocks) {
     int device = 0, sms = 0, per_sm = 0;
@@ -62,7 +62,7 @@ static cudaError_t resident_blocks(Kernel kernel, int* blocks) {
     return error;
 }
 
-// The blocks of `kernel` that add up n elements, no more than the GPU holds at once, and room for a sum of each.
+// The number of blocks of `kernel` for n elements, at most as many as the GPU holds at once, and space for their sums.
 template <typename Kernel>
 static cudaError_t deal_out(Kernel kernel, int n, int* blocks, float** sums) {
     int most = 0;

@@ -3,8 +3,8 @@
 // Idea         NVIDIA's own scan, tuned for each architecture: one pass with decoupled look-back.
 // Expected     Near the bandwidth of a copy for arrays much larger than L2.
 // Cost         Temporary storage, allocated at the first launch and kept.
-// Constraints  Any n >= 1, any alignment; CUB's headers, which come with nvcc (PyPI: nvidia-cuda-cccl). One stream at a
-//              time.
+// Constraints  Any n >= 1, any alignment. Requires the headers of CUB, which come with nvcc (PyPI: nvidia-cuda-cccl).
+//              One stream at a time.
 // Source       nvidia.github.io/cccl/unstable/cub (DeviceScan); D. Merrill.
 
 #include <cuda_runtime.h>

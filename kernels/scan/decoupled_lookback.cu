@@ -1,27 +1,29 @@
-// decoupled_lookback: one pass, in which a tile finds out from the tiles before it where it starts.
+// decoupled_lookback: one pass, in which a tile gets its start from the tiles before it.
 //
 // Idea         A tile is read once, scanned in registers, and waits there for the sum of all tiles before it. It
-//              publishes its own sum at once (SUM), and the sum up to its end (PREFIX) as soon as it knows it. To find
-//              its start, a warp looks at the 32 tiles before it: it adds their sums back to the nearest PREFIX, or all
-//              32 and goes on with those before. So n is read once and written once: 8 bytes an element, as in a copy.
-//              A tile's flag and number are one word of 64 bits, so that they are seen together and need no fence.
-//              Blocks take their tiles in the order in which they start, from a counter: a block only ever waits for
-//              blocks that run already, and so it always ends, however many blocks the GPU holds.
-// Expected     Near a copy's bandwidth; 3/2 of `reduce_then_scan`.
-// Cost         The launch that clears the flags; the order of the additions, and so the last bits of real numbers,
-//              differ from run to run.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are moved float by float, by the other instance. A
-//              workspace of 8 bytes for 4096 elements, allocated at the first launch; one stream at a time.
+//              publishes its own sum at once (SUM), and the sum up to its end (PREFIX) as soon as it is known. To find
+//              its start, a warp looks at the 32 tiles before it: it adds their sums back to the nearest PREFIX, or
+//              adds all 32 and continues with those before. So n is read once and written once: 8 bytes per element, as
+//              in a copy. The flag and the number of a tile are one word of 64 bits, so that they become visible
+//              together and require no fence.
+//              Blocks take their tiles from a counter, in the order in which they start. A block thus waits only for
+//              blocks that already run, so the kernel always ends, however many blocks the GPU holds.
+// Expected     Near the bandwidth of a copy; 3/2 times `reduce_then_scan`.
+// Cost         A launch that clears the flags. The order of the additions depends on when tiles are published and fp32
+//              addition is not associative, so the last bits may differ from run to run.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
+//              workspace of 8 bytes per 4096 elements, allocated at the first launch; one stream at a time.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016.
 
 #include <cuda_runtime.h>
 
 #include "lookback.cuh"
 #include "tile.cuh"
+#include "timeline.cuh"
 
-// The sum of all tiles before `tile`, which is not the first; by a whole warp, known to lane 0.
+// The sum of all tiles before `tile`, which is not the first. By a whole warp; the result is in lane 0.
 __device__ __forceinline__ float look_back(const volatile Word* published, unsigned tile) {
-    float prefix = 0.0f;  // this lane's share
+    float prefix = 0.0f;  // the share of this lane
     unsigned ends = 0;
     for (int other = static_cast<int>(tile) - 1 - threadIdx.x % 32; !ends; other -= 32) {
         float share;
@@ -34,6 +36,7 @@ __device__ __forceinline__ float look_back(const volatile Word* published, unsig
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
     scan_lookback(const float* __restrict__ x, float* __restrict__ out, Word* words, unsigned n) {
+    TIMELINE_TRACK(track);
     __shared__ unsigned ticket;
     __shared__ float start;
     if (threadIdx.x == 0) ticket = static_cast<unsigned>(atomicAdd(words, Word{1}));
@@ -43,10 +46,13 @@ __global__ void __launch_bounds__(BLOCK)
 
     float4 quad[QUADS];
     float total;
+    TIMELINE(track, LOAD);
     load_tile<ALIGNED>(x, tile, n, quad);
     const float before = scan_tile(quad, &total);
 
+    TIMELINE(track, SYNC);
     if (threadIdx.x < 32) {
+        TIMELINE(track, LOOKBACK);
         if (threadIdx.x == 0) published[tile] = pack(tile > 0 ? SUM : PREFIX, total);
         const float prefix = tile > 0 ? look_back(published, tile) : 0.0f;
         if (threadIdx.x == 0) {
@@ -55,6 +61,7 @@ __global__ void __launch_bounds__(BLOCK)
         }
     }
     __syncthreads();
+    TIMELINE(track, STORE);
     store_tile<ALIGNED>(out, tile, n, start + before, quad);
 }
 

@@ -1,12 +1,13 @@
-// hillis_steele: blocks scan, their sums are scanned, and are added to the blocks.
+// hillis_steele: blocks are scanned, then their sums, which are added to the blocks.
 //
-// Idea         In step s = 1, 2, 4, ... every element of a block adds the one s before it; after log2(BLOCK) steps each
-//              holds the sum up to itself. Two copies in shared memory take turns, so that one barrier a step will do.
-//              The last element is the block's sum; the sums are scanned in the same way, level by level, and a last
-//              pass adds to each block the sum of all before it.
-// Expected     A quarter of what the bytes allow, or less: n is read and written twice, and n log2(BLOCK) additions are
-//              made where n would do.
-// Cost         16 bytes an element instead of 8; ten barriers a block; three launches or more.
+// Idea         In step s = 1, 2, 4, ... every element of a block adds the element s before it; after log2(BLOCK) steps
+//              each holds the sum up to itself. Two copies in shared memory take turns, so that one barrier per step is
+//              enough. The last element is the sum of the block. The sums are scanned in the same way, level by level,
+//              and a last pass adds to each block the sum of all blocks before it.
+// Expected     At most a quarter of the speed that 8 bytes per element allow: n is read and written twice, with n
+//              log2(BLOCK) additions where n would be enough.
+// Cost         16 bytes per element instead of 8; log2(BLOCK) barriers per block (ten with 1024 threads); three
+//              launches or more.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.
 // Source       W. D. Hillis and G. L. Steele, Data parallel algorithms, CACM 29 (1986); M. Harris, S. Sengupta and J.
@@ -16,9 +17,9 @@
 
 #include "workspace.cuh"
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// Scans each block of x by itself and keeps the blocks' sums, if there is more than one.
+// Scans each block of x separately and writes the sums of the blocks, if there is more than one.
 __global__ void __launch_bounds__(BLOCK) scan_blocks(const float* x, float* out, float* sums, unsigned n) {
     __shared__ float part[2][BLOCK];
     const unsigned tid = threadIdx.x, i = blockIdx.x * BLOCK + tid;

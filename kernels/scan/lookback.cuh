@@ -1,4 +1,4 @@
-// What the tiles of a scan in one pass tell each other, and how a tile finds its start. See decoupled_lookback.cu.
+// How the tiles of a one-pass scan publish their sums, and how a tile finds its start. See decoupled_lookback.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +8,9 @@
 #include "tile.cuh"
 #include "workspace.cuh"
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-using Word = unsigned long long;  // what a tile has published: a flag above, a number below
+using Word = unsigned long long;  // published by a tile: a flag in the upper half, a number in the lower half
 
 enum Flag : unsigned { NOTHING, SUM, PREFIX };
 
@@ -24,7 +24,7 @@ __global__ void clear(Word* words, unsigned count) {
     if (i < count) words[i] = 0;
 }
 
-// What tile `other` has published; waits until it has. Before the first tile there is nothing. By a whole warp.
+// Waits until tile `other` has published a word and returns it; before the first tile, a PREFIX of 0. By a whole warp.
 __device__ __forceinline__ Word wait_for(const volatile Word* published, int other) {
     Word word = published[max(other, 0)];
     if (other < 0) word = pack(PREFIX, 0.0f);
@@ -33,7 +33,8 @@ __device__ __forceinline__ Word wait_for(const volatile Word* published, int oth
     return word;
 }
 
-// The lanes of a warp that have found a PREFIX; `share` becomes what this lane adds: its number, unless a PREFIX is nearer.
+// A bit for each lane of the warp that has found a PREFIX. `share` becomes the number that this lane adds, 0 if a
+// nearer tile has a PREFIX.
 __device__ __forceinline__ unsigned find_prefix(Word word, float* share) {
     const unsigned ends = __ballot_sync(~0u, word >> 32 == PREFIX);
     const int last = ends ? __ffs(ends) - 1 : 31;  // the lane with the nearest PREFIX
@@ -41,7 +42,7 @@ __device__ __forceinline__ unsigned find_prefix(Word word, float* share) {
     return ends;
 }
 
-// The sum over a warp, in its lane 0.
+// The sum over a warp, in lane 0.
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
     for (int s = 16; s > 0; s /= 2) value += __shfl_down_sync(~0u, value, s);
@@ -69,7 +70,7 @@ inline cudaError_t cleared_words(int tiles, Word** words, cudaStream_t stream) {
 
 using Scan = void (*)(const float*, float*, Word*, unsigned);
 
-// Clears the words and launches a scan in one pass: `aligned` where both arrays start on 16 bytes, else `any`.
+// Clears the words and launches a one-pass scan: `aligned` if both arrays start on 16 bytes, else `any`.
 inline cudaError_t launch_in_one_pass(Scan aligned, Scan any, const float* x, float* out, int n, cudaStream_t stream) {
     const int tiles = tiles_of(n);
     Word* words = nullptr;

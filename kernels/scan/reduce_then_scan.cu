@@ -1,11 +1,11 @@
-// reduce_then_scan: sums first, and the scan only when its start is known.
+// reduce_then_scan: the first pass only sums, and each element is written once.
 //
-// Idea         The first pass adds up each tile and writes one number for it. One block scans those numbers. The last
-//              pass scans each tile, from the sum of all before it, and writes each element once. So n is read twice
-//              and written once: 12 bytes an element.
-// Expected     4/3 of `shuffle` where the memory decides; both passes run at its limit.
-// Cost         The block in the middle works alone: n / 4096 numbers, 4096 at a time.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are moved float by float, by the other instance. A
+// Idea         The first pass adds up each tile and writes one number for it. One block scans these numbers. The last
+//              pass scans each tile, starting from the sum of all tiles before it, and writes each element once. So n
+//              is read twice and written once: 12 bytes per element.
+// Expected     4/3 times `shuffle` where memory is the limit, which both passes reach.
+// Cost         The block of the second pass works alone, on n / 4096 numbers, 4096 at a time.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       Y. Dotsenko et al., Fast scan algorithms on graphics processors, ICS 2008.
 
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(BLOCK) sum_tiles(const float* __restrict__ x, 
     sums[blockIdx.x] = sum;
 }
 
-// Scans the tiles' sums in place: one block, tile after tile of them.
+// Scans the sums of the tiles in place: one block, tile after tile of sums.
 __global__ void __launch_bounds__(BLOCK) scan_sums(float* sums, unsigned n) {
     float carry = 0.0f;
     for (unsigned tile = 0; tile * TILE < n; ++tile) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(BLOCK) scan_sums(float* sums, unsigned n) {
         const float before = scan_tile(quad, &total);
         store_tile<true>(sums, tile, n, carry + before, quad);
         carry += total;
-        __syncthreads();  // all have read the warps' sums before the next tile overwrites them
+        __syncthreads();  // all threads have read the sums of the warps before the next tile overwrites them
     }
 }
 

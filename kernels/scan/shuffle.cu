@@ -1,11 +1,12 @@
 // shuffle: the three passes of hillis_steele with warps that scan in registers.
 //
-// Idea         A warp owns a segment of 128 * QUADS elements. A lane scans its four, the warp scans the lanes' sums
-//              with five SHFL.UP, and the next four carry on; only the warps' sums go through shared memory, behind one
-//              barrier. A tile has 4096 elements instead of 1024, and all accesses are 16 bytes wide and coalesce.
-// Expected     Faster than `hillis_steele`, up to what 16 bytes an element cost.
+// Idea         A warp owns a segment of 128 * QUADS elements. A lane scans its four elements, the warp scans the sums
+//              of its lanes with five SHFL.UP, and the next four elements continue from there. Only the sums of warps
+//              pass through shared memory, with one barrier. A tile has 4096 elements instead of 1024, and all accesses
+//              are 16 bytes wide and coalesced.
+// Expected     Faster than `hillis_steele`, up to the limit of 16 bytes per element.
 // Cost         n is still read and written twice.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are moved float by float, by the other instance. A
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       M. Harris, S. Sengupta and J. Owens, GPU Gems 3, chapter 39; NVIDIA, CUDA samples, shfl_scan.
 
@@ -16,7 +17,7 @@
 #include "tile.cuh"
 #include "workspace.cuh"
 
-// Scans each tile of x by itself and keeps the tiles' sums, if there is more than one.
+// Scans each tile of x separately and writes the sums of the tiles, if there is more than one.
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK) scan_tiles(const float* x, float* out, float* sums, unsigned n) {
     float4 quad[QUADS];

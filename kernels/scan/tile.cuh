@@ -3,12 +3,12 @@
 
 #include <cuda_runtime.h>
 
-constexpr unsigned SEGMENT = 32 * 4 * QUADS;           // elements of a warp, one after the other
+constexpr unsigned SEGMENT = 32 * 4 * QUADS;           // consecutive elements of a warp
 constexpr unsigned TILE = SEGMENT * (BLOCK / 32);      // elements of a block
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// The four floats at `first`, 0 beyond n; ALIGNED: x starts on 16 bytes.
+// The four floats starting at `first`, 0 beyond n; ALIGNED: x starts on 16 bytes.
 template <bool ALIGNED>
 __device__ __forceinline__ float4 load_quad(const float* x, unsigned first, unsigned n) {
     if (ALIGNED && first + 4 <= n) return *reinterpret_cast<const float4*>(x + first);
@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_quad(float* out, unsigned first, unsigned 
     if (first + 3 < n) out[first + 3] = quad.w;
 }
 
-// First element of this thread's first quad in a tile; the next quads lie 128 elements on.
+// First element of this thread's first quad in a tile; its next quads follow every 128 elements.
 __device__ __forceinline__ unsigned first_of(unsigned tile) {
     return tile * TILE + threadIdx.x / 32 * SEGMENT + threadIdx.x % 32 * 4;
 }
@@ -53,12 +53,12 @@ __device__ __forceinline__ void store_tile(float* out, unsigned tile, unsigned n
                                         before + quad[q].w));
 }
 
-// Scans a tile in place, each warp its segment, and returns what lies before this warp in the tile; `total` is the sum
-// of the tile, known to all.
+// Scans a tile in place, each warp its segment, and returns the sum of the warps before this one. `total` is the sum of
+// the tile, in all threads.
 __device__ __forceinline__ float scan_tile(float4 (&quad)[QUADS], float* total) {
     __shared__ float sums[BLOCK / 32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    float carry = 0.0f;  // of the quads before, the same in all lanes
+    float carry = 0.0f;  // the sum of the previous quads, the same in all lanes
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         quad[q].y += quad[q].x;

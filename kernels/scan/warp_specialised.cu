@@ -1,23 +1,27 @@
-// warp_specialised: loading, summing, looking back and scanning are the work of different warps, so none waits in line.
+// warp_specialised: different warps load, sum, look back and scan, so that none waits for another's work.
 //
-// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums; till then its
-//              block loads nothing: one late load among a thousand, and all tiles behind it hold their registers. Here
-//              a block stays, and its shared memory is a ring of tiles, which pass through it in order:
-//                producer    takes a tile's number and has the copy engine fetch it, as soon as a stage is free
-//                summers     add it up when it has come, publish its sum, and leave each lane the sum before it
-//                looker      adds what was published since this block's tile before, and so knows where it starts
-//                scanners    scan it without a shuffle, turn it in its place, 16 bytes a lane, and write it
-//              A late load stops the scanners, but loads and sums go on until the ring is full. Each block adds up all
-//              sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements all
-//              SMs together read 8 MB from L2 for it. They add in a fixed order, whichever block had the tile.
-//              A lane owns QUADS consecutive quads, and QUADS is odd: eight lanes read all 32 banks.
-// Expected     Near a copy's bandwidth, 4/3 of the parent: the ring is under way, whatever the look-back does. A model
-//              with loads so late that they explain the parent has 128 us of memory at 2^26 elements; a copy 124.
-// Cost         All of shared memory, read three times and written twice; of a small n few SMs have a tile.
-// Constraints  sm_90, any n >= 1. Arrays that do not start on 16 bytes are moved float by float. Workspace as the
-//              parent. The bits of the result are the same in every run. Numbers are taken when there is a stage, and a
-//              block's tiles leave in their order, so the first unfinished tile waits for nothing but its load: it
-//              always ends, however many blocks the GPU holds.
+// Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums, and until then
+//              its block loads nothing: one late load in a thousand keeps all tiles behind it in their registers. Here
+//              blocks are persistent, and the shared memory of a block is a ring of tiles, which pass through it in
+//              order.
+//              The producer takes the number of a tile and requests a bulk copy of it as soon as a stage is free. The
+//              summers add up a loaded tile, publish its sum, and store for each lane the sum before it. The looker
+//              adds the sums published since the previous tile of this block and so knows where the tile starts. The
+//              scanners scan the tile without a shuffle, rearrange it in place so that a lane has 16 bytes, and write
+//              it.
+//              A late load stops the scanners, but loads and sums continue until the ring is full. Each block adds up
+//              all sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements,
+//              all SMs together read 8 MB from L2 for this. They add in a fixed order, whichever block had the tile. A
+//              lane owns QUADS consecutive quads, and QUADS is odd, so that eight lanes read all 32 banks.
+// Expected     Near the bandwidth of a copy, 4/3 times its parent: the ring keeps loading, whatever the look-back does.
+//              A model whose loads are late enough to explain the parent gives 128 us of memory time at 2^26 elements;
+//              a copy takes 124.
+// Cost         The ring takes all of shared memory, and each element is written there twice and read three times; with
+//              a small n, few SMs have a tile.
+// Constraints  sm_90, any n >= 1. Arrays not aligned to 16 bytes are moved float by float. Workspace as its parent. The
+//              result is bitwise the same in every run. Numbers are taken when a stage is free, and the tiles of a
+//              block leave in order, so the first unfinished tile waits only for its load: the kernel always ends,
+//              however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.
 
@@ -29,13 +33,15 @@
 #include "lookback.cuh"
 #include "mbarrier.cuh"
 #include "tile.cuh"
+#include "timeline.cuh"
 
 constexpr int WARPS = BLOCK / 32;        // of the summers, and of the scanners
 constexpr int THREADS = 2 * BLOCK + 64;  // summers, scanners, producer, looker
-constexpr int TRIP = 8;                  // words a lane asks for at once: 256 tiles, more than between two of a block
+// Words that a lane loads at once: 256 tiles per warp, more than lie between two tiles of a block.
+constexpr int TRIP = 8;
 
-static_assert(QUADS % 2 == 1, "an even stride of quads reads the same banks twice");
-static_assert(THREADS <= 1024, "a block has 1024 threads at most");
+static_assert(QUADS % 2 == 1, "with an even stride of quads, lanes conflict in the banks");
+static_assert(THREADS <= 1024, "a block has at most 1024 threads");
 
 using Turn = mbarrier::Turn<STAGES>;
 
@@ -44,11 +50,11 @@ struct alignas(128) Ring {
     float before[STAGES][BLOCK];  // for a thread: the sum of the lanes before it in its warp
     float sums[STAGES][WARPS];    // of the warps' segments
     float start[STAGES];          // the sum of all tiles before
-    unsigned tile[STAGES];        // its number; not a tile's after the last
+    unsigned tile[STAGES];        // its number; after the last tile, a number that is too large
     uint64_t full[STAGES], summed[STAGES], started[STAGES], empty[STAGES];
 };
 
-// All that one launch is about.
+// The arguments of one launch.
 struct Job {
     const float* x;
     float* out;
@@ -56,23 +62,26 @@ struct Job {
     unsigned n, tiles;
     bool aligned;
 
-    // Whether the copy engine can move it.
+    // Whether the tile is full and its quads are aligned.
     __device__ __forceinline__ bool whole(unsigned tile) const { return aligned && (tile + 1) * TILE <= n; }
 };
 
-// One warp. What is no multiple of 16 bytes, or does not start on one, the lanes move themselves, float by float.
+// By one warp. Bytes that are not a multiple of 16, or not aligned to 16, are copied by the lanes, float by float.
 __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
     const unsigned lane = threadIdx.x % 32;
     unsigned tile = 0;
     for (Turn turn; tile < job.tiles; turn.advance()) {
         uint64_t* full = &ring.full[turn.stage];
+        TIMELINE(track, WAIT);
         mbarrier::wait(&ring.empty[turn.stage], turn.parity ^ 1);
+        TIMELINE(track, LOAD);
         if (lane == 0) ring.tile[turn.stage] = tile = static_cast<unsigned>(atomicAdd(job.words, Word{1}));
         tile = __shfl_sync(~0u, tile, 0);
         const float* from = job.x + tile * TILE;
         float* to = reinterpret_cast<float*>(ring.quads[turn.stage]);
         const unsigned count = tile < job.tiles ? min(TILE, job.n - tile * TILE) : 0;
-        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the copy engine brings
+        const unsigned wide = job.aligned ? count / 4 * 4 : 0;  // floats that the bulk copy loads
 #pragma unroll 8
         for (unsigned i = wide + lane; i < TILE && count > 0; i += 32) to[i] = i < count ? from[i] : 0.0f;
         if (lane > 0) {
@@ -84,19 +93,22 @@ __device__ __forceinline__ void produce(Ring& ring, const Job& job) {
     }
 }
 
-// Waits until the next tile of the ring has come; false after the last one.
+// Waits until the next tile of the ring is loaded; false after the last one.
 __device__ __forceinline__ bool next_tile(Ring& ring, const Turn& turn, const Job& job, unsigned* tile) {
     mbarrier::wait(&ring.full[turn.stage], turn.parity);
     *tile = ring.tile[turn.stage];
     return *tile < job.tiles;
 }
 
-// BLOCK threads.
+// By BLOCK threads.
 __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const int thread = threadIdx.x % BLOCK, warp = thread / 32, lane = thread % 32;
     volatile Word* published = job.words + 1;
     unsigned tile;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
+        TIMELINE(track, COMPUTE);
         const float4* quads = ring.quads[turn.stage] + thread * QUADS;
         float up_to = 0.0f;
 #pragma unroll
@@ -110,6 +122,7 @@ __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
         ring.before[turn.stage][thread] = lane > 0 ? left : 0.0f;
         if (lane == 31) ring.sums[turn.stage][warp] = up_to;
         mbarrier::arrive(&ring.summed[turn.stage]);
+        TIMELINE(track, WAIT);
         if (warp > 0) continue;
         mbarrier::wait(&ring.summed[turn.stage], turn.parity);
         const float total = warp_sum(lane < WARPS ? ring.sums[turn.stage][lane] : 0.0f);
@@ -120,7 +133,7 @@ __device__ __forceinline__ void sum_up(Ring& ring, const Job& job) {
     }
 }
 
-// Adds to `sum` what the tiles from `next` to before `tile` have published, every 32nd of them; waits until they have.
+// Adds to `sum` the published sums of every 32nd tile from `next` to before `tile`; waits until they are published.
 __device__ __forceinline__ void add_sums(const volatile Word* published, unsigned tile, unsigned* next, float* sum) {
     Word word[TRIP] = {};
     bool missing;
@@ -133,16 +146,19 @@ __device__ __forceinline__ void add_sums(const volatile Word* published, unsigne
         for (int i = 0; i < TRIP; ++i) missing |= *next + 32 * i < tile && word[i] >> 32 == NOTHING;
     } while (missing);
 #pragma unroll
-    for (int i = 0; i < TRIP; ++i) *sum += __uint_as_float(static_cast<unsigned>(word[i]));  // 0 where there is none
+    for (int i = 0; i < TRIP; ++i) *sum += __uint_as_float(static_cast<unsigned>(word[i]));  // 0 if there is none
     *next += min((tile + 31 - *next) / 32, static_cast<unsigned>(TRIP)) * 32;
 }
 
-// One warp. Lane l adds the sums of the tiles l, l + 32, l + 64, ...
+// By one warp. Lane l adds the sums of the tiles l, l + 32, l + 64, ...
 __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const unsigned lane = threadIdx.x % 32;
     unsigned tile, next = lane;
     float sum = 0.0f;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
+        TIMELINE(track, LOOKBACK);
         while (next < tile) add_sums(job.words + 1, tile, &next, &sum);
         __syncwarp();
         const float start = warp_sum(sum);
@@ -150,10 +166,11 @@ __device__ __forceinline__ void look_back(Ring& ring, const Job& job) {
             ring.start[turn.stage] = start;
             mbarrier::arrive(&ring.started[turn.stage]);
         }
+        TIMELINE(track, WAIT);
     }
 }
 
-// Writes a warp's segment of a tile, which it has scanned, and frees its place. One warp.
+// Writes the segment of a tile that the warp has scanned and frees its place. By one warp.
 __device__ __forceinline__ void bring_out(const float4* from, const Job& job, unsigned tile, uint64_t* empty) {
     const unsigned lane = threadIdx.x % 32, first = tile * TILE + threadIdx.x % BLOCK / 32 * SEGMENT;
     float4 quad[QUADS];
@@ -169,8 +186,10 @@ __device__ __forceinline__ void bring_out(const float4* from, const Job& job, un
     }
 }
 
-// BLOCK threads, each the same part of a tile as in sum_up.
+// By BLOCK threads, each with the same part of a tile as in sum_up.
 __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
+    TIMELINE_TRACK(track);
+    TIMELINE(track, WAIT);
     const int thread = threadIdx.x % BLOCK, warp = thread / 32;
     unsigned tile;
     for (Turn turn; next_tile(ring, turn, job, &tile); turn.advance()) {
@@ -183,6 +202,7 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) up_to += w < warp ? ring.sums[turn.stage][w] : 0.0f;
         mbarrier::wait(&ring.started[turn.stage], turn.parity);
+        TIMELINE(track, COMPUTE);
         up_to += ring.start[turn.stage];
 #pragma unroll
         for (int q = 0; q < QUADS; ++q) {
@@ -192,9 +212,11 @@ __device__ __forceinline__ void scan(Ring& ring, const Job& job) {
             up_to = quad[q].w += quad[q].z;
             quads[q] = quad[q];
         }
-        bulk::publish_writes();  // the copy engine writes here next
+        bulk::publish_writes();  // a bulk copy writes here next
         __syncwarp();
+        TIMELINE(track, STORE);
         bring_out(ring.quads[turn.stage] + warp * (SEGMENT / 4), job, tile, &ring.empty[turn.stage]);
+        TIMELINE(track, WAIT);
     }
 }
 
@@ -206,7 +228,7 @@ __global__ void __launch_bounds__(THREADS) scan_warp_specialised(const __grid_co
             mbarrier::init(&ring.full[s], 32);
             mbarrier::init(&ring.summed[s], BLOCK);
             mbarrier::init(&ring.started[s], 1);
-            mbarrier::init(&ring.empty[s], WARPS + 1);  // the scanners, and who publishes the sum
+            mbarrier::init(&ring.empty[s], WARPS + 1);  // the warps of scanners, and the lane that publishes the sum
         }
         mbarrier::publish_inits();
     }

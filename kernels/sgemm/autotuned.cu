@@ -1,16 +1,21 @@
-// autotuned: vectorized with its five sizes searched for the GPU at hand.
+// autotuned, tuned_for_a6000, tuned_for_a100: vectorized with tile sizes for one GPU.
 //
-// Idea         Which tile of the block, depth of a step and patch of a thread are best depends on registers, shared
-//              memory and SMs: chips differ. So the sizes are left open here, and `snakemake tune` measures all sensible
-//              ones (family.yaml, `tune`) and keeps the best of this GPU. A patch may be 2, 4, 8 or 16 long either way;
-//              accesses to shared and global memory are as wide as that allows.
-// Expected     1.08 times vectorized on an RTX A6000 (18237 to 19721 GFLOP/s at 128/128/16/8/8, Boehm); on an A100,
-//              64/64/16/4/4 is better than that setting, 12.6 against 12.0 TFLOP/s. What it shares with vectorized bounds
-//              it: the transposing stores and the reads that lie a patch apart still meet in the banks.
-// Cost         A search of minutes for each GPU, and a best setting that may be the best at the tuned size only.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. M up to 65535 * BM.
+// Idea         The best block tile, depth of a step and thread tile depend on registers, shared memory and the number
+//              of SMs, and so differ between GPUs. Here the sizes are left open: `snakemake tune` measures all sensible
+//              combinations (family.yaml, `tune`) and keeps the best one for the current GPU. Each side of a thread
+//              tile may be 2, 4, 8 or 16; accesses to shared and global memory are as wide as that allows.
+//              tuned_for_a6000 and tuned_for_a100 have the best settings of those GPUs.
+// Expected     autotuned, on the GPU that it was tuned for: 1.08 times vectorized on an RTX A6000 (18237 to 19721
+//              GFLOP/s at 128/128/16/8/8, Boehm).
+//              tuned_for_a6000: slower than autotuned at 4096, since it was tuned for another GPU.
+//              tuned_for_a100: slower than autotuned at 4096, since it was tuned for another GPU; on an A100,
+//              64/64/16/4/4 is faster than 128/128/16/8/8: 12.6 against 12.0 TFLOP/s (Boehm).
+// Cost         A search of some minutes per GPU. The best setting may be the best only at the sizes of the search. The
+//              transposing stores of A still have bank conflicts, as in vectorized; the reads of B have them only where
+//              TN is 8 or more, as in tuned_for_a6000.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 9 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
@@ -18,17 +23,17 @@
 #include <cstdint>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(BM % 4 == 0 && BN % 4 == 0 && BK % 4 == 0, "tiles are copied in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS >= 1 && B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
-static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory ends at 48 KiB");
+static_assert(4 * BK * (BM + BN) <= 48 * 1024, "static shared memory is limited to 48 KiB");
 
-// The widest access, in floats, that a patch of COUNT neighbouring floats is made of.
+// The width, in floats, of the widest accesses that COUNT neighbouring floats of a thread tile can be divided into.
 template <int COUNT>
 constexpr int WIDTH_OF = COUNT % 4 == 0 ? 4 : COUNT % 2 == 0 ? 2 : 1;
 
@@ -37,7 +42,7 @@ struct alignas(4 * WIDTH) Group {
     float lane[WIDTH];
 };
 
-// The first `left` of WIDTH neighbouring floats, the rest zero; WIDE: all of them are there, or none is.
+// The first `left` of WIDTH neighbouring floats, the rest zero; WIDE: `left` is at least WIDTH, or nothing is read.
 template <bool WIDE, int WIDTH>
 __device__ __forceinline__ Group<WIDTH> load_group(const float* __restrict__ from, int left) {
     Group<WIDTH> group = {};
@@ -62,7 +67,7 @@ __device__ __forceinline__ void store_group(float* to, int left, Group<WIDTH> gr
     }
 }
 
-// `COUNT` neighbouring floats of shared memory, which start on a multiple of COUNT.
+// COUNT neighbouring floats of shared memory, starting at a multiple of COUNT.
 template <int COUNT>
 __device__ __forceinline__ void read_patch(float (&into)[COUNT], const float* from) {
     constexpr int WIDTH = WIDTH_OF<COUNT>;
@@ -78,7 +83,7 @@ template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
     sgemm_autotuned(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
                     int K, float alpha, float beta) {
-    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k lie side by side
+    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k are contiguous
     __shared__ __align__(16) float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
@@ -87,7 +92,7 @@ __global__ void __launch_bounds__(THREADS)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         Group<4> a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -1,14 +1,14 @@
-// bank_padded: vectorized without bank conflicts, by leaving gaps in shared memory.
+// bank_padded: vectorized without bank conflicts, by padding in shared memory.
 //
-// Idea         In vectorized the lanes of a warp meet in the banks twice. Two lanes store the same row of A for k and k
-//              + 4, whole multiples of 32 words apart; and eight lanes that read a float4 of B each, 32 bytes apart,
-//              use every other four banks. Here the rows of A are four words longer, so that k + 4 lies 16 banks
-//              further, and every eight float4 of B are followed by an empty one, so that the next eight use the other
-//              banks.
-// Expected     0.85 to 1.1 times vectorized; Boehm's way cost more than it brought (23255 to 31437 GFLOP/s on an H200).
-// Cost         Shared memory: 3 % for A, 12 % for B. A column's place is a division away, not an exclusive or.
-// Constraints  Those of vectorized.
-// Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), its kernel with extra
+// Idea         vectorized has two kinds of bank conflicts. Two lanes store the same row of A for k and k + 4, a
+//              multiple of 32 words apart; and eight lanes that each read a float4 of B, 32 bytes apart, use only every
+//              other group of four banks. Here rows of A are four words longer, so that k + 4 lies 16 banks further,
+//              and every eight float4 of B are followed by an empty one, so that the next eight use the other banks.
+// Expected     0.85 to 1.1 times vectorized. Boehm's kernel with padding is slower than his vectorized one (23255
+//              against 31437 GFLOP/s on an H200).
+// Cost         3 % more shared memory for A and 12 % for B. The address of a column needs a division instead of an XOR.
+// Constraints  As vectorized.
+// Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), kernel with extra
 //              columns.
 
 #include "vectorized_layout.cuh"

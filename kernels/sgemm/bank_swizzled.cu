@@ -1,21 +1,22 @@
-// bank_swizzled: vectorized without bank conflicts, by permuting what lies in a row of shared memory.
+// bank_swizzled: vectorized without bank conflicts, by permuting the rows of shared memory.
 //
-// Idea         In vectorized the lanes of a warp meet in the banks twice. Two lanes store the same row of A for k and k
-//              + 4, whole multiples of 32 words apart; and eight lanes that read a float4 of B each, 32 bytes apart,
-//              use every other four banks. Here the row's number is changed by bits of k, and the number of a float4 by
-//              bits of the number of its eight: the same bytes, in an order in which all 32 banks take part.
-// Expected     0.9 to 1.1 times vectorized, which spends 40 % of its wavefronts on conflicts but waits for other things
-//              as well; Boehm's way cost more than it brought (28042 to 31437 GFLOP/s on an H200).
-// Cost         An exclusive or for each address that is not known at compile time.
-// Constraints  Those of vectorized. TN / 4 and BK / 4 are powers of two, at most 8.
-// Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), its kernel that
-//              resolves bank conflicts; the permutation is that of CUTLASS and of TMA's swizzles.
+// Idea         vectorized has two kinds of bank conflicts. Two lanes store the same row of A for k and k + 4, a
+//              multiple of 32 words apart; and eight lanes that each read a float4 of B, 32 bytes apart, use only every
+//              other group of four banks. Here the row number is changed by bits of k, and the number of a float4 by
+//              bits of the number of its group of eight: the same bytes, in an order that uses all 32 banks.
+// Expected     0.9 to 1.1 times vectorized, which spends 40 % of its wavefronts on conflicts but also waits for other
+//              things. Boehm's kernel of this kind is slower than his vectorized one (28042 against 31437 GFLOP/s on an
+//              H200).
+// Cost         One XOR per address that is not known at compile time.
+// Constraints  As vectorized. TN / 4 and BK / 4 are powers of two, at most 8.
+// Source       S. Boehm, How to optimize a CUDA matmul kernel (siboehm.com/articles/22/CUDA-MMM), kernel that resolves
+//              bank conflicts; the permutation is that of CUTLASS and of TMA's swizzles.
 
 #include "vectorized_layout.cuh"
 
 struct Layout {
     static constexpr int A_FLOATS = BK * BM, B_FLOATS = BK * BN;
-    static constexpr int ROWS = 32 / (BK / 4);  // that the lanes of a warp store for one k
+    static constexpr int ROWS = 32 / (BK / 4);  // rows that the lanes of a warp store for one k
 
     __host__ __device__ static constexpr int a_at(int k, int row) { return k * BM + (row ^ k / 4 * ROWS); }
     __host__ __device__ static constexpr int b_at(int k, int column) {
@@ -24,7 +25,7 @@ struct Layout {
     }
 };
 
-static_assert((TN / 4 & (TN / 4 - 1)) == 0 && TN <= 32, "the float4 of eight are permuted among themselves");
+static_assert((TN / 4 & (TN / 4 - 1)) == 0 && TN <= 32, "the float4 of each group of eight are permuted within it");
 static_assert((BK / 4 & (BK / 4 - 1)) == 0 && BK <= 32 && BM % 32 == 0, "rows are permuted by groups of float4");
 
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,

@@ -1,15 +1,15 @@
-// The banks of shared memory, as a model for static_assert: whether an access of a warp is free of conflicts.
+// A model of the banks of shared memory for static_assert: whether an access of a warp is free of conflicts.
 #pragma once
 
 namespace {
 namespace banks {
 
-// The most different words that a bank must serve at once, where lane i reads or writes `Floats` (1 or 4) neighbouring
-// floats from number `first[i]` on: 1 is free of conflicts. Bank b holds the words b, b + 32, ...; lanes are served 32
-// / Floats at a time, and those that want the same word share it.
+// The largest number of different words that a bank must serve at once, if lane i reads or writes `Floats` (1 or 4)
+// neighbouring floats starting at number `first[i]`: 1 is free of conflicts. Bank b holds the words b, b + 32, ...;
+// 32 / Floats lanes are served at a time, and lanes that access the same word share it.
 template <int Floats>
 constexpr int ways(const int (&first)[32]) {
-    static_assert(Floats == 1 || Floats == 4, "one word a lane, or four");
+    static_assert(Floats == 1 || Floats == 4, "one word per lane, or four");
     constexpr int LANES = 32 / Floats;
     int most = 0;
     for (int phase = 0; phase < Floats; ++phase) {

@@ -1,21 +1,23 @@
 // blocktile_1d: a thread computes a column of TM results instead of one.
 //
-// Idea         smem_tiled reads two operands from shared memory for one multiply-add, and shared memory cannot keep up.
-//              Here a thread owns TM results under one another. For each k it reads one element of B, keeps it in a
-//              register and uses it TM times: TM + 1 shared reads for TM multiply-adds, 9/8 instead of 2 (TM = 8).
+// Idea         smem_tiled reads two operands from shared memory per multiply-add, more than shared memory can deliver.
+//              Here a thread owns TM results of one column. For each k it reads one element of B, keeps it in a
+//              register and uses it TM times: TM + 1 shared reads for TM multiply-adds, 9/8 reads per multiply-add
+//              instead of 2 (TM = 8).
 // Expected     2.8 times smem_tiled on an RTX A6000 (2980 to 8475 GFLOP/s, Boehm), 2.9 times on an RTX 4090.
-// Cost         TM accumulators a thread; fewer threads for the same C, so small problems fill the chip less.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * BM.
+// Cost         TM accumulators per thread. The same C is computed by fewer threads, so small problems use less of the
+//              GPU.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 4 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
 
 constexpr int THREADS = BM * BN / TM;
 
-static_assert(BM % TM == 0, "a column of the block is split into whole columns of a thread");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BM % TM == 0, "a column of the block is split into whole columns per thread");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(BN % 32 == 0, "a warp must lie along one row of C");
-static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread copies one element of A and one of B a step");
+static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread copies one element of A and one of B per step");
 
 __global__ void __launch_bounds__(THREADS)
     sgemm_blocktile_1d(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
@@ -24,7 +26,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
-    // The copy sees the block as BM x BK for A and as BK x BN for B, lanes along the rows of either: coalesced.
+    // For the copy, the block is BM x BK threads for A and BK x BN for B, with lanes along the rows: coalesced.
     const int a_row = tid / BK, a_k = tid % BK;
     const int b_k = tid / BN, b_col = tid % BN;
     const bool a_inside = static_cast<int>(blockIdx.y * BM) + a_row < M;
@@ -32,7 +34,7 @@ __global__ void __launch_bounds__(THREADS)
     const float* a = A + (static_cast<size_t>(blockIdx.y) * BM + a_row) * K + a_k;
     const float* b = B + static_cast<size_t>(b_k) * N + blockIdx.x * BN + b_col;
 
-    // The products see it as BM/TM x BN threads, each with TM results under one another.
+    // For the products, it is BM/TM x BN threads, each with TM results of one column.
     const int c_row = tid / BN * TM, c_col = tid % BN;
     float sum[TM] = {};
 

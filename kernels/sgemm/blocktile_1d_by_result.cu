@@ -1,22 +1,22 @@
-// blocktile_1d_by_result: blocktile_1d with its two inner loops exchanged.
+// blocktile_1d_by_result: blocktile_1d with its two inner loops swapped.
 //
-// Idea         blocktile_1d says in its source that an element of B is read once and used for TM results. Here the
-//              source says nothing of the kind: one result after the other, each over all k of the step, so that every
-//              product reads both operands from shared memory again. If the compiler unrolls both loops and drops the
-//              repeated reads, the two are the same machine code.
-// Expected     The time of blocktile_1d, and as many shared loads (Boehm).
-// Cost         None if so; else TM times the reads of B.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * BM.
+// Idea         The source of blocktile_1d states that an element of B is read once and used for TM results. Here the
+//              source computes one result at a time, each over all k of the step, so that every product reads both
+//              operands from shared memory again. If the compiler unrolls both loops and removes the repeated reads,
+//              the two variants are the same machine code.
+// Expected     The same time and the same number of shared loads as blocktile_1d (Boehm).
+// Cost         None if the compiler removes the repeated reads; otherwise TM times the shared loads of B.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 4 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
 
 constexpr int THREADS = BM * BN / TM;
 
-static_assert(BM % TM == 0, "a column of the block is split into whole columns of a thread");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BM % TM == 0, "a column of the block is split into whole columns per thread");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(BN % 32 == 0, "a warp must lie along one row of C");
-static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread copies one element of A and one of B a step");
+static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread copies one element of A and one of B per step");
 
 __global__ void __launch_bounds__(THREADS)
     sgemm_blocktile_1d_by_result(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M,
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
-    // The copy sees the block as BM x BK for A and as BK x BN for B, lanes along the rows of either: coalesced.
+    // For the copy, the block is BM x BK threads for A and BK x BN for B, with lanes along the rows: coalesced.
     const int a_row = tid / BK, a_k = tid % BK;
     const int b_k = tid / BN, b_col = tid % BN;
     const bool a_inside = static_cast<int>(blockIdx.y * BM) + a_row < M;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(THREADS)
     const float* a = A + (static_cast<size_t>(blockIdx.y) * BM + a_row) * K + a_k;
     const float* b = B + static_cast<size_t>(b_k) * N + blockIdx.x * BN + b_col;
 
-    // The products see it as BM/TM x BN threads, each with TM results under one another.
+    // For the products, it is BM/TM x BN threads, each with TM results of one column.
     const int c_row = tid / BN * TM, c_col = tid % BN;
     float sum[TM] = {};
 

@@ -1,12 +1,11 @@
-// blocktile_2d: a thread computes a TM x TN patch of results.
+// blocktile_2d: a thread computes a thread tile of TM x TN results.
 //
-// Idea         Of TM elements of A and TN elements of B, held in registers, come TM * TN multiply-adds: an outer
-//              product for every k. With 8 x 8 that is 16 shared reads for 64 multiply-adds, 1/4 a multiply-add instead
-//              of the 9/8 of blocktile_1d, and the larger block halves what is asked of global memory: K/64 elements a
-//              result.
+// Idea         TM elements of A and TN elements of B in registers give TM * TN multiply-adds: an outer product for each
+//              k. With 8 x 8 that is 16 shared reads for 64 multiply-adds, 1/4 read per multiply-add instead of the 9/8
+//              of blocktile_1d. The larger block halves the loads from global memory, to K/64 elements per result.
 // Expected     1.9 times blocktile_1d on an RTX A6000 (8475 to 15972 GFLOP/s, Boehm), 1.7 times on an RTX 4090.
-// Cost         TM * TN accumulators and TM + TN operands a thread: well over 100 registers, so two blocks an SM.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * BM.
+// Cost         TM * TN accumulators and TM + TN operands per thread: well over 100 registers, so two blocks per SM.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 5 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
@@ -16,7 +15,7 @@ constexpr int A_STEP = THREADS / BK;  // rows of A that the block copies at once
 constexpr int B_STEP = THREADS / BN;  // rows of B that the block copies at once
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(THREADS % BK == 0 && BM % A_STEP == 0, "the copy of A takes whole steps");
 static_assert(THREADS % BN == 0 && BK % B_STEP == 0, "the copy of B takes whole steps");
 

@@ -1,19 +1,20 @@
-// cp_async_pipelined: copies into shared memory run several steps ahead, behind the back of the registers.
+// cp_async_pipelined: copies into shared memory run several steps ahead, without registers.
 //
-// Idea         double_buffered carries the next tiles through registers for a whole step. cp.async (sm_80) copies from
-//              global to shared memory without them, and the copies of STAGES - 1 steps are under way at once. Sixteen
-//              bytes at a time it cannot transpose. So A lands in a queue of the thread that copied it, and in the
-//              middle of a step that thread takes its part of the next tile and transposes it as before. B is read
-//              where it lands.
-// Expected     0.98 to 1.03 times double_buffered: with 16 k a step that one hides memory's latency as well, and this
-//              one does the same math; it gains where a load takes longer than a step.
-// Cost         Shared memory: STAGES times A and B, and A twice more, transposed.
-// Constraints  sm_80. Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K
-//              and N multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that
+// Idea         double_buffered keeps the next tiles in registers for a whole step. cp.async (sm_80) copies from global
+//              to shared memory without registers, and the copies of STAGES - 1 steps are in flight at once. A copy of
+//              16 bytes cannot transpose, so A is first copied into a queue per thread; in the middle of a step each
+//              thread takes its part of the next tile from its queue and transposes it as before. B is used where it
+//              was copied to.
+// Expected     0.98 to 1.03 times double_buffered, which with BK = 16 already hides the memory latency and computes the
+//              same products. It gains where a load takes longer than a step.
+// Cost         Shared memory: STAGES tiles of A and B, and two more of A, transposed.
+// Constraints  sm_80. Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N
+//              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instantiation that
 //              copies float by float. M up to 65535 * BM.
-// Source       CUDA C++ Programming Guide, asynchronous copies; NVIDIA CUTLASS, its multistage SIMT kernels.
+// Source       CUDA C++ Programming Guide, asynchronous copies; NVIDIA CUTLASS, multistage SIMT kernels.
 
 #include "double_buffer.cuh"
+#include "timeline.cuh"
 
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
 using Copy = sgemm::TileCopy<Warp, BK>;
@@ -24,7 +25,7 @@ constexpr int QUEUE_STAGE = BM * BK;
 constexpr int SHARED_BYTES = (2 * Copy::A_STAGE + STAGES * (Copy::B_STAGE + QUEUE_STAGE)) * 4;
 
 static_assert(STAGES >= 2, "one stage is filled while another is read");
-static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit an SM");
+static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit into an SM");
 
 // Copies the first `count` of four neighbouring floats to shared memory, and zeros for the rest; WIDE: count is at
 // least 4, or nothing is read.
@@ -45,7 +46,7 @@ __device__ __forceinline__ void copy_quad_async(uint32_t to, const float* from, 
 
 __device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until all but the last LEFT groups of this thread's copies have landed.
+// Waits until all but the newest LEFT groups of this thread's copies are complete.
 template <int LEFT>
 __device__ __forceinline__ void wait_for_groups() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
@@ -57,11 +58,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                    float alpha, float beta) {
     // Two tiles of A, transposed; the stages of B; the stages of the queue that holds A as the threads copied it.
     extern __shared__ __align__(16) float shared[];
+    TIMELINE_TRACK(track);
 
     const int tid = threadIdx.x;
     const int block_row = blockIdx.y * BM, block_column = blockIdx.x * BN;
 
-    // The copy: the pointers walk along K.
+    // The copy: the pointers move along K.
     const Place first = Copy::place_in_a(tid);
     const int b_k = tid / (BN / 4), b_column = tid % (BN / 4) * 4;
     const float* a = A + (static_cast<size_t>(block_row) + first.row) * K + first.k;
@@ -110,12 +112,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     };
 
     int k_left = K;  // of the step that is copied next
+    TIMELINE(track, LOAD);
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage, k_left -= BK) start_copies(stage, k_left);
+    TIMELINE(track, WAIT);
     wait_for_groups<STAGES - 2>();
     take_from_queue(0);
     transpose_into(0);
     __syncthreads();
+    TIMELINE(track, COMPUTE);
     load_operands(0, 0, 0, 0);
 
     float sum[Warp::ROWS][Warp::COLUMNS] = {};
@@ -124,14 +129,18 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         const int next = reading + 1 == STAGES ? 0 : reading + 1;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == 0) start_copies(filling, k_left);  // what this stage held was read before the last barrier
+            if (k == 0) start_copies(filling, k_left);  // its content was read before the last barrier
             if (k == BK / 2) {
+                TIMELINE(track, WAIT);
                 wait_for_groups<STAGES - 2>();
+                TIMELINE(track, COMPUTE);
                 take_from_queue(next);
             }
             if (k == BK - 1) {
                 transpose_into(half ^ 1);
+                TIMELINE(track, SYNC);
                 __syncthreads();
+                TIMELINE(track, COMPUTE);
                 half ^= 1;
                 filling = reading;
                 reading = next;
@@ -140,6 +149,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             sgemm::multiply_line_by_line(sum, a_column[k % 2], b_row[k % 2]);
         }
     }
+    TIMELINE(track, STORE);
     wait_for_groups<0>();
     warp.finish<WIDE>(C, M, N, block_row, block_column, sum, alpha, beta);
 }

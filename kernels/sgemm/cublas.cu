@@ -1,13 +1,15 @@
 // cublas: the baseline, NVIDIA's library in pedantic fp32.
 //
-// Idea         What the vendor reaches under the same rules: fp32 multiply-adds, no tensor cores, no TF32. The library
-//              is column-major, and a row-major matrix read by columns is its transpose, so the product is asked for as
-//              C^T = B^T A^T: the operands change places, nothing is transposed.
-// Expected     23250 GFLOP/s on an RTX A6000 (Boehm). By shape it picks one of many kernels, with split K if small.
-// Cost         A workspace of 32 MiB a device. The first launch makes the handle and allocates; later ones only launch.
-// Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be in the process or on the linker's path;
-//              without it the launch returns cudaErrorSharedObjectInitFailed. One stream at a time: streams that run
-//              side by side would share the workspace.
+// Idea         What the vendor's library reaches under the same rules: fp32 multiply-adds, no tensor cores, no TF32.
+//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
+//              requests C^T = B^T A^T: the operands swap places, and nothing is transposed.
+// Expected     23250 GFLOP/s on an RTX A6000 (Boehm). It selects one of many kernels by shape, with split K at small
+//              sizes.
+// Cost         A workspace of 32 MiB per device. The first launch creates the handle and allocates; later ones only
+//              launch.
+// Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be loaded in the process or found by the
+//              dynamic linker; otherwise the launch returns cudaErrorSharedObjectInitFailed. One stream at a time:
+//              concurrent streams would share the workspace.
 // Source       docs.nvidia.com/cuda/cublas (cublasGemmEx, cublasSetWorkspace).
 
 #include "cublas.cuh"

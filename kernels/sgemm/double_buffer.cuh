@@ -1,5 +1,5 @@
-// The loop of double_buffered, which split_k gives a part of K, and which the rungs with TMA take for matrices that TMA
-// cannot read. What it is about is told in double_buffered.cu.
+// The loop of double_buffered. split_k uses it for a part of K, and the variants with TMA use it for matrices that TMA
+// cannot read. See double_buffered.cu.
 #pragma once
 
 #include "tiles.cuh"
@@ -12,31 +12,31 @@ struct Place {
     int row, k;
 };
 
-// How the threads of a block copy a tile of A, transposed: two lanes read a sector, sixteen pairs of lanes read sixteen
-// rows; and one of B as it lies.
+// How the threads of a block copy a tile of A, transposed (two lanes read a sector, and sixteen pairs of lanes sixteen
+// rows), and a tile of B, unchanged.
 template <class Warp, int BlockK>
 struct TileCopy {
     static constexpr int THREADS = Warp::THREADS, ROWS = Warp::BLOCK_M, COLUMNS = Warp::BLOCK_N;
     static constexpr int SECTOR = 8;                          // floats in a 32-byte sector
-    static constexpr int A_PITCH = ROWS + 4;                  // the two halves of a sector then go to different banks
+    static constexpr int A_PITCH = ROWS + 4;                  // puts the two halves of a sector into different banks
     static constexpr int A_STAGE = BlockK * A_PITCH, B_STAGE = BlockK * COLUMNS;
-    static constexpr int A_QUADS = ROWS * BlockK / 4 / THREADS;  // float4 of A that a thread copies a step
+    static constexpr int A_QUADS = ROWS * BlockK / 4 / THREADS;  // float4 of A that a thread copies per step
     static constexpr int B_QUADS = BlockK * COLUMNS / 4 / THREADS;
     static constexpr int B_ROWS = THREADS / (COLUMNS / 4);  // rows of B that the block copies at once
 
-    static_assert(BlockK % SECTOR == 0, "A is copied by whole sectors");
+    static_assert(BlockK % SECTOR == 0, "A is copied in whole sectors");
     static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == ROWS * BlockK, "the copy of A takes whole steps");
     static_assert(B_QUADS >= 1 && B_QUADS * 4 * THREADS == BlockK * COLUMNS, "the copy of B takes whole steps");
     static_assert(ROWS % (THREADS / 2) == 0 || THREADS / 2 % ROWS == 0,
-                  "copies of A are whole steps of rows or of sectors");
-    static_assert(THREADS % (COLUMNS / 4) == 0, "a step of the copy of B is whole rows");
+                  "a step of the copy of A has whole rows or whole sectors");
+    static_assert(THREADS % (COLUMNS / 4) == 0, "a step of the copy of B has whole rows");
 
-    // Where float4 number `quad` of the tile of A lies.
+    // Place of float4 number `quad` of the tile of A.
     __device__ static constexpr Place place_in_a(int quad) {
         return {quad / 2 % ROWS, quad / 2 / ROWS * SECTOR + quad % 2 * 4};
     }
 
-    // A float4 of A into the transposed tile that starts with the thread's first element.
+    // Stores a float4 of A to the transposed tile; `to` is the place of the thread's first element.
     __device__ __forceinline__ static void transpose(float* to, Place step, float4 quad) {
         to += step.k * A_PITCH + step.row;
         to[0 * A_PITCH] = quad.x;
@@ -51,14 +51,14 @@ struct DoubleBuffer {
     using Copy = TileCopy<Warp, BlockK>;
     static constexpr int SHARED_BYTES = 2 * (Copy::A_STAGE + Copy::B_STAGE) * 4;
 
-    // sum += A * B for the block's tile at (block_row, block_column) and the k_size products from k_begin on. `shared`
+    // sum += A * B for the block's tile at (block_row, block_column) and k_size products, starting at k_begin. `shared`
     // holds two stages of A, transposed, then two of B.
     template <bool WIDE>
     __device__ __forceinline__ static void multiply(float (&sum)[Warp::ROWS][Warp::COLUMNS], float* shared,
                                                     const float* __restrict__ A, const float* __restrict__ B, int M,
                                                     int N, int K, int block_row, int block_column, int k_begin,
                                                     int k_size, Warp warp) {
-        // The copy: the pointers walk along K.
+        // The copy: the pointers move along K.
         const int tid = threadIdx.x;
         const Place first = Copy::place_in_a(tid);
         const int b_k = tid / (Copy::COLUMNS / 4), b_column = tid % (Copy::COLUMNS / 4) * 4;
@@ -110,7 +110,7 @@ struct DoubleBuffer {
 #pragma unroll
             for (int k = 0; k < BlockK; ++k) {
                 if (k == BlockK - 1) {
-                    // The other stage is free: its last operands were read before the barrier of the step before.
+                    // The other stage is free: its last operands were read before the barrier of the previous step.
                     store_tiles(stage ^ 1);
                     __syncthreads();
                     stage ^= 1;
@@ -123,7 +123,7 @@ struct DoubleBuffer {
     }
 };
 
-// One block for each tile of C; tiles are gone through in groups of `Group` rows.
+// One block per tile of C; tiles are taken in groups of `Group` rows.
 template <class Warp, int BlockK, int BlocksPerSm, int Group, bool WIDE>
 __global__ void __launch_bounds__(Warp::THREADS, BlocksPerSm)
     double_buffered(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
@@ -153,7 +153,7 @@ cudaError_t start_double_buffered(const float* A, const float* B, float* C, int 
     return cudaGetLastError();
 }
 
-// Any matrices, also those that TMA cannot read.
+// For any matrices, including those that TMA cannot read.
 inline cudaError_t start_unaligned(const float* A, const float* B, float* C, int M, int N, int K, float alpha,
                                    float beta, cudaStream_t stream) {
     return start_double_buffered<WarpTile<128, 128, 64, 64, 4>, 16, 2, 1, false>(A, B, C, M, N, K, alpha, beta, stream);

@@ -1,12 +1,12 @@
-// naive: one thread computes one element of C, and a warp walks down the rows.
+// naive: one thread computes one element of C, and the lanes of a warp lie in different rows.
 //
-// Idea         The definition of the product, written down: thread (x, y) of a block owns row x and column y and runs
-//              over K. The first rung of the ladder holds a deliberate mistake: threadIdx.x, which numbers the lanes of
-//              a warp, picks the ROW. The 32 lanes then read 32 rows of A, K floats apart, so that every load of A
-//              touches 32 sectors of 32 bytes to use 4 bytes of each; the stores of C are spread alike.
+// Idea         The definition of the product: thread (x, y) of a block owns row x and column y and loops over K. The
+//              variant contains a deliberate mistake: threadIdx.x, which numbers the lanes of a warp, selects the ROW.
+//              The 32 lanes then read 32 rows of A, K floats apart, so that every load of A touches 32 sectors of 32
+//              bytes and uses 4 bytes of each; the stores of C are scattered in the same way.
 // Expected     309 GFLOP/s on an RTX A6000, about 1 % of cuBLAS (Boehm).
-// Cost         None in registers or shared memory; all of it in memory transactions.
-// Constraints  Any M, N, K >= 1, any alignment; N up to 65535 * BLOCK (the grid's y extent).
+// Cost         Memory transactions only; the kernel needs few registers and no shared memory.
+// Constraints  Any M, N, K >= 1, any alignment; N up to 65535 * BLOCK (y extent of the grid).
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 1 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>

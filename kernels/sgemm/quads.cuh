@@ -1,4 +1,4 @@
-// Four neighbouring floats at a time, to and from global memory, also where fewer than four are left.
+// Four neighbouring floats at a time, from and to global memory, also if fewer than four are left.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 namespace {
 namespace sgemm {
 
-// The first `count` of four neighbouring floats, the rest zero; WIDE: count is at least 4, or nothing is read.
+// The first `count` of four neighbouring floats, the rest zero; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -60,7 +60,7 @@ __device__ __forceinline__ void finish_quad(float* c, int count, float4 sum, flo
 
 inline bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
-// Whether every row of the three matrices starts on 16 bytes, so that quads can be moved by one instruction.
+// Whether every row of the three matrices is aligned to 16 bytes, so that one instruction can move four floats.
 inline bool rows_on_16_bytes(const float* A, const float* B, const float* C, int N, int K) {
     return K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
 }

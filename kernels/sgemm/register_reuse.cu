@@ -1,20 +1,21 @@
-// register_reuse: products in an order that reads fewer registers, and loads that keep the compiler to it.
+// register_reuse: multiply-adds in an order that reads fewer registers, and loads that make the compiler keep it.
 //
-// Idea         A multiply-add has three operands, the register file gives one register of each of its two banks a
-//              cycle: what the reuse caches hold decides the speed, and at 700 W the reads decide the power. There is a
-//              cache for each operand with a place for each bank. Along a line of the patch (tma_pipelined) one operand
-//              stays: 2 reads a multiply-add. Two columns at a time, both stay, a row serves two: 1.5 reads. But ptxas
-//              reorders: it frees registers as early as it can, line by line. A load that might not happen leaves the
-//              operand before it alive, so that nothing is gained by another order. So the loads of operands have a
-//              condition, `K > 0`, that always holds, which the compiler does not know; it becomes a predicate of LDS
-//              and costs nothing. And the wait for TMA goes to the begin of a step, so that the step is one block of
-//              instructions.
-// Expected     1.03 to 1.06 times tma_pipelined, and 5 to 10 % less power for each TFLOP/s.
-// Cost         None seen in the code: no instruction more. The order is up to the compiler; a test counts the reads.
-// Constraints  Those of tma_pipelined. TN is even.
-// Source       NVIDIA CUTLASS, the two by two zigzag of its thread-level products (cutlass/gemm/thread/mma_sm50.h); Z.
-//              Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking (register banks and reuse
-//              caches, arxiv.org/abs/1804.06826).
+// Idea         A multiply-add has three operands, and the register file delivers one register from each of its two
+//              banks per cycle. The speed therefore depends on what the reuse caches hold, and at 700 W the power
+//              depends on the reads. Each operand has a reuse cache with one entry per bank. Along a line of the thread
+//              tile (tma_pipelined) one operand stays in it: 2 reads per multiply-add. With two columns at a time, both
+//              stay, and a row serves two products: 1.5 reads.
+//              ptxas reorders products line by line, to free registers as early as it can. A load that might not happen
+//              keeps the previous operand alive, so that another order frees nothing. So the loads of operands have a
+//              condition that always holds but that the compiler does not know, `K > 0`; it becomes a predicate of LDS.
+//              The wait for TMA moves to the beginning of a step, so that the step is one basic block.
+// Expected     1.03 to 1.06 times tma_pipelined, and 5 to 10 % less power per TFLOP/s.
+// Cost         0.2 % more executed instructions than tma_pipelined with the same tile parameters (at 4096), and a wait
+//              for TMA half a step earlier. The order is up to the compiler; a test counts the register reads.
+// Constraints  As tma_pipelined; a thread tile has an even number of columns.
+// Source       NVIDIA CUTLASS, two-by-two zigzag of its thread-level products (cutlass/gemm/thread/mma_sm50.h). Z. Jia
+//              et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking (arxiv.org/abs/1804.06826)
+//              found two register banks and reuse caches on Volta; this kernel assumes that Hopper has them too.
 
 #include "double_buffer.cuh"
 #include "tma_tiles.cuh"
@@ -54,13 +55,13 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
     for (int step = 0; step < steps; ++step) {
         const int next = reading + 1 == STAGES ? 0 : reading + 1;
         if (next == 0) parity ^= 1;
-        // What this stage held was read before the last barrier.
+        // The content of this stage was read before the last barrier.
         if (step > 0 && step + STAGES - 1 < steps) start_copies(filling, step + STAGES - 1);
         if (step + 1 < steps) mbarrier::wait(&tiles.landed[next], parity);
-        // From here to the end of the step there is no branch: the compiler sees one block of instructions.
+        // There is no branch from here to the end of the step: it is one basic block.
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == BK / 2) tiles.take(next);  // after the last step these are old, and nobody uses them
+            if (k == BK / 2) tiles.take(next);  // after the last step this is old data, which is not used
             if (k == BK - 1) {
                 tiles.transpose(half ^ 1);
                 __syncthreads();

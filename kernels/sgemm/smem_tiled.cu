@@ -1,12 +1,12 @@
-// smem_tiled: a block keeps the tiles of A and B that its threads share in shared memory.
+// smem_tiled: the threads of a block share tiles of A and B in shared memory.
 //
-// Idea         The TILE x TILE block of C needs TILE rows of A and TILE columns of B. The block walks over K in steps
-//              of TILE, copies one tile of each into shared memory, one element a thread, and every element is then
-//              used TILE times from there: a thread asks global memory for K/16 elements instead of 2K (TILE = 32).
+// Idea         A TILE x TILE block of C requires TILE rows of A and TILE columns of B. The block walks along K in steps
+//              of TILE and copies one tile of each into shared memory, one element per thread. Each element is then
+//              used TILE times from there: a thread loads K/16 elements from global memory instead of 2K (TILE = 32).
 // Expected     1.5 times gmem_coalesced on an RTX A6000 (1987 to 2980 GFLOP/s, Boehm), 1.8 times on an RTX 4090; not
 //              more, since the L1 cache already caught most of the reuse.
-// Cost         8 KiB of shared memory; two barriers a step; two operands from shared memory for every multiply-add.
-// Constraints  Any M, N, K >= 1, any alignment (elements outside are taken as zero); M up to 65535 * TILE.
+// Cost         8 KiB of shared memory; two barriers per step; two operands from shared memory per multiply-add.
+// Constraints  Any M, N, K >= 1, any alignment (elements outside count as zero); M up to 65535 * TILE.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 3 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
@@ -29,13 +29,13 @@ __global__ void __launch_bounds__(TILE * TILE)
 
     float sum = 0.0f;
     for (int k0 = 0; k0 < K; k0 += TILE) {
-        // Threads outside C stay in the loop: they copy zeros, and the barriers need them.
+        // Threads outside C stay in the loop: they copy zeros, and the barriers require them.
         a_tile[y][x] = row < M && k0 + x < K ? a[k0 + x] : 0.0f;
         b_tile[y][x] = col < N && k0 + y < K ? b[static_cast<size_t>(k0 + y) * N] : 0.0f;
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < TILE; ++k) sum += a_tile[y][k] * b_tile[k][x];
-        __syncthreads();  // nobody may overwrite a tile that another warp still reads
+        __syncthreads();  // no warp may overwrite a tile that another one still reads
     }
 
     if (row >= M || col >= N) return;

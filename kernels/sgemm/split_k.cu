@@ -1,17 +1,17 @@
 // split_k: several blocks share a tile of C, each with a part of K.
 //
-// Idea         A small C has few tiles: at 512 x 512, 64 of 64 x 64, and half of an H200's 132 SMs would do nothing
-//              while the others walk all of K. Here K is cut as well, until the blocks suffice for WAVES rounds over
-//              all SMs. Each leaves its partial sums in a workspace, and a second kernel adds them in a fixed order, so
-//              that the answer is the same every time, which atomic additions would not give.
-// Expected     3 to 4 times double_buffered at 128 to 512 (on an H200, cuBLAS takes 7.7, 10.2 and 15.6 us, cold);
-//              nothing from 2048 on, where C has tiles enough and small ones only cost.
-// Cost         The partial sums go through L2 once, and a second kernel starts: 1 to 2 us. A static workspace of 16
-//              MiB.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. M up to 65535 * BM. One stream at a time: streams that run side by side would share the
-//              workspace.
+// Idea         A small C has few tiles: 512 x 512 has 64 tiles of 64 x 64, and half of the 132 SMs of an H200 would be
+//              idle while the others walk along all of K. Here K is split as well, until there are enough blocks for
+//              WAVES waves on all SMs. Each block writes its partial sums to a workspace, and a second kernel adds them
+//              in a fixed order, so that the result is the same every time. With atomic additions it would not be.
+// Expected     3 to 4 times double_buffered at 128 to 512 (on an H200, cuBLAS takes 7.7, 10.2 and 15.6 us, cold); no
+//              gain from 2048 on, where C has enough tiles and smaller ones only add traffic.
+// Cost         The partial sums pass through L2 once, and a second kernel starts: 1 to 2 us. A static workspace of 16
+//              MiB. The tiles are smaller than those of double_buffered (BN = 64 instead of 128), so that each loaded
+//              element is used in fewer products.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. M up to 65535 * BM. One stream at a time: concurrent streams would share the workspace.
 // Source       NVIDIA CUTLASS, efficient GEMM, parallelized reductions (media/docs/cpp/efficient_gemm.md).
 
 #include "double_buffer.cuh"
@@ -19,13 +19,13 @@
 using Warp = sgemm::WarpTile<BM, BN, WM, WN, LANES_M>;
 using Loop = sgemm::DoubleBuffer<Warp, BK>;
 
-static_assert(Loop::SHARED_BYTES <= 48 * 1024, "more shared memory must be asked for");
-static_assert(MIN_K % BK == 0, "a part of K is whole steps");
+static_assert(Loop::SHARED_BYTES <= 48 * 1024, "more shared memory must be requested");
+static_assert(MIN_K % BK == 0, "a part of K has whole steps");
 
 constexpr size_t WORKSPACE = size_t{4} << 20;  // floats
 __device__ __align__(16) float workspace[WORKSPACE];
 
-// Block z multiplies part z of K, `part` long. The only part goes to C, one of several to the workspace.
+// Block z multiplies part z of K, which is `part` long. Results go to C if there is one part, else to the workspace.
 template <bool WIDE>
 __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
     sgemm_split_k(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K,
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Warp::THREADS, BLOCKS_PER_SM)
 
 constexpr int SUM_THREADS = 128;
 
-// Adds the parts. `size` is that of C: its rows follow each other without gaps, so that they need not be told apart.
+// Adds the parts. `size` is the number of elements of C, whose rows are contiguous.
 template <bool WIDE>
 __global__ void __launch_bounds__(SUM_THREADS)
     sgemm_split_k_sum(float* __restrict__ C, int size, int parts, float alpha, float beta) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(SUM_THREADS)
 
 static int ceil_div(int a, int b) { return (a - 1) / b + 1; }
 
-// How long a part of K is: whole steps, MIN_K at least, and parts enough for WAVES rounds over all SMs.
+// Length of a part of K: whole steps, at least MIN_K, and short enough for WAVES waves on all SMs.
 static int part_of_k(int M, int N, int K, int multiprocessors) {
     const int64_t tiles = static_cast<int64_t>(ceil_div(M, BM)) * ceil_div(N, BN), size = static_cast<int64_t>(M) * N;
     int64_t parts = WAVES * multiprocessors / tiles;

@@ -1,5 +1,5 @@
-// Tiles of A and B that the copy engine (TMA, sm_90) brings into a ring of stages, and A's way from there to the
-// operands. What it is about is told in tma_pipelined.cu.
+// Tiles of A and B that TMA (sm_90) loads into a ring of stages, and the way of A from there to the operands. See
+// tma_pipelined.cu.
 #pragma once
 
 #include "mbarrier.cuh"
@@ -14,12 +14,12 @@ struct TileMaps {
     CUtensorMap a, b;
 };
 
-// In shared memory: the stages of A as they come, those of B, two tiles of A transposed, and a barrier for each stage.
+// In shared memory: the stages of A as loaded, those of B, two transposed tiles of A, and one barrier per stage.
 template <class Warp, int BlockK, int Stages>
 struct TmaTiles {
     static constexpr int ROWS = Warp::BLOCK_M, COLUMNS = Warp::BLOCK_N, THREADS = Warp::THREADS;
     static constexpr int SWIZZLE = BlockK * 4;  // bytes of a row of the tile of A, whose 16-byte chunks TMA swizzles
-    static constexpr int A_QUADS = ROWS * BlockK / 4 / THREADS;  // float4 of A that a thread transposes a step
+    static constexpr int A_QUADS = ROWS * BlockK / 4 / THREADS;  // float4 of A that a thread transposes per step
     static constexpr int A_STAGE = ROWS * BlockK, B_STAGE = BlockK * COLUMNS;
     static constexpr int ALIGNMENT = 1024;  // of a tile that TMA swizzles
     static constexpr int SHARED_BYTES = ALIGNMENT + (Stages * (A_STAGE + B_STAGE) + 2 * A_STAGE) * 4 + Stages * 8;
@@ -27,16 +27,16 @@ struct TmaTiles {
     static_assert(BlockK == 8 || BlockK == 16 || BlockK == 32, "TMA swizzles 32, 64 or 128 bytes");
     static_assert(ROWS % 32 == 0 && ROWS <= 256 && COLUMNS % 32 == 0 && COLUMNS <= 256,
                   "TMA copies at most 256 along a side");
-    static_assert(Stages >= 3, "what a step waits for was asked for a step ago");
-    static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit an SM");
+    static_assert(Stages >= 3, "a step waits for a load that was requested one step ago");
+    static_assert(SHARED_BYTES <= 227 * 1024, "the stages must fit into an SM");
     static_assert(A_QUADS >= 1 && A_QUADS * 4 * THREADS == ROWS * BlockK, "the transposition takes whole steps");
     static_assert(ROWS % THREADS == 0 || THREADS % ROWS == 0,
                   "the transposition takes whole steps of rows or of chunks");
 
     float *a_stages, *b_stages, *transposed;
     uint64_t* landed;
-    int row, k;                // of the thread's first float4 of A: lanes read one chunk of neighbouring rows
-    float4 quad[A_QUADS];      // on their way from a stage to a transposed tile
+    int row, k;                // of the thread's first float4 of A: lanes read the same chunk of neighbouring rows
+    float4 quad[A_QUADS];      // between a stage and a transposed tile
     const float *a_from, *b_from;
 
     __device__ __forceinline__ TmaTiles(float* shared, int thread, Warp warp) {
@@ -51,7 +51,7 @@ struct TmaTiles {
     __device__ static constexpr int row_of(int quad) { return quad % ROWS; }
     __device__ static constexpr int k_of(int quad) { return quad / ROWS * 4; }
 
-    // Where element (row, k) of a tile of A lies in its stage: the chunk's number is changed by bits of the row's.
+    // Place of element (row, k) of a tile of A in its stage: the number of the chunk is changed by bits of the row.
     __device__ __forceinline__ static int swizzled(int row, int k) {
         const int chunk = k / 4 ^ row * SWIZZLE / 128 % (SWIZZLE / 16);
         return row * BlockK + chunk * 4 + k % 4;
@@ -64,14 +64,14 @@ struct TmaTiles {
         mbarrier::publish_inits();
     }
 
-    // One thread asks for the tiles of A at (block_row, k) and of B at (k, block_column).
+    // One thread requests the tiles of A at (block_row, k) and of B at (k, block_column).
     __device__ __forceinline__ void request(const TileMaps& maps, int stage, int block_row, int block_column, int k) {
-        mbarrier::expect(&landed[stage], (A_STAGE + B_STAGE) * 4);  // zeros outside count as well
+        mbarrier::expect(&landed[stage], (A_STAGE + B_STAGE) * 4);  // zeros outside the matrix count as well
         tma::load(a_stages + stage * A_STAGE, maps.a, block_row, k, &landed[stage]);
         tma::load(b_stages + stage * B_STAGE, maps.b, k, block_column, &landed[stage]);
     }
 
-    // This thread's part of a tile of A, from its stage ...
+    // Loads this thread's part of a tile of A from its stage ...
     __device__ __forceinline__ void take(int stage) {
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {
@@ -81,7 +81,7 @@ struct TmaTiles {
         }
     }
 
-    // ... to a transposed tile.
+    // ... and stores it to a transposed tile.
     __device__ __forceinline__ void transpose(int half) {
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {
@@ -101,7 +101,7 @@ struct TmaTiles {
         Warp::load_columns(b, b_from + stage * B_STAGE + k * COLUMNS);
     }
 
-    // Describes A [M, K] and B [K, N]; false where TMA cannot be used: their rows must start on 16 bytes.
+    // Describes A [M, K] and B [K, N]; false if TMA cannot be used: their rows must be aligned to 16 bytes.
     static bool describe(TileMaps* maps, const float* A, const float* B, const float* C, int M, int N, int K) {
         constexpr CUtensorMapSwizzle swizzle = BlockK == 8    ? CU_TENSOR_MAP_SWIZZLE_32B
                                                : BlockK == 16 ? CU_TENSOR_MAP_SWIZZLE_64B

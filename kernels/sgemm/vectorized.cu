@@ -1,15 +1,15 @@
-// vectorized: the patches of blocktile_2d, moved four floats at a time.
+// vectorized: blocktile_2d with accesses of four floats.
 //
-// Idea         Every copy becomes 16 bytes wide: LDG.128 from global memory, LDS.128 from shared memory, STG.128 for
-//              the results, a quarter of the instructions for the same bytes. For A that needs a transposition: a
-//              thread wants a column of the tile, so the tile is stored with k outside and rows inside, turned on its
-//              way in.
+// Idea         Every copy is 16 bytes wide: LDG.128 from global memory, LDS.128 from shared memory, STG.128 for the
+//              results, a quarter of the instructions for the same bytes. For A this requires a transposition: a thread
+//              needs a column of the tile, so the tile is stored with k as the outer index, transposed on its way into
+//              shared memory.
 // Expected     1.14 times blocktile_2d on an RTX A6000 (15972 to 18237 GFLOP/s, Boehm), 1.07 times on an RTX 4090.
-// Cost         Bank conflicts: the transposing stores of A meet two by two, and lanes 32 bytes apart read B two by two.
-// Constraints  Right for any M, N, K >= 1 and any alignment. Wide accesses need rows that start on 16 bytes: K and N
-//              multiples of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies
-//              float by float. With K and N multiples of 4, four neighbours lie inside the matrix all or none, so that
-//              even at a border one predicate guards one wide access. M up to 65535 * BM.
+// Cost         Two-way bank conflicts in the transposing stores of A and the float4 reads of B.
+// Constraints  Any M, N, K >= 1, any alignment. Wide accesses require rows aligned to 16 bytes: K and N multiples of 4,
+//              aligned arrays. The launcher checks this and otherwise uses the instantiation that copies float by
+//              float. With K and N multiples of 4, a group of four is entirely inside or outside the matrix, so that
+//              one predicate guards one wide access even at a border. M up to 65535 * BM.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, kernel 6 (siboehm.com/articles/22/CUDA-MMM).
 
 #include <cuda_runtime.h>
@@ -17,16 +17,16 @@
 #include <cstdint>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "tiles are moved in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 
-// The first `count` of four neighbouring floats, the rest zero; WIDE: count is at least 4, or nothing is read.
+// The first `count` of four neighbouring floats, the rest zero; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -57,7 +57,7 @@ template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
     sgemm_vectorized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
                      int K, float alpha, float beta) {
-    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k lie side by side
+    __shared__ __align__(16) float a_tile[BK][BM];  // transposed: the rows of one k are contiguous
     __shared__ __align__(16) float b_tile[BK][BN];
 
     const int tid = threadIdx.x;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(THREADS)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -1,4 +1,4 @@
-// The kernel of vectorized, with a layout of its tiles in shared memory that bank_swizzled and bank_padded choose.
+// The kernel of vectorized with a layout of tiles in shared memory that bank_swizzled and bank_padded define.
 #pragma once
 
 #include "banks.cuh"
@@ -7,21 +7,21 @@
 namespace {
 namespace sgemm {
 
-// A Layout says where element (k, row) of the tile of A and (k, column) of that of B lie: `a_at`, `b_at`, in A_FLOATS
-// and B_FLOATS floats. Four neighbours that start at a multiple of 4 stay together.
+// A Layout defines the places of element (k, row) of the tile of A and (k, column) of that of B: `a_at` and `b_at`, in
+// A_FLOATS and B_FLOATS floats. Four neighbours that start at a multiple of 4 stay together.
 template <class Layout, int BlockM, int BlockN, int BlockK, int Rows, int Columns>
 struct VectorizedTiles {
     static constexpr int THREADS = (BlockM / Rows) * (BlockN / Columns);
-    static constexpr int A_QUADS = BlockM * BlockK / 4 / THREADS;  // float4 of A that a thread copies a step
+    static constexpr int A_QUADS = BlockM * BlockK / 4 / THREADS;  // float4 of A that a thread copies per step
     static constexpr int B_QUADS = BlockK * BlockN / 4 / THREADS;
 
     static_assert(BlockM % Rows == 0 && BlockN % Columns == 0, "the block is split into whole patches");
     static_assert(Rows % 4 == 0 && Columns % 4 == 0 && BlockK % 4 == 0, "tiles are moved in groups of four floats");
-    static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+    static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
     static_assert(A_QUADS * 4 * THREADS == BlockM * BlockK, "the copy of A takes whole steps");
     static_assert(B_QUADS * 4 * THREADS == BlockK * BlockN, "the copy of B takes whole steps");
 
-    // The float4 of A and of B that are copied by thread `quad`, and the first row and column of its patch.
+    // The float4 number `quad` of A and of B in the copy, and the first row and column of a thread tile.
     __host__ __device__ static constexpr int a_row(int quad) { return quad / (BlockK / 4); }
     __host__ __device__ static constexpr int a_k(int quad) { return quad % (BlockK / 4) * 4; }
     __host__ __device__ static constexpr int b_k(int quad) { return quad / (BlockN / 4); }
@@ -29,7 +29,7 @@ struct VectorizedTiles {
     __host__ __device__ static constexpr int patch_row(int thread) { return thread / (BlockN / Columns) * Rows; }
     __host__ __device__ static constexpr int patch_column(int thread) { return thread % (BlockN / Columns) * Columns; }
 
-    // The worst access of any warp: stores of A (a word a lane) and of B, reads of both (four words a lane).
+    // The worst access of any warp: stores of A (one word per lane) and of B, reads of both (four words per lane).
     static constexpr int worst_ways() {
         int worst = 0, first[32] = {};
         const auto see = [&](int ways) { worst = ways > worst ? ways : worst; };
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(VectorizedTiles<Layout, BlockM, BlockN, BlockK
     float sum[Rows][Columns] = {};
 
     for (int k0 = 0; k0 < K; k0 += BlockK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[Tiles::A_QUADS], b_quad[Tiles::B_QUADS];
 #pragma unroll
         for (int i = 0; i < Tiles::A_QUADS; ++i) {
@@ -131,7 +131,7 @@ template <class Layout, int BlockM, int BlockN, int BlockK, int Rows, int Column
 cudaError_t start_vectorized(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                              cudaStream_t stream) {
     using Tiles = VectorizedTiles<Layout, BlockM, BlockN, BlockK, Rows, Columns>;
-    static_assert(Tiles::worst_ways() == 1, "no access of a warp meets itself in a bank");
+    static_assert(Tiles::worst_ways() == 1, "no access of a warp has a bank conflict");
     const dim3 grid((N - 1) / BlockN + 1, (M - 1) / BlockM + 1);
     if (rows_on_16_bytes(A, B, C, N, K))
         vectorized_with_layout<true, Layout, BlockM, BlockN, BlockK, Rows, Columns>

@@ -1,25 +1,26 @@
-// vectorized_untransposed: vectorized with A left as it is in shared memory.
+// vectorized_untransposed: vectorized without the transposition of A in shared memory.
 //
-// Idea         vectorized turns A on its way into shared memory, so that a thread reads the rows of one k as float4.
-//              The price is that it stores A float by float. Here the tile keeps A's layout: it is stored as float4,
-//              and the compiler, which sees all k of a step, reads four k of a row at once. What turning costs or
-//              brings is the time of vectorized over this one.
-// Expected     As many shared loads as vectorized and two stores instead of five a step. But the two rows that a warp
-//              reads at a time lie 256 bytes apart, in one bank: these reads take two passes, not one.
-// Cost         Four k of A in registers at a time; two blocks an SM are asked for, as vectorized has, and the registers
-//              are cut to that: none is spilled on sm_75 to sm_90, six on sm_120.
-// Constraints  K and N multiples of 4 and arrays on 16 bytes, for the accesses of four floats; M up to 65535 * BM.
+// Idea         vectorized transposes A on its way into shared memory, so that a thread reads the rows of one k as
+//              float4; in return it stores A float by float. Here the tile keeps the layout of A: it is stored as
+//              float4, and the compiler, which sees all k of a step, reads four k of a row at once. The ratio of the
+//              two times shows what the transposition costs or gains.
+// Expected     The same number of shared loads as vectorized, and two stores per step instead of five. But the two rows
+//              that a warp reads at a time are 256 bytes apart, in the same bank: these reads take two passes instead
+//              of one.
+// Cost         Four k of A in registers at a time. __launch_bounds__ asks for two blocks per SM, as vectorized has,
+//              which limits the registers; no register spills on sm_75 to sm_90, and six do on sm_120.
+// Constraints  K and N multiples of 4 and arrays aligned to 16 bytes, for float4 accesses; M up to 65535 * BM.
 // Source       The tile of S. Boehm's kernel 5 (siboehm.com/articles/22/CUDA-MMM) with the accesses of his kernel 6.
 
 #include <cuda_runtime.h>
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies a step
+constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
 
 static_assert(BM % TM == 0 && BN % TN == 0, "the block is split into whole patches");
 static_assert(TN % 4 == 0 && BK % 4 == 0, "tiles are moved in groups of four floats");
-static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
 
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     float sum[TM][TN] = {};
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // All loads leave before the first store waits for one.
+        // All loads are issued before the first store waits for one.
         float4 a_quad[A_QUADS], b_quad[B_QUADS];
 #pragma unroll
         for (int i = 0; i < A_QUADS; ++i) {

@@ -1,13 +1,14 @@
 // copy_to_device: one cudaMemcpyAsync from host memory to the device.
 //
-// Idea         The driver's copy engine moves the bytes. From pinned memory it reads by itself (DMA) while host and SMs
-//              do something else; pageable memory may move under it, so the driver first copies it, piece by piece, into
-//              pinned memory of its own, and the call returns only then.
-// Expected     Pinned: the bus, 55 GB/s on an H200 behind PCIe 5, from about 1 MiB on. Pageable: a third of that there.
-// Cost         Pinned memory is taken from the operating system, and expensive to allocate.
+// Idea         The copy engine moves the bytes. From pinned memory it reads by itself (DMA), while the host and the SMs
+//              do other work. The operating system may move pageable memory, so the driver first copies it, piece by
+//              piece, into its own pinned memory, and the call returns only then.
+// Expected     Pinned: the bandwidth of the bus, 55 GB/s on an H200 behind PCIe 5, from about 1 MiB on. Pageable: a
+//              third of that on the same machine.
+// Cost         Pinned memory is taken from the operating system, and allocating it is expensive.
 // Constraints  `source` in host memory, `target` on the device; any n >= 1. With pageable memory the launcher waits for
 //              the stream, so it can neither be captured in a graph nor queued behind a blocked stream.
-// Source       CUDA C++ Best Practices Guide, data transfer between host and device; CUDA Deep Dive 02 [D].
+// Source       CUDA C++ Best Practices Guide, data transfer between host and device; Deep dive 02, CUDA programming.
 
 #include <cuda_runtime.h>
 

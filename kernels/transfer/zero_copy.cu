@@ -1,12 +1,12 @@
-// zero_copy: a kernel reads or writes the host's memory itself.
+// zero_copy: a kernel reads or writes host memory directly.
 //
-// Idea         Pinned memory is mapped into the GPU's address space: what a kernel loads or stores there crosses the bus
-//              and is in no copy of it. Nothing is copied in advance, and a kernel that needs each byte once needs no
-//              copy at all. Neighbouring threads move neighbouring 16 bytes, since the bus carries 128 at a time.
-// Expected     Near a pinned copy for large n and faster for small ones, which a copy engine takes some time to start.
+// Idea         Pinned memory is mapped into the address space of the GPU: what a kernel loads or stores there crosses
+//              the bus. Nothing is copied in advance, and a kernel that needs each byte once needs no copy in device
+//              memory. Neighbouring threads move neighbouring 16 bytes, since the bus carries 128 at a time.
+// Expected     As fast as a pinned copy for large n and faster for small n, as a copy engine takes some time to start.
 // Cost         Warps wait for the bus; every further access to the same byte crosses it again.
-// Constraints  `source` or `target`, or both, in pinned memory; any n >= 1, any alignment (wide where both are on 16
-//              bytes).
+// Constraints  `source`, `target` or both in pinned memory; any n >= 1, any alignment (wide accesses if both are
+//              aligned to 16 bytes).
 // Source       CUDA C++ Best Practices Guide, zero copy.
 
 #include <cuda_runtime.h>
@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cstdint>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// `wide` float4 first, then the elements from 4 * wide on.
+// First `wide` float4, then the elements starting at 4 * wide.
 __global__ void __launch_bounds__(BLOCK)
     transfer_zero_copy(const float* __restrict__ source, float* __restrict__ target, size_t wide, size_t n) {
     const size_t first = blockIdx.x * size_t(BLOCK) + threadIdx.x, step = gridDim.x * size_t(BLOCK);

@@ -1,12 +1,12 @@
-// cublas: what NVIDIA's library reaches, with geam, out = 1 * in^T + 0 * out.
+// cublas: NVIDIA's library with geam, out = 1 * in^T + 0 * out.
 //
-// Idea         cuBLAS has no transposition, but a sum of two matrices of which each may be transposed; with the second
-//              factor 0 the second matrix is not read. The library is column-major: the row-major `in` [M, N] is a
-//              column-major [N, M] with pitch N, and the row-major `out` [N, M] a column-major [M, N] with pitch M.
-// Expected     Below or at the padded tile.
-// Cost         The handle and the workspace of cublas.cuh, made at the first launch.
-// Constraints  Any M, N >= 1, any alignment. cuBLAS 12 or newer must be in the process or on the linker's path. One
-//              stream at a time.
+// Idea         cuBLAS has no transposition, but a sum of two matrices, each of which may be transposed; with a second
+//              factor of 0 the second matrix is not read. The library is column-major: the row-major `in` [M, N] is a
+//              column-major [N, M] with pitch N, and the row-major `out` [N, M] is a column-major [M, N] with pitch M.
+// Expected     At most as fast as padded.
+// Cost         The handle and the workspace of cublas.cuh, created at the first launch.
+// Constraints  Any M, N >= 1, any alignment. cuBLAS 12 or newer must be loaded in the process or found by the dynamic
+//              linker. One stream at a time.
 // Source       docs.nvidia.com/cuda/cublas (cublasSgeam).
 
 #include "cublas.cuh"

@@ -1,16 +1,16 @@
-// naive: each thread moves elements straight from their place to the transposed one.
+// naive: each thread moves elements directly to their transposed place.
 //
-// Idea         The definition, written down. A block covers a tile of TILE x TILE elements, ROWS rows at a time. The
-//              lanes of a warp read neighbouring elements of a row: four sectors. They write neighbouring elements of a
-//              column, M floats apart: 32 sectors, of which they fill 4 bytes each.
-// Expected     A fraction of a copy's bandwidth; L2 saves it from worse, by merging the stores of neighbouring warps.
-// Cost         None in shared memory; all of it in sectors.
-// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (the grid's y extent).
+// Idea         The definition of a transposition. A block covers a tile of TILE x TILE elements, ROWS rows at a time.
+//              The lanes of a warp read neighbouring elements of a row: four sectors. They write neighbouring elements
+//              of a column, M floats apart: 32 sectors, with 4 bytes written in each.
+// Expected     A fraction of the bandwidth of a copy; L2 prevents worse by merging the stores of neighbouring warps.
+// Cost         Additional sectors of the stores; no shared memory.
+// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       M. Harris, developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc.
 
 #include <cuda_runtime.h>
 
-static_assert(TILE % 32 == 0 && TILE % ROWS == 0 && TILE * ROWS <= 1024, "a block goes over its tile in whole steps");
+static_assert(TILE % 32 == 0 && TILE % ROWS == 0 && TILE * ROWS <= 1024, "a block covers its tile in whole steps");
 
 __global__ void __launch_bounds__(TILE * ROWS)
     transpose_naive(const float* __restrict__ in, float* __restrict__ out, int M, int N) {

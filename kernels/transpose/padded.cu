@@ -1,15 +1,15 @@
-// padded: the tile of smem_conflict, with a column that nobody uses.
+// padded: the tile of smem_conflict with one unused column.
 //
-// Idea         Rows of 33 floats: the element (row, col) lies in bank (row + col) % 32, so that the lanes of a warp
-//              meet 32 different banks along a row and along a column.
-// Expected     No excess wavefronts; near a copy's bandwidth.
-// Cost         128 bytes of shared memory a tile.
-// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (the grid's y extent).
+// Idea         With rows of 33 floats, element (row, col) lies in bank (row + col) % 32, so that the lanes of a warp
+//              access 32 different banks along a row and along a column.
+// Expected     No excess wavefronts, unlike smem_conflict; near the bandwidth of a copy.
+// Cost         128 bytes of shared memory per tile.
+// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       M. Harris, developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc.
 
 #include <cuda_runtime.h>
 
-static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile is a warp and all banks");
+static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile takes one warp and all banks");
 
 __global__ void __launch_bounds__(TILE * ROWS)
     transpose_padded(const float* __restrict__ in, float* __restrict__ out, int M, int N) {
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(TILE * ROWS)
     __syncthreads();
 #pragma unroll
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
-        const int row = block_row + lane, col = block_col + i;  // lanes go down a column of the tile
+        const int row = block_row + lane, col = block_col + i;  // lanes along a column of the tile
         if (row < M && col < N) out[static_cast<size_t>(col) * M + row] = tile[lane][i];
     }
 }

@@ -1,32 +1,35 @@
-// vectorized: tiles of 64x64, four floats an access in global and in shared memory.
-// written_in_order: the same with DOWN, blocks that run side by side write the same rows.
+// vectorized, written_in_order: tiles of 64x64 with accesses of four floats in global and in shared memory.
 //
-// Idea         A thread loads a patch of 4x4: four float4, one from each of four neighbouring rows. It turns the patch
-//              in registers, which costs nothing but names, and stores four float4 into the transposed tile; another
+// Idea         A thread loads a patch of 4x4: four float4, one from each of four neighbouring rows. It transposes the
+//              patch in registers, which takes no instruction, and stores four float4 to the transposed tile; another
 //              thread reads rows of that tile and writes them. All accesses are 16 bytes wide: a quarter of the
-//              instructions, and four independent loads in flight a thread. The tile is kept in groups of four floats:
-//              group g of the transposed row r lies at g ^ (r / 4). A store by a quarter of a warp goes to eight rows
-//              with r / 4 = 0..7 and one g, hence to eight different groups of four banks; a read goes along one row.
-//              DOWN: of the thousand tiles under way, those with neighbouring numbers lie below one another in `in`, so
-//              that rows of the result are completed over their whole length, and what is read in pieces are rows of `in`.
-//              A piece of a read is a quarter of a KiB either way, but DRAM is slower with writes all over the place.
-// Expected     At or above the padded tile; fewer instructions by a factor of about four. DOWN: a few percent more.
-// Cost         16 KiB of shared memory a block; sectors need lanes in eights, so that a row of 64 is half a warp.
-// Constraints  Any M, N >= 1, M (DOWN: N) up to 65535 * TILE. Wide accesses need rows that start on 16 bytes: M and N multiples
-//              of 4 and aligned arrays; the launcher looks, and otherwise picks the instance that copies float by
-//              float.
-// Source       G. Ruetsch and P. Micikevicius, Optimizing matrix transpose in CUDA, NVIDIA 2009; wide accesses added.
+//              instructions, and four independent loads in flight per thread. The tile is kept in groups of four
+//              floats: group g of the transposed row r lies at g ^ (r / 4). A store by a quarter of a warp goes to
+//              eight rows with r / 4 = 0..7 and one g, and so to eight different groups of four banks; a read goes
+//              along one row.
+//              written_in_order (DOWN = 1): of the thousand tiles in flight, those with neighbouring numbers lie below
+//              one another in `in`, so that rows of the result are completed over their whole length, and rows of `in`
+//              are read in pieces. A piece of a read is a quarter of a KiB in both variants, but DRAM is slower when
+//              writes are scattered.
+// Expected     vectorized: at least as fast as padded, with about four times fewer instructions. written_in_order: a
+//              few percent faster than vectorized.
+// Cost         16 KiB of shared memory per block; a row of 64 floats is only 16 lanes, so a warp accesses two rows at a
+//              time.
+// Constraints  Any M, N >= 1, M (DOWN: N) up to 65535 * TILE. Wide accesses require rows aligned to 16 bytes: M and N
+//              multiples of 4, aligned arrays. The launcher checks this and otherwise uses the instantiation that
+//              copies float by float.
+// Source       G. Ruetsch and P. Micikevicius, Optimizing matrix transpose in CUDA, NVIDIA 2009; with wide accesses.
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-constexpr int GROUPS = TILE / 4;  // of four floats in a row of the tile
+constexpr int GROUPS = TILE / 4;  // groups of four floats in a row of the tile
 
-static_assert(THREADS == GROUPS * GROUPS, "one thread a patch of 4x4");
-static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes eight groups at least");
+static_assert(THREADS == GROUPS * GROUPS, "one thread per patch of 4x4");
+static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes at least eight groups");
 
-// The first `count` of four neighbouring floats; WIDE: count is at least 4, or nothing is read.
+// The first `count` of four neighbouring floats; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
 __device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
     float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -61,14 +64,14 @@ __global__ void __launch_bounds__(THREADS)
     const int block_row = (DOWN ? blockIdx.x : blockIdx.y) * TILE, block_col = (DOWN ? blockIdx.y : blockIdx.x) * TILE;
     const int group = threadIdx.x % GROUPS, patch = threadIdx.x / GROUPS;
 
-    // Patch rows 4 * patch .. + 3, columns 4 * group .. + 3 of the tile of `in`.
+    // The patch: rows 4 * patch to 4 * patch + 3, columns 4 * group to 4 * group + 3 of the tile of `in`.
     float4 quad[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const int row = block_row + patch * 4 + i, col = block_col + group * 4;
         quad[i] = load_quad<WIDE>(in + static_cast<size_t>(row) * N + col, row < M ? N - col : 0);
     }
-    const int place = patch ^ group;  // of group `patch` in the rows 4 * group .. + 3
+    const int place = patch ^ group;  // of group `patch` in rows 4 * group to 4 * group + 3
     tile[group * 4 + 0][place] = make_float4(quad[0].x, quad[1].x, quad[2].x, quad[3].x);
     tile[group * 4 + 1][place] = make_float4(quad[0].y, quad[1].y, quad[2].y, quad[3].y);
     tile[group * 4 + 2][place] = make_float4(quad[0].z, quad[1].z, quad[2].z, quad[3].z);
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(THREADS)
 
 #pragma unroll
     for (int i = 0; i < TILE; i += THREADS / GROUPS) {
-        const int r = i + patch;  // of the transposed tile
+        const int r = i + patch;  // row of the transposed tile
         const int row = block_col + r, col = block_row + group * 4;
         store_quad<WIDE>(out + static_cast<size_t>(row) * M + col, row < N ? M - col : 0,
                          tile[r][group ^ (r / 4)]);

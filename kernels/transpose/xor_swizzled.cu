@@ -1,16 +1,16 @@
-// xor_swizzled: the tile of smem_conflict, with its columns permuted in each row.
+// xor_swizzled: the tile of smem_conflict with its columns permuted in each row.
 //
-// Idea         The element (row, col) is kept at column col ^ row. For one row that is a permutation of all 32 banks,
-//              and for one column too: both ways free of conflicts, without a byte of padding, and rows keep their
-//              alignment, which wide accesses, TMA and tensor cores ask for.
-// Expected     The same time as with padding, and no excess wavefronts.
-// Cost         An exclusive or for each access.
-// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (the grid's y extent).
+// Idea         Element (row, col) is kept at column col ^ row. This is a permutation of all 32 banks for each row and
+//              for each column: no conflicts in either direction, without a byte of padding. Rows keep their alignment,
+//              which wide accesses, TMA and tensor cores require.
+// Expected     The time of padded, and no excess wavefronts.
+// Cost         One exclusive or per access.
+// Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       NVIDIA CUTLASS, swizzled shared memory layouts (github.com/NVIDIA/cutlass, include/cute/swizzle.hpp).
 
 #include <cuda_runtime.h>
 
-static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile is a warp and all banks");
+static_assert(TILE == 32 && TILE % ROWS == 0, "a row of the tile takes one warp and all banks");
 
 __global__ void __launch_bounds__(TILE * ROWS)
     transpose_xor_swizzled(const float* __restrict__ in, float* __restrict__ out, int M, int N) {
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(TILE * ROWS)
     __syncthreads();
 #pragma unroll
     for (int i = threadIdx.y; i < TILE; i += ROWS) {
-        const int row = block_row + lane, col = block_col + i;  // lanes go down a column of the tile
+        const int row = block_row + lane, col = block_col + i;  // lanes along a column of the tile
         if (row < M && col < N) out[static_cast<size_t>(col) * M + row] = tile[lane][i ^ lane];
     }
 }

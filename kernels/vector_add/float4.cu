@@ -1,20 +1,21 @@
 // float4: one thread adds four pairs of elements with accesses of 16 bytes.
 //
 // Idea         LDG.128 and STG.128 move four neighbouring floats at once: a quarter of the load and store instructions,
-//              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight a warp.
-// Expected     The same bandwidth as one element a thread where that one is at the memory's limit already; fewer
-//              instructions by a factor of nearly four.
+//              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight per
+//              warp.
+// Expected     The same bandwidth as one element per thread where that already reaches the limit of memory; nearly four
+//              times fewer instructions.
 // Cost         The last threads have one to three elements left, which they add one by one.
-// Constraints  Any n >= 1. Arrays that do not start on 16 bytes are added element by element, by the other instance.
+// Constraints  Any n >= 1. Arrays not aligned to 16 bytes are added element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-constexpr unsigned WIDTH = 4;  // floats a thread
+constexpr unsigned WIDTH = 4;  // floats per thread
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(BLOCK)
@@ -25,7 +26,7 @@ __global__ void __launch_bounds__(BLOCK)
         const float4 b = *reinterpret_cast<const float4*>(y + first);
         *reinterpret_cast<float4*>(out + first) = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
     } else {
-#pragma unroll 1  // rare, and four at most: no code for more
+#pragma unroll 1  // rare, and at most four elements: no unrolled code
         for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = x[i] + y[i];
     }
 }

@@ -1,11 +1,13 @@
-// grid_stride: a fixed grid goes over the array, however long it is.
+// grid_stride: a fixed grid walks through an array of any length.
 //
-// Idea         As many blocks as the GPU holds at once, and no more: a thread takes element i, then i + (threads of the
-//              grid), and so on. The accesses of a warp coalesce as before; the cost of starting a block, and of the
-//              indices, is paid once a thread, not once an element; unrolled by the compiler, the loop has several
-//              loads in flight; and the kernel is right for any n and any grid.
-// Expected     As fast as one thread an element, for any n; faster where blocks are so short that starting them shows.
-// Cost         A loop with a branch; no tail of short blocks, but all blocks must end together to be well balanced.
+// Idea         The grid has as many blocks as the GPU holds at once, and no more: a thread takes element i, then i +
+//              (threads of the grid), and so on. The accesses of a warp are coalesced as before. The cost of starting a
+//              block and of the indices is paid once per thread instead of once per element; the loop, unrolled by the
+//              compiler, has several loads in flight; and the kernel is correct for any n and any grid.
+// Expected     As fast as one thread per element, for any n; faster where blocks are so short that starting them takes
+//              noticeable time.
+// Cost         A loop with a branch. There is no tail of short blocks, but good balance requires that all blocks end
+//              together.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, developer.nvidia.com/blog/cuda-pro-tip-write-flexible-kernels-grid-stride-loops.
 
@@ -13,12 +15,12 @@
 
 #include <algorithm>
 
-static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block is whole warps, 1024 threads at most");
+static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
 __global__ void __launch_bounds__(BLOCK)
     vector_add_grid_stride(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out,
                            int n) {
-    // Signed on purpose: an unsigned index may wrap, and the compiler would not unroll, one load in flight a thread.
+    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) out[i] = x[i] + y[i];
 }

@@ -29,7 +29,8 @@ from warplog.core.locks import hold
 from warplog.core.records import FamilyRecord, read_json, write_json
 from warplog.extract.stage import extract_family
 from warplog.machine import device, toolchain
-from warplog.measure import build, capture, provenance
+from warplog.measure import capture, provenance
+from warplog.measure.building import build
 from warplog.measure.job import Job, refuse_unproven
 from warplog.plan.plan import DEFAULTS
 

@@ -28,7 +28,7 @@ from warplog.core.files import write_text
 from warplog.core.process import minimal_env, run
 from warplog.core.records import sha256_of
 from warplog.machine import aslr, toolchain
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.parsers import ptxas, sass
 
 COMPILED = Path(__file__).parents[1] / "data" / "compiled"

@@ -10,8 +10,8 @@ from dataclasses import replace
 from host_family import HEADER, STRUCT, make_timer
 from warplog.core.records import sha256_file, write_json
 from warplog.machine import device, toolchain
-from warplog.measure import build, python_build
 from warplog.measure import job as jobs
+from warplog.measure.building import build, python_build
 from warplog.measure.worker import python_arrays, python_launcher
 
 GPU = device.Gpu("host", "pretended GPU", "GPU-0", (9, 0), "sm_90", 4, 1 << 30, "0", "0", 1000, None, "")

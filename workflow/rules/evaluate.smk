@@ -42,6 +42,7 @@ rule make_tables:
     params:
         plan=each(Plan.decisions),
         contract=each(Plan.table_contract),
+        timelines=each(Plan.timelines_state),
     script:
         "../scripts/evaluate/make_tables.py"
 

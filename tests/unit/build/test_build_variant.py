@@ -10,8 +10,8 @@ from sass_builds import compilers
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 from warplog.core.records import Record, read_json, sha256_file
-from warplog.measure import build, dependencies
-from warplog.measure.quoting import Places
+from warplog.measure.building import build, dependencies
+from warplog.measure.building.quoting import Places
 
 KERNEL = """
 #include <cuda_runtime.h>

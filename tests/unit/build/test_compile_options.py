@@ -14,8 +14,8 @@ from sass_builds import compilers
 from warplog.catalog.compiling import HEADERS
 from warplog.catalog.family import Family, load_family
 from warplog.core.records import Record, read_json
-from warplog.measure import build
-from warplog.measure.quoting import Places, shortened
+from warplog.measure.building import build
+from warplog.measure.building.quoting import Places, shortened
 
 ROOT = Path(__file__).parents[3]
 KERNEL = """

@@ -15,7 +15,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.machine import device, packages, toolchain
 from warplog.machine.device import Gpu
-from warplog.measure import python_build
+from warplog.measure.building import python_build
 from warplog.measure.supervise import Task
 from warplog.measure.worker import compile_case as compiling
 from warplog.measure.worker.backend import LaunchFailed

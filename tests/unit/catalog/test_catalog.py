@@ -61,6 +61,12 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("baseline: right", "measuring: {timing: cpu}", "'cpu' is not one of"),
         ("baseline: right", "measuring: {hot_second: 2}", "did you mean 'hot_seconds'?"),
         ("baseline: right", "measuring: {profilers: [gdb]}", "'gdb' is not one of"),
+        (
+            "baseline: right",
+            "timeline: {rihgt: '64'}",
+            "timeline: unknown name 'rihgt'; did you mean 'right'?",
+        ),
+        ("baseline: right", "timeline: {right: '65'}", "timeline: unknown name '65'"),
         ("family: scale", "family: scales", "must be in a folder of that name"),
         ("title: scaling", "title: [", "is not valid YAML"),
     ],

@@ -48,3 +48,14 @@ def test_nothing_written_is_refused(name: str) -> None:
     problem = Problem(np, family, family.check_cases[case])
     problem.fill(1)
     assert problem.verdict().reason
+
+
+def test_the_kernels_of_every_variant_that_calls_cublas_are_listed() -> None:
+    calling = [
+        variant
+        for family in FAMILIES.values()
+        for variant in family.variants
+        if "cublas.cuh" in {path.name for path in variant.headers()}
+    ]
+    assert {(v.family, v.name) for v in calling} >= {("bf16_gemm", "cublas"), ("sgemm", "cublas")}
+    assert [(v.family, v.name) for v in calling if not v.library] == []

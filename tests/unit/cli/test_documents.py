@@ -14,7 +14,7 @@ from sass_builds import compilers
 from warplog.catalog import family as catalog
 from warplog.cli import main
 from warplog.core.defaults import DEFAULTS
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.plotting import style
 from warplog.tables import view
 from warplog.worklog.excerpt import excerpt

@@ -59,6 +59,10 @@ def test_remarks_that_differ_in_their_number_are_one():
     ("reasons", "remark"),
     [
         (["1 samples below 1485 MHz"], "a: 1 sample below 1485 MHz"),
+        (
+            ["1 of 60 launches discarded", "3 of 80 launches discarded"],
+            "all variants: 1–3 of 60–80 launches discarded",
+        ),
         (["1 sample below 1485 MHz", "3 samples below 1485 MHz"], "all variants: 1–3 samples below 1485 MHz"),
     ],
 )

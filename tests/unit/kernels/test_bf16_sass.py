@@ -104,16 +104,38 @@ def test_only_the_fenced_cluster_waits_for_the_whole_gpu_at_every_step(builds):
 
 
 def test_partial_sums_pass_sixteen_bytes_at_a_time_between_memory_and_the_registers_of_the_products(builds):
-    """Without a move, and without a fence in a consumer: the messenger has the only one, before it raises the flag."""
+    """Without a move, and without a fence in a consumer: one as a cluster starts, one before the messenger's flag."""
     instructions = code(builds, "wgmma_stream_k")
     loads, stores = where(instructions, "LDG.E.128"), where(instructions, "STG.E.128")
     sums = [f"R{first}" for first in range(24, 152, 4)]
     assert [re.search(r"128\S* (R\d+)", instructions[i]).group(1) for i in loads] == sums
     assert [re.search(r", (R\d+)$", instructions[i]).group(1) for i in stores] == sums
     first_product, producer = where(instructions, "HGMMA")[0], where(instructions, "USETMAXREG.DEALLOC")[0]
-    (fence,), (flag, cleared) = where(instructions, "MEMBAR.ALL.GPU"), where(instructions, "ST.E.STRONG.GPU")
+    (met, fence), (flag, cleared) = (
+        where(instructions, "MEMBAR.ALL.GPU"),
+        where(instructions, "ST.E.STRONG.GPU"),
+    )
     (look,) = where(instructions, "LD.E.STRONG.GPU")
-    assert loads[-1] < first_product < stores[0] < stores[-1] < producer < fence < flag < look < cleared
+    assert (
+        met
+        < loads[0]
+        < loads[-1]
+        < first_product
+        < stores[0]
+        < stores[-1]
+        < producer
+        < fence
+        < flag
+        < look
+        < cleared
+    )
+
+
+def test_clusters_that_wait_for_each_other_are_numbered_as_they_start(builds):
+    """CUDA promises no order of block ids; a cluster may wait only for one that is running."""
+    (number,) = where(code(builds, "wgmma_stream_k"), "ATOMG.E.INC")
+    met = where(code(builds, "wgmma_stream_k"), "UCGABAR_ARV")[0]
+    assert number < met
 
 
 def test_the_producer_keeps_to_the_registers_that_are_left_to_it(builds):

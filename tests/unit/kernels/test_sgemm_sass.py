@@ -9,7 +9,7 @@ import pytest
 from sass_builds import Kind, builder, built, compilers
 from shipped_families import FAMILIES, KERNELS
 from warplog.catalog import family as catalog
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.parsers import sass
 
 FAMILY = FAMILIES["sgemm"]
@@ -180,7 +180,7 @@ def test_a_layout_with_bank_conflicts_does_not_compile(tmp_path, name, right, wr
     family = catalog.load_family(tmp_path / "sgemm" / "family.yaml")
     record = build.build_variant(family, family.variant(name), "sm_90", nvcc, cuobjdump, tmp_path / "build")
     assert record["status"] == "compile_error"
-    assert "no access of a warp meets itself in a bank" in record["reason"]
+    assert "no access of a warp has a bank conflict" in record["reason"]
 
 
 def test_block_order_changes_nothing_but_which_tile_a_block_has(builds):
@@ -221,10 +221,19 @@ def test_nine_of_ten_instructions_of_the_loop_multiply_and_add(builds, name):
 
 def test_stream_k_hands_partial_sums_over_and_waits_for_none_in_its_loop(builds):
     (kernel,) = [k for k in kernels(builds, "stream_k") if "stream_k" in k["mangled"]]
-    assert count(kernel, "ATOMG") == 2  # is ready; was ready
+    assert count(kernel, "ATOMG.E.EXCH") == 2  # is ready; was ready
     assert count(kernel, "LDG.E.128") > 0
     loop = main_loop(builds["stream_k"][0], "sgemm_stream_k")
     assert not any(re.search(r"\b(ATOMG|LDG|STG|MEMBAR)\b", text) for text in loop)
+
+
+def test_stream_k_numbers_its_blocks_as_they_start_and_never_looks_at_their_ids(builds):
+    """A block waits for those of lower numbers: they must be running, and CUDA promises no order of block ids."""
+    text = (builds["stream_k"][0] / "kernel.sass").read_text()
+    (body,) = [part for part in text.split("Function : ")[1:] if "sgemm_stream_k" in part.split("\n", 1)[0]]
+    assert body.count("ATOMG.E.INC") == 1
+    assert "SR_CTAID" not in body
+    assert "SR_CTAID" in text  # of the kernel for unaligned matrices: the name is spelt like this
 
 
 def test_loads_of_what_another_block_left_wait_for_l2_together(builds):

@@ -1,5 +1,6 @@
 """The plan: which files a configuration requires; unknown names are refused with a suggestion."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +78,40 @@ def test_the_sanitizer_includes_the_oracle_unless_families_or_variants_are_chose
     probes = {f"results/sanitize/h200/{family}.json" for family in ("oracle", "oracle_sm90")}
     assert set(records) == set(made.files("sanitize")) | (set() if config else probes)
     assert len(records) == len(set(records))
+
+
+def test_timelines_are_captured_for_chosen_variants_with_marks_only(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "families": "sgemm,scan,reduction"})
+    assert set(made.timelines()) == {f"results/timeline/h200/{family}.json" for family in ("sgemm", "scan")}
+    job = made.timeline_job(SimpleNamespace(family="scan"))
+    assert job["variants"] == ["decoupled_lookback", "warp_specialised"]
+    marked = made.marked_builds(SimpleNamespace(family="scan"))
+    assert [Path(path).parent.name for path in marked] == job["variants"]
+    assert [Path(path).parts[1] for path in marked] == ["timeline"] * 2
+    assert plan.make_plan({**LIVE, "variants": "sgemm/naive"}).timelines() == []
+
+
+def test_a_build_with_marks_has_the_parameters_of_the_variant_and_one_more(place: Path) -> None:
+    made = plan.make_plan({**LIVE, "families": "scan"})
+    keys = SimpleNamespace(arch="sm_90", family="scan", variant="decoupled_lookback")
+    plain, marked = made.build_job(keys), made.marked_job(keys)
+    assert marked["parameters"] == {**plain["parameters"], "WARPLOG_TIMELINE": 1}
+
+
+def test_swim_lanes_are_drawn_where_a_timeline_is_recorded_and_tables_follow_the_record(place: Path) -> None:
+    config = {**LIVE, "families": "sgemm,scan"}
+    before = plan.make_plan(config)
+    assert "swim_lanes" not in before.drawn["scan"]
+    states = {before.timelines_state()}
+    record = place / "results" / "timeline" / "h200" / "scan.json"
+    record.parent.mkdir(parents=True)
+    for text in ("{}", "{ }"):
+        record.write_text(text)
+        after = plan.make_plan(config)
+        states.add(after.timelines_state())
+    assert "swim_lanes" in after.drawn["scan"]
+    assert "swim_lanes" not in after.drawn["sgemm"]
+    assert len(states) == 3
 
 
 def test_families_in_kernel_folders_are_found(place: Path) -> None:
@@ -324,6 +359,7 @@ def test_a_borrowed_baseline_is_run_with_the_family_that_borrows_it(
     folder.mkdir()
     text = (place / "kernels" / "sgemm" / "family.yaml").read_text()
     head = text[: text.index("variants:")].replace("family: sgemm", "family: mine")
+    head = re.sub(r"^timeline:.*\n(?:  .*\n)*", "", head, flags=re.MULTILINE)
     variant = "variants:\n  - {name: own, file: ../sgemm/naive.cu, idea: mine, parameters: {BLOCK: 32}}\n"
     (folder / "family.yaml").write_text(head.replace("baseline: cublas", "baseline: sgemm.cublas") + variant)
     shutil.copy(place / "kernels" / "sgemm" / "reference.py", folder)

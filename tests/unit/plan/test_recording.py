@@ -50,6 +50,8 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
     write_json(results / "campaign" / "h200.json", CAMPAIGN, "record")
     for name in (
         "time/h200/sgemm.json",
+        "timeline/h200/sgemm.json",
+        "timeline/build/sm_90/sgemm/naive/record.json",
         "aa/round1/time/h200/sgemm.json",
         "aa/floors.csv",
         "tables/measurements.csv",
@@ -59,6 +61,7 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         (results / name).write_text(f"family,origin,x\nsgemm,{origin},1\n")
     for name in (
         "build/sm_90/sgemm/naive/kernel.so",
+        "timeline/h200/sgemm/naive.json.gz",
         "profile/h200/sgemm/session-1.ncu-rep",
         "profile/h200/sgemm/session-2.ncu-rep",
     ):
@@ -76,6 +79,7 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
     assert kept == {
         "campaign/h200.json",
         "time/h200/sgemm.json",
+        "timeline/h200/sgemm.json",
         "aa/round1/time/h200/sgemm.json",
         "aa/floors.csv",
         "tables/measurements.csv",
@@ -141,10 +145,9 @@ def test_a_campaign_without_a_manifest_can_be_used_and_gets_one_on_demand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     campaign(tmp_path)
-    for path in (tmp_path / "results").rglob("time/h200/*.json"):
-        path.unlink()  # stand-ins, not records
-    for path in (tmp_path / "results").glob("build/*/*/*/record.json"):
-        path.unlink()
+    for pattern in ("**/time/h200/*.json", "timeline/h200/*.json", "build/*/*/*/record.json"):
+        for path in (tmp_path / "results").glob(pattern):
+            path.unlink()  # stand-ins, not records
     folder, _ = record_campaign(tmp_path, "mine")
     manifest = folder / "manifest.json"
     before = manifest.read_bytes()

@@ -19,23 +19,27 @@ def code(stage: str) -> set[str]:
     ("module", "stages"),
     [
         (f"{WORKER}/check_case.py", {"check", "tune"}),
-        (f"{WORKER}/problem.py", {"check", "sanitize", "time", "profile", "tune"}),
-        (f"{WORKER}/case_data.py", {"check", "sanitize", "time", "profile", "tune"}),
-        (f"{WORKER}/backend.py", {"check", "sanitize", "time", "profile", "tune"}),
+        (f"{WORKER}/problem.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
+        (f"{WORKER}/case_data.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
+        (f"{WORKER}/backend.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
         (f"{WORKER}/time_case.py", {"time", "tune"}),
-        (f"{WORKER}/timer.py", {"time", "tune"}),
+        (f"{WORKER}/timer.py", {"time", "timeline", "tune"}),
         (f"{WORKER}/sampling.py", {"time", "tune"}),
         ("measure/pooling.py", {"time"}),
         ("machine/clocks.py", {"time", "tune", "profile"}),
-        ("core/statistics.py", {"time", "tune", "tables", "floors", "claims", "oracle", "judge"}),
-        ("measure/build.py", {"build", "tune"}),
-        ("measure/dependencies.py", {"build", "tune"}),
-        ("measure/loading.py", {"build", "tune"}),
+        ("core/statistics.py", {"time", "timeline", "tune", "tables", "floors", "claims", "oracle", "judge"}),
+        ("measure/building/build.py", {"build", "tune"}),
+        ("measure/building/dependencies.py", {"build", "tune"}),
+        ("measure/building/loading.py", {"build", "tune"}),
         ("measure/capture.py", {"profile"}),
         ("extract/hot_lines.py", {"extract"}),
         ("measure/worker/python_launcher.py", {"check", "sanitize", "time", "profile"}),
-        ("measure/python_build.py", {"build"}),
+        ("measure/building/python_build.py", {"build"}),
         ("extract/timeline.py", {"extract"}),
+        (f"{WORKER}/timeline_case.py", {"timeline"}),
+        ("extract/perfetto.py", {"timeline"}),
+        ("parsers/timeline_buffer.py", {"timeline"}),
+        ("figures/swim_lanes.py", {"plot"}),
         ("parsers/sanitizer.py", {"sanitize"}),
         ("parsers/ncu/report.py", {"extract"}),
         ("judge/verdicts.py", {"judge", "floors", "claims"}),
@@ -61,6 +65,7 @@ def test_a_module_is_code_of_the_stages_whose_results_it_decides(module: str, st
 @pytest.mark.parametrize(
     ("module", "stages"),
     [
+        ("metrics/tracks.py", {"timeline", "tables", "plot"}),
         ("metrics/registry.py", {"profile", "extract", "tables", "claims", "worklog"}),
         ("machine/device.py", {"tables", "oracle"}),
         ("tables/published.py", {"tables", "worklog"}),
@@ -74,7 +79,7 @@ def test_a_shared_module_is_code_of_at_least_these_stages(module: str, stages: s
     assert {stage for stage in staleness.ROOTS if module in code(stage)} >= stages
 
 
-@pytest.mark.parametrize("stage", ["build", "check", "time", "profile", "sanitize", "tune"])
+@pytest.mark.parametrize("stage", ["build", "check", "time", "profile", "timeline", "sanitize", "tune"])
 def test_the_catalogue_is_hashed_by_value_and_makes_no_measurement_stale(stage: str) -> None:
     assert not [path for path in code(stage) if path.startswith("catalog/")]
 
@@ -89,7 +94,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
             found[name] = stages[0] if stages else ""
     assert found == {
         "start_campaign": "",  # of the machine
-        **dict.fromkeys(("build_variant", "build_timer"), "build"),
+        **dict.fromkeys(("build_variant", "build_timer", "build_marked"), "build"),
         "check_family": "check",
         **dict.fromkeys(("time_family", "time_round"), "time"),
         **dict.fromkeys(("profile_ncu", "profile_nsys"), "profile"),
@@ -106,6 +111,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         "judge_oracle": "oracle",
         **dict.fromkeys(("oracle", "compare", "audit"), ""),  # they print what others made, or judge it
         **dict.fromkeys(("sanitize_family", "list_findings"), "sanitize"),
+        "capture_timelines": "timeline",
         "tune_variant": "tune",
         "plot_tuning": "plot_tuning",
         "time_board": "time",

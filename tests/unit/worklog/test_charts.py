@@ -45,6 +45,16 @@ def test_the_reader_chooses_case_unit_regime_order_and_variants(page):
     assert 1 <= len(named["chosen"]["value"]) <= 6
 
 
+def test_cases_of_the_same_size_stand_side_by_side(page, recorded):
+    def across(one):
+        return json.loads(one.chart)["vconcat"][1]["encoding"]["x"]
+
+    assert across(page)["field"] == "size"
+    same = told(replace(recorded, measurements=recorded.measurements.assign(size=4096.0)))
+    assert across(same)["field"] == "case"
+    assert set(across(same)["sort"]) == set(recorded.measurements["case"])
+
+
 def test_a_page_with_charts_is_one_file_that_asks_no_network(page):
     source = html(page, "window.vegaEmbed = () => 0;")
     seen = Page(source)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warplog.machine import toolchain
-from warplog.measure import build
+from warplog.measure.building import build
 from warplog.plan.script import job
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core.errors import WarplogError, say
 from warplog.machine import device, toolchain
-from warplog.measure import build, python_build
+from warplog.measure.building import build, python_build
 from warplog.plan.script import job
 
 

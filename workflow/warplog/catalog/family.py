@@ -166,6 +166,7 @@ class Family:
         probes: quantities with known true values; only families of the oracle have any.
         measuring: measurement options.
         figures: additional figures to draw.
+        timeline: the case whose timeline is captured, by variant with marks.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Family:
     measuring: Measuring = field(default_factory=Measuring)
     figures: tuple[str, ...] = ()
     tolerances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    timeline: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:
@@ -330,6 +332,7 @@ def _read(path: Path) -> Family:
         measuring=Measuring(**data.get("measuring", {})),
         figures=tuple(data.get("figures", ())),
         tolerances={a["name"]: a["tolerance"] for a in data["arguments"] if "tolerance" in a},
+        timeline=data.get("timeline", {}),
     )
 
 
@@ -518,6 +521,8 @@ def _check_names(family: Family) -> None:
         ),
         ("variants.published.case", published, list(family.cases)),
         ("variants.requires", limited, sorted(in_all_cases)),
+        ("timeline", tuple(family.timeline), names),
+        ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
         ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
         ("arguments.tolerance", tuple(family.tolerances), results),
     ):

@@ -2,7 +2,7 @@
 
 The plan and the fingerprint of a source need them before anything is compiled, and on machines without nvcc. What is
 found here contains at least what the compiler reads: conditions are ignored, and a macro that stands for a file name
-counts as an include. `warplog.measure.dependencies` compares it with nvcc's own list.
+counts as an include. `warplog.measure.building.dependencies` compares it with nvcc's own list.
 """
 
 import os

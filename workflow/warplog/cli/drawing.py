@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from warplog.catalog.family import Family
 
 _ABOUT = """\
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace, project: Path, families: Mapping[str, "Fami
 
     folder = options.tables or project / "results" / "tables"
     tables = view.read_all(folder)
-    chosen = _chosen(options.names, _there(set(tables["variants"]["family"]), families))
+    chosen = _chosen(options.names, _there(tables, families))
     if options.list:
         for family, figure in chosen:
             print(f"{family}/{figure}")
@@ -76,12 +78,14 @@ def run(options: argparse.Namespace, project: Path, families: Mapping[str, "Fami
     return 0
 
 
-def _there(timed: set[str], families: Mapping[str, "Family"]) -> list[tuple[str, str]]:
+def _there(tables: Mapping[str, "pd.DataFrame"], families: Mapping[str, "Family"]) -> list[tuple[str, str]]:
     """Returns every pair of a family in the tables and one of its figures."""
     from warplog.plan.selection import choose_figures
 
-    known = {name: families[name] for name in sorted(timed & set(families))}
-    return [(name, figure) for name, drawn in choose_figures(known, families).items() for figure in drawn]
+    known = {name: families[name] for name in sorted(set(tables["variants"]["family"]) & set(families))}
+    with_timelines = set(tables["tracks"]["family"]) if "tracks" in tables else set()
+    drawn = choose_figures(known, families, with_timelines)
+    return [(name, figure) for name, figures in drawn.items() for figure in figures]
 
 
 def _chosen(names: Sequence[str], there: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

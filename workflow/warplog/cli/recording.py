@@ -18,6 +18,7 @@ _KEPT = (
     "time/*/*.json",
     "profile/*/*.json",
     "extract/*/*.json",
+    "timeline/*/*.json",
     "tune/*/*/*.json",
     "tune/*/*/*.csv",
     "tune/*/*/*.png",

@@ -340,6 +340,78 @@ TUNE: Mapping[str, Column] = {
         "float", "%", "theoretical occupancy of the kernel with the most registers per thread"
     ),
 }
+TRACKS: Mapping[str, Column] = {
+    **KEY,
+    "sm": Column("int", "", "number of the SM: the one whose share of waiting is the median over the SMs"),
+    "slot": Column("int", "", "place of the block on the SM, from 0; blocks in one slot follow each other"),
+    "block": Column("int", "", "number of the block in the grid"),
+    "warp": Column("int", "", "number of the warp in its block"),
+    "role": Column("str", "", "producer, consumer, look-back or worker"),
+    "region": Column("str", "", "what the warp does: load, wait, compute, store, handover, lookback or sync"),
+    "start_us": Column("float", "us", "start since the first warp of the launch started"),
+    "duration_us": Column("float", "us", "duration"),
+    "start_clocks": Column("int", "clocks", "start since the first warp on this SM started"),
+    "duration_clocks": Column("int", "clocks", "duration"),
+    **ORIGIN,
+}
+LAUNCHES: Mapping[str, Column] = {
+    **KEY,
+    **STATUS,
+    "sms": Column("int", "", "SMs on which a marked warp ran"),
+    "blocks": Column("int", "", "blocks of the launch"),
+    "warps": Column("int", "", "warps with events on all SMs"),
+    "events": Column("int", "", "events on all SMs"),
+    "lost_events": Column("int", "", "events for which the buffer had no room"),
+    "lost_warps": Column("int", "", "warps for which the buffer had no room"),
+    "sm_mhz": Column("float", "MHz", "clocks of the SM per microsecond during the launch"),
+    "step_ns": Column("int", "ns", "step of the timer that aligns the SMs"),
+    "span_us": Column("float", "us", "from the start of the first warp to the end of the last one"),
+    "plain_us": Column("float", "us", "time at rest without marks"),
+    "marked_us": Column("float", "us", "time at rest with marks"),
+    "overhead_pct": Column("float", "%", "by how much the marks lengthen the time at rest"),
+    "noise_pct": Column("float", "%", "difference between two such times of the build without marks"),
+    "sm": TRACKS["sm"],
+    "region_us": Column("float", "us", "mean length of a region on the SM"),
+    "lead_steps": Column(
+        "float",
+        "",
+        "median over the steps of a consumer of the further steps whose loads the producer has requested when the"
+        " consumer begins to compute; empty without a producer",
+    ),
+    "lead_pct": Column("float", "%", "share of the steps with at least one further step requested"),
+    "producer_wait_pct": Column(
+        "float", "%", "share of the producers' time in which they wait for a free stage"
+    ),
+    "compute_pct": Column(
+        "float", "%", "share of the consumers' time in which they compute; of all warps without a producer"
+    ),
+    "wait_pct": Column("float", "%", "share of the consumers' time in which they wait for data"),
+    "sync_pct": Column(
+        "float", "%", "share of the consumers' time in which they wait for other warps of the block"
+    ),
+    "store_pct": Column("float", "%", "share of the consumers' time in which they store results"),
+    "handover_pct": Column("float", "%", "share of the consumers' time in which they hand over partial sums"),
+    "lookback_pct": Column(
+        "float", "%", "share of the workers' time in which they wait for the sums of earlier tiles"
+    ),
+    "lookback_us": Column("float", "us", "median wait for the sums of earlier tiles"),
+    "bubbles": Column(
+        "int", "", "times at tile ends in which no warp of the SM computes, between two computations"
+    ),
+    "bubble_us": Column("float", "us", "median length of a bubble"),
+    "bubble_pct": Column(
+        "float", "%", "share of the bubbles in the time from the first to the last computation"
+    ),
+    "starved_pct": Column("float", "%", "share of that time in which no warp computes, stores or hands over"),
+    "wait_pct_min": Column(
+        "float", "%", "smallest share of waiting in the time of all warps of an SM, over the SMs"
+    ),
+    "wait_pct_max": Column(
+        "float", "%", "largest share of waiting in the time of all warps of an SM, over the SMs"
+    ),
+    **ORIGIN,
+    "source_sha256": MEASUREMENTS["source_sha256"],
+}
 PUBLISHED: Mapping[str, Column] = {
     **{name: MEASUREMENTS[name] for name in ("family", "variant", "case", "size", "status", "reason")},
     "value": Column("float", "", "measured rate in `unit`, from the median cold time"),
@@ -384,6 +456,8 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     "published": PUBLISHED,
     "power_trace": POWER_TRACE,
     "stages": STAGES,
+    "launches": LAUNCHES,
+    "tracks": TRACKS,
 }
 
 

@@ -34,6 +34,11 @@ def build_folder(root: Path, arch: str, family: str, variant: str) -> Path:
     return root / "build" / arch / family / variant
 
 
+def marked_folder(root: Path, arch: str, family: str, variant: str) -> Path:
+    """Returns the folder of the build with marks, for timelines, which is never timed by itself."""
+    return build_folder(root / "timeline", arch, family, variant)
+
+
 def family_record(root: Path, stage: str, gpu: str, family: str, suffix: str = ".json") -> Path:
     """Returns the path of a stage's record: <root>/<stage>/<gpu>/<family>.json."""
     return root / stage / gpu / f"{family}{suffix}"

@@ -28,7 +28,7 @@ Status = Literal[
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
 _MOST_BYTES = 64 << 20
-_FAMILY_STAGES = ("check", "sanitize", "time", "profile", "extract")
+_FAMILY_STAGES = ("check", "sanitize", "time", "profile", "timeline", "extract")
 
 
 def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:

@@ -27,7 +27,7 @@ from warplog.measure.supervise import discard, run_cases
 from warplog.measure.worker.main import parts_of, process_of
 
 Pair = tuple[str, str]  # variant and case
-_NEAR_FASTEST = 1.15
+_NEAR_FASTEST = 1.05
 
 
 class Measurement:

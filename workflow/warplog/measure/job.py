@@ -61,7 +61,7 @@ class Job:
         build_folder: contains the variant's kernel.so and build record.
         record: file with the family's records of this stage; the jobs of all its variants share it.
         scratch: folder of the journal while the job runs.
-        settings: the stage's settings: check, time, profile, sanitize or tune of the configuration.
+        settings: the stage's settings: check, time, profile, timeline, sanitize or tune of the configuration.
         tools: versions by tool, for the provenance.
         commit: commit of the checkout, for the provenance.
         campaign: name of the campaign.
@@ -190,6 +190,8 @@ class Job:
             return f"error {result['max_error_over_tolerance']:.2f} of the tolerance"
         if mode == "sustain":
             return f"{result['sustained']['mean_us']:.4g} us sustained"
+        if mode == "timeline":
+            return f"overhead of the marks {result['overhead']['overhead_pct']:.2f} %"
         if mode != "time":
             return f"{result['launches']} launch{'es' if result['launches'] > 1 else ''}"
         rest_us = result["cold"]["median_us"]
@@ -229,7 +231,7 @@ def task_of(
     Args:
         jobs: the variants' jobs.
         names: the cases to run, in order: `[<process>/]<variant>:<case>`, see worker/main.py.
-        mode: what the worker does: check, time, sustain, capture or sanitize.
+        mode: what the worker does: check, time, sustain, capture, timeline or sanitize.
         settings: settings of the worker.
         more: further fields of Task.
     """

@@ -27,7 +27,7 @@ class Task:
     """The work of one worker process; most fields are passed to it as TASK.json (see worker/main.py).
 
     Attributes:
-        mode: check, time, sustain, capture, sanitize or tune.
+        mode: check, time, sustain, capture, timeline, sanitize or tune.
         backend: array library of the worker, see worker.backend.
         library: the compiled launcher of all cases that are not in `libraries`.
         library_sha256: hash of all libraries of the task.

@@ -1,7 +1,7 @@
 """Inputs, outputs and parameters of the rules that process one family."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,20 @@ class FamilyPlan:
         return sha256_of(
             _values(self.family, self.family.cases), self.settings["time"], self.family.measuring
         )
+
+    def with_marks(self) -> "FamilyPlan":
+        """Returns the plan of the variants that have a timeline."""
+        return replace(self, variants=tuple(v for v in self.variants if v.name in self.family.timeline))
+
+    def marked_builds(self, name: str) -> list[str]:
+        """Returns the file `name` from the folder of each variant's build with marks."""
+        folders = (paths.marked_folder(self.results, self.arch, v.family, v.name) for v in self.variants)
+        return [str(folder / name) for folder in folders]
+
+    def timeline_contract(self) -> str:
+        """Returns the hash of what timelines depend on for all variants: their cases and settings."""
+        cases = {name: dict(self.family.case(case).values) for name, case in self.family.timeline.items()}
+        return sha256_of(cases, self.settings["timeline"])
 
     def captured_cases(self) -> dict[str, list[str]]:
         """Returns the cases that ncu captures, by variant."""

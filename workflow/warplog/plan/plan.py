@@ -5,7 +5,7 @@ Snakemake parses the workflow again on the node of each job, and then reads resu
 plan. Making a plan starts no process and writes no file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -283,6 +283,18 @@ class Plan:
         ]
         return [str(paths.search_record(self.results, self.gpu, *pair, ".png")) for pair in pairs]
 
+    def timelines(self) -> list[str]:
+        """Returns the records of timelines to capture, for families with a chosen variant that has one."""
+        families = [family for family in self.chosen if self.of(family).with_marks().variants]
+        return [str(f) for f in self._timeline_records(families) if self.live]
+
+    def timelines_state(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the existing records of timelines, which are not captured for the tables."""
+        return sha256_of([sha256_file(f) for f in self._timeline_records(self.chosen) if f.is_file()])
+
+    def _timeline_records(self, families: Iterable[str]) -> list[Path]:
+        return [paths.family_record(self.root, "timeline", self.gpu, family) for family in families]
+
     def code(self, stage: str) -> list[str]:
         """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
@@ -381,6 +393,36 @@ class Plan:
         plan = self.of(wildcards.family)
         return plan.job("sanitize", contract=plan.check_contract())
 
+    def marked_job(self, wildcards: Any) -> dict[str, Any]:
+        """Returns the parameters of compiling a variant with its marks; see build_job."""
+        job = self.build_job(wildcards)
+        folder = paths.marked_folder(self.results, wildcards.arch, wildcards.family, wildcards.variant)
+        made = folder / "record.json"
+        parameters = {**job["parameters"], "WARPLOG_TIMELINE": 1}
+        del job["recorded"]
+        return {**job, "parameters": parameters, "attempt": staleness.attempt(made)}
+
+    def timeline_job(self, wildcards: Any) -> dict[str, Any]:
+        """Returns the parameters of capturing the timelines of a family."""
+        plan = self.of(wildcards.family).with_marks()
+        return plan.job("timeline", contract=plan.timeline_contract())
+
+    def builds_with_timeline(self, wildcards: Any) -> list[str]:
+        """Returns the build records, without marks, of the variants that have a timeline."""
+        return self.of(wildcards.family).with_marks().builds("record.json")
+
+    def libraries_with_timeline(self, wildcards: Any) -> list[str]:
+        """Returns the libraries, without marks, of the variants that have a timeline."""
+        return self.of(wildcards.family).with_marks().builds("kernel.so")
+
+    def marked_builds(self, wildcards: Any) -> list[str]:
+        """Returns the records of the builds with marks of a family."""
+        return self.of(wildcards.family).with_marks().marked_builds("record.json")
+
+    def marked_libraries(self, wildcards: Any) -> list[str]:
+        """Returns the libraries with marks of a family."""
+        return self.of(wildcards.family).with_marks().marked_builds("kernel.so")
+
     def time_job(self, wildcards: Any) -> dict[str, Any]:
         """Returns the parameters of timing a family."""
         plan = self.of(wildcards.family)
@@ -467,7 +509,8 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
     chosen = {
         name: tuple(families[name].variant(v.name) for v in variants) for name, variants in chosen.items()
     }
-    drawn = choose_figures(chosen, families)
+    timelines = {f for f in chosen if paths.family_record(root, "timeline", gpu, f).is_file()}
+    drawn = choose_figures(chosen, families, timelines)
     spread = _spread(settings, [results, project], found, families, chosen)
     if spread.several:
         message = f"{message}; the families are spread over {len(spread.uuids)} boards"

@@ -84,10 +84,13 @@ def captured(family: Family, cases: Collection[str]) -> list[str]:
     return [c for c in family.profile_cases if c in cases or c not in family.cases]
 
 
-def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dict[str, tuple[str, ...]]:
+def choose_figures(
+    chosen: Iterable[str], families: Mapping[str, Family], timelines: Collection[str] = ()
+) -> dict[str, tuple[str, ...]]:
     """Returns the figures of each chosen family, without those that would be empty.
 
-    A figure that any family lists under `figures` is drawn only for families that list it.
+    A figure that any family lists under `figures` is drawn only for families that list it. `timelines` names the
+    families with a record of timelines from inside their kernels.
     """
     needs = figures.needs()
     special = {figure for family in families.values() for figure in family.figures}
@@ -96,7 +99,9 @@ def choose_figures(chosen: Iterable[str], families: Mapping[str, Family]) -> dic
             figure
             for figure, needed in needs.items()
             if (figure not in special or figure in families[name].figures)
-            and all(_HAS[need](families[name]) for need in needed)
+            and all(
+                name in timelines if need == "timelines" else _HAS[need](families[name]) for need in needed
+            )
         )
         for name in chosen
     }

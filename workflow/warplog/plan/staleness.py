@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 _PYTHON = "measure.worker.python_launcher"  # the worker's main module imports it
 # The modules that compute the results of a stage.
 ROOTS: Mapping[str, tuple[str, ...]] = {
-    "build": ("measure.build", "measure.python_build"),
+    "build": ("measure.building.build", "measure.building.python_build"),
     "check": ("measure.worker.check_case", _PYTHON),
     "sanitize": ("measure.sanitize", "measure.worker.sanitize_case", _PYTHON),
     "time": ("measure.worker.time_case", "measure.pooling", _PYTHON),
     "profile": ("measure.capture", "measure.worker.capture_case", _PYTHON),
+    "timeline": ("measure.timeline", "measure.worker.timeline_case"),
     "tune": ("measure.tuning.search", "measure.tuning.record", "measure.worker.tune_setting"),
     "plot_tuning": ("measure.tuning.figure",),
     "extract": ("extract.stage",),
@@ -55,7 +56,7 @@ _CARRIERS = frozenset(
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
 # the job is run.
-_MEASURING = frozenset(("build", "check", "sanitize", "time", "profile", "tune"))
+_MEASURING = frozenset(("build", "check", "sanitize", "time", "profile", "timeline", "tune"))
 _HASHED_OTHERWISE = frozenset(
     (
         *("catalog", "machine.toolchain", "machine.wheels"),

@@ -33,6 +33,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # A leading "sample" or "samples" in a remark without its number.
+_COUNTS = re.compile(r"(\d+) (?:of (\d+) )?")  # at the start of a remark
 _SAMPLE = re.compile(r"^samples?\b")
 MOST_NAMED = 3  # variants with the same remark
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "p", ">", "h")
@@ -129,19 +130,21 @@ def origin_line(tables: FigureTables) -> str:
 def remarks(ladder: pd.DataFrame) -> list[str]:
     """Returns the remarks on rows with status ok, such as an outdated source, and the variants that have it.
 
-    Remarks that differ only in their leading number are merged: "47–100 samples below 1485 MHz".
+    Remarks that differ only in their leading numbers are merged: "47–100 samples below 1485 MHz",
+    "1–3 of 60–80 launches discarded".
     """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), ["variant", "reason"]]
-    found: dict[tuple[bool, str], list[tuple[str, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[str, tuple[int, ...]]]] = {}
     for variant, reason in noted.itertuples(index=False):
         for remark in split_remarks(reason):
-            first, _, rest = remark.partition(" ")
-            key = (True, _SAMPLE.sub("samples", rest)) if first.isdigit() else (False, remark)
-            found.setdefault(key, []).append((str(variant), int(first) if key[0] else 0))
+            counts = _COUNTS.match(remark)
+            rest = _SAMPLE.sub("samples", remark[counts.end() :]) if counts else remark
+            numbers = tuple(int(number) for number in counts.groups() if number) if counts else ()
+            found.setdefault((" of ".join("#" * len(numbers)), rest), []).append((str(variant), numbers))
     return [
         f"{_which([variant for variant, _ in having], len(ladder))}: "
-        + (_counted([number for _, number in having], words) if counted else words)
-        for (counted, words), having in sorted(found.items(), key=lambda item: -len(item[1]))
+        + (_counted([numbers for _, numbers in having], words) if counts else words)
+        for (counts, words), having in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
 
 
@@ -154,9 +157,10 @@ def _which(variants: Sequence[str], whole: int) -> str:
     return " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), *named[-1:]])
 
 
-def _counted(numbers: Sequence[int], words: str) -> str:
-    """Returns the words with the range of numbers: "1 sample below ...", "47–100 samples below ..."."""
-    return f"{_range(numbers)} {_SAMPLE.sub('sample', words) if max(numbers) == 1 else words}"
+def _counted(numbers: Sequence[tuple[int, ...]], words: str) -> str:
+    """Returns the words after the ranges of numbers: "1 sample below ...", "1–3 of 60–80 launches discarded ..."."""
+    ranges = " of ".join(_range(column) for column in zip(*numbers, strict=True))
+    return f"{ranges} {_SAMPLE.sub('sample', words) if max(numbers) == (1,) else words}"
 
 
 def _range(numbers: Sequence[int]) -> str:

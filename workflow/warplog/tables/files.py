@@ -93,6 +93,8 @@ NEEDED = {
     "power_trace": ["family", "variant", "case", "time_s", "sm_mhz", "power_w", "gflops"],
     "lines": ["family", "variant", "case", "kernel", "file", "line", "text", "stall"],
     "claims": ["family", "id", "claim", "verdict", "measured", "unit", "condition", "reason"],
+    "launches": ["family", "variant", "case", "status", "reason", "sm_mhz", "overhead_pct", "noise_pct"],
+    "tracks": ["family", "variant", "case", "slot", "warp", "role", "region", "start_us", "duration_us"],
     "floors": ["family", "variant", "case", "regime", "processes", "floor"],
     "stages": ["family", "variant", "stage", "seconds"],
 }
@@ -132,7 +134,18 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """Reads a CSV table with its original texts; empty cells are "" in text columns such as `case`, NaN in others."""
     texts = ["family", "variant", "case", "kernel", "metric", "parent", "headline_case", "profile_cases"]
     texts += ["status", "reason", "name", "kind", "tool", "unit", "baseline", "source", *ORIGIN_COLUMNS]
-    texts += ["id", "claim", "published", "verdict", "condition", "measure", "evidence", "regime"]
+    texts += [
+        "id",
+        "claim",
+        "published",
+        "verdict",
+        "condition",
+        "measure",
+        "evidence",
+        "regime",
+        "role",
+        "region",
+    ]
     table = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
     table = restored(table)
     for column in set(texts) & set(table.columns):

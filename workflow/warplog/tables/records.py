@@ -111,6 +111,7 @@ class FamilyRecords:
                 ("check", "check", ".json"),
                 ("time", "time", ".json"),
                 ("extract", "extract", ".json"),
+                ("timeline", "timeline", ".json"),
                 ("ncu", "profile", ".ncu.json"),
                 ("nsys", "profile", ".nsys.json"),
             )
@@ -136,6 +137,10 @@ class FamilyRecords:
         """Returns the profile records of a variant, by tool (ncu, nsys)."""
         check = self._record("check", variant)
         return {tool: believed(self._record(tool, variant), check) for tool in ("ncu", "nsys")}
+
+    def timeline(self, variant: str) -> Record:
+        """Returns the timeline record of a variant."""
+        return believed(self._record("timeline", variant), self._record("check", variant))
 
     def _read(self, path: Path) -> dict[str, Record]:
         found = FamilyRecord.inspect_if_there(path)

@@ -13,7 +13,7 @@ from warplog.core import remarks, text
 from warplog.core.columns import TABLES
 from warplog.core.records import Record
 from warplog.machine.device import Gpu, Peaks
-from warplog.tables import published
+from warplog.tables import published, timelines
 from warplog.tables.agreement import agreement, other_pass
 from warplog.tables.launched import launched_columns
 from warplog.tables.library import library_kernels
@@ -67,6 +67,11 @@ def make_rows(
             key = {"family": name, "variant": variant.name, **source.labels()}
             for table, (own, board) in found.items():
                 rows[table] += ({**key, **row, "board": board} for row in own)
+            if variant.name in family.timeline:
+                for table, own in timelines.rows(
+                    stored.timeline(variant.name), variant, source.origin
+                ).items():
+                    rows[table] += ({**key, **row} for row in own)
         add_ratios(measured, family.baseline)
         rows["measurements"] += measured
         rows["published"] += published.rows(family, measured)

@@ -15,7 +15,14 @@ from warplog.metrics.kernels import kernel_key, longest_kernel
 from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
-LATER = ("power_trace", "claims", "lines", "floors")  # added later: older campaigns may lack them
+LATER = (
+    "power_trace",
+    "claims",
+    "lines",
+    "floors",
+    "launches",
+    "tracks",
+)  # added later: older campaigns may lack them
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class FigureTables:
     claims: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["claims"]))
     lines: pd.DataFrame = field(default_factory=pd.DataFrame)
     floors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["floors"]))
+    launches: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["launches"]))
+    tracks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NEEDED["tracks"]))
 
     @property
     def family(self) -> str:

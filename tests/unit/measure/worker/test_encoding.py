@@ -11,7 +11,7 @@ from host_family import make_family
 from sass_builds import built
 from warplog.catalog.contract import Argument, make_argument
 from warplog.catalog.family import SCALARS, load_family
-from warplog.measure.launcher import launcher_source
+from warplog.measure.building.launcher import launcher_source
 from warplog.measure.worker import problem
 from warplog.measure.worker.case_data import CaseData
 from warplog.measure.worker.encoding import decoded, encoded, rounded

@@ -9,7 +9,7 @@ from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.invariants import consistent, shown_correct
 
 _FAMILY_RECORDS = (
-    *(f"{stage}/*/*.json" for stage in ("check", "sanitize", "extract", "profile", "time")),
+    *(f"{stage}/*/*.json" for stage in ("check", "sanitize", "extract", "profile", "time", "timeline")),
     "aa/round*/time/*/*.json",
 )
 # The keys of a record that its path names, from the end of the path.
@@ -17,6 +17,7 @@ _SINGLE_RECORDS = {
     "campaign/*.json": ("gpu",),
     "build/*/*/*/record.json": ("variant", "family", "arch"),
     "tune/*/*/*.json": ("variant", "family", "gpu"),
+    "timeline/build/*/*/*/record.json": ("variant", "family", "arch"),
 }
 
 
@@ -59,7 +60,7 @@ def _family_problems(root: Path) -> Iterator[str]:
             try:
                 found = FamilyRecord.inspect(path)
                 yield from (f"{path}: {fault}" for fault in found.faults.values())
-                if path.parts[-3] in ("time", "profile"):
+                if path.parts[-3] in ("time", "profile", "timeline"):
                     yield from _unbelieved(path.parents[2], found)
             except WarplogError as error:
                 yield str(error)

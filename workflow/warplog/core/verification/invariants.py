@@ -8,6 +8,7 @@ from typing import Any
 
 from warplog.core.records import Record
 from warplog.core.statistics import summarise
+from warplog.core.verification import timelines
 
 # Statistics are written with all their digits; versions of NumPy may differ in the last ones.
 _RELATIVE = 1e-9
@@ -15,7 +16,7 @@ _AGAIN = "time the variant again"
 
 
 def believed(stage: Record, check: Record, build: Record | None = None) -> Record:
-    """Returns the record of a stage (time, profile or extract) with the status "error" for what cannot be believed.
+    """Returns the record of a stage (time, profile, timeline, extract); what cannot be believed has status "error".
 
     Its cases then are without results; all other parts stay as they are. A case without results is not questioned.
 
@@ -118,7 +119,11 @@ def _differs(name: str, found: float, expected: float, where: str) -> str:
 
 
 def _believed_case(case: Record) -> Record:
-    why = inconsistent(case) if case["status"] == "ok" and "cold" in case else ""
+    why = ""
+    if case["status"] == "ok" and "cold" in case:
+        why = inconsistent(case)
+    elif case["status"] == "ok" and "launch" in case:
+        why = timelines.inconsistent(case)
     return _failed(case, f"{why}; {_AGAIN}") if why else case
 
 

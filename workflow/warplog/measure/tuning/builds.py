@@ -11,7 +11,7 @@ from warplog.catalog.space import Setting, Space, name_of
 from warplog.catalog.winners import fingerprint
 from warplog.core.records import Record, read_json, sha256_of
 from warplog.machine.toolchain import Tool
-from warplog.measure import build
+from warplog.measure.building import build
 
 _LARGE = ("kernel.so", "kernel.sass", "compile.log", "launcher.cu")
 

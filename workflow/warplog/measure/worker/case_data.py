@@ -17,6 +17,7 @@ SEEDS = {
     "capture": 30_000,
     "sanitize": 40_000,
     "compile": 40_000,
+    "timeline": 50_000,
 }
 
 

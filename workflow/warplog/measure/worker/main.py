@@ -243,6 +243,11 @@ class _Runner:
 
             assert isinstance(backend, DriverBackend)
             return compile_case(backend, launcher, problem)
+        if mode == "timeline":
+            from warplog.measure.worker.timeline_case import timeline_case
+
+            marked, path = Path(settings["marked"][variant]), Path(settings["folder"]) / f"{variant}.npz"
+            return timeline_case(backend, launcher, marked, self._timer, problem, settings, path)
         from warplog.measure.worker.capture_case import capture_case
 
         assert isinstance(backend, CupyBackend)

@@ -29,10 +29,10 @@ _LONG_US, _VERY_LONG_US = 8e3, 1e5  # a launch that takes longer is sampled twic
 _PAUSE_OF_LAUNCH = 2
 _PAUSE_LEAST_US, _PAUSE_MOST_US = 1_000.0, 50_000.0
 _LIMITED_US = 500.0  # shorter launches are so far apart because of the flushes that they rarely need pauses
-_PATIENCE_S = 5.0  # for launches that are all discarded
+_PATIENCE_S = 1.0  # for launches that are all discarded
 _BATCH_SECONDS, _BATCH_MOST = 0.03, 20
 _GRAPH_SECONDS, _GRAPH_MOST_LAUNCHES = 0.02, 500
-_BURST_US, _BURSTS = 2_000.0, 5
+_BURST_US, _BURSTS, _BURSTS_MOST_US = 2_000.0, 5, 50_000.0
 _CHUNK_SECONDS = 0.1  # between two looks at the power
 # From rest, settling takes longer: a board may exceed its limit for half a second, and pays it back in the next one.
 SETTLE_FROM_REST_S, SETTLE_S = 0.4, 0.15
@@ -126,7 +126,7 @@ def sample_until(
 ) -> list[ColdSample]:
     """Collects samples, `batch()` at a time, until the standard error of their median is small or a limit is reached.
 
-    At least `least` are taken, however long they last, unless `collect` discards them for another 5 s.
+    At least `least` are taken, however long they last, unless `collect` discards them for another second.
     """
     samples: list[ColdSample] = []
     tried, begin = 0, time.monotonic()
@@ -178,9 +178,13 @@ def batch_plan(estimate_us: float, seconds: float) -> tuple[int, int]:
 
 
 def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float, seconds: float) -> HotRun:
-    """Runs batches for `seconds` (0: five bursts of 2 ms); if that lowers the clock, bursts with pauses instead."""
+    """Runs batches for `seconds` (0: five bursts of 2 ms); if that lowers the clock, bursts with pauses instead.
+
+    There are fewer bursts, but at least one, if five launches take longer than 50 ms.
+    """
     burst = max(1, min(_GRAPH_MOST_LAUNCHES, int(_BURST_US / estimate_us)))
-    launches, batches = batch_plan(estimate_us, seconds) if seconds else (burst, _BURSTS)
+    bursts = max(1, min(_BURSTS, int(_BURSTS_MOST_US / (burst * estimate_us))))
+    launches, batches = batch_plan(estimate_us, seconds) if seconds else (burst, bursts)
     with timer.batch(launcher, arguments, launches) as batch:
         samples, mhz = batch.run(batches)
     if timer.is_full(mhz):
@@ -188,8 +192,8 @@ def run_hot(timer: Timer, launcher: Launcher, arguments: Any, estimate_us: float
     timer.was_limited = True
     timer.recover()
     with timer.batch(launcher, arguments, burst) as batch:
-        samples, _ = batch.run(_BURSTS, pause_after(burst * estimate_us))
-    return HotRun(samples, burst * _BURSTS, True, batch.uncaptured)
+        samples, _ = batch.run(bursts, pause_after(burst * estimate_us))
+    return HotRun(samples, burst * bursts, True, batch.uncaptured)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ namespace {
 
 constexpr int kFlushThreads = 512;
 constexpr float kWarmUpEnoughUs = 1e4f;
-constexpr float kSlowUs = 1e6f;
+constexpr float kSlowUs = 1e5f;
 constexpr unsigned long long kProbeNs = 20'000;
 constexpr unsigned long long kBlockLimitNs = 2'000'000'000ull;  // so that a launcher that synchronises does not hang
 

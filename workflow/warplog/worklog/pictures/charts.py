@@ -1,6 +1,7 @@
 """Interactive charts of a ladder as one Vega-Lite specification, which a page draws if it may run scripts.
 
-Bars show all variants at one case, lines their speed over the problem size. The reader chooses case, regime (at rest or
+Bars show all variants at one case, lines their speed over the problem size, or over
+the cases if some have the same size. The reader chooses case, regime (at rest or
 sustained), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
 """
 
@@ -8,13 +9,17 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import visible
 from warplog.tables import regimes
 
+if TYPE_CHECKING:
+    import altair as alt
+
 Row = Mapping[str, Any]
 _MOST_HIGHLIGHTED = 6
+_FEW = 10  # variants for which there are strong colours
 _WIDTH, _BAR = 600, 17
 _PLAIN = "datum.value < 1e5 ? format(datum.value, 'd') : format(datum.value, '.3~s')"
 
@@ -126,16 +131,16 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
             ),
         )
     )
+    of_case = {one["case"]: one["size"] for one in values}
+    if len(set(of_case.values())) == len(of_case):
+        across, along = _by_size(size_label), "size"
+    else:  # a line over sizes would go up and down between cases of the same size
+        across, along = alt.X("case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-45)), "case"
     lines = (
         base.transform_filter("datum.size > 0")
         .mark_line(point=True)
         .encode(
-            x=alt.X(
-                "size:Q",
-                scale=alt.Scale(type="log", base=2, nice=False),
-                title=size_label,
-                axis=alt.Axis(labelExpr=_PLAIN),
-            ),
+            x=across,
             y=alt.Y("value:Q", title=None),
             detail="variant:N",
             color=alt.when(chosen)
@@ -144,6 +149,7 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
                     "variant:N",
                     sort=names,
                     title="click to choose",
+                    scale=alt.Scale(scheme="tableau20" if len(names) > _FEW else "tableau10"),
                     legend=alt.Legend(symbolLimit=60, labelLimit=200),
                 )
             )
@@ -155,11 +161,22 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
         .properties(
             width=_WIDTH - 60,
             height=320,
-            title=alt.TitleParams(text=alt.expr("in_unit + ' by size, ' + in_regime"), anchor="start"),
+            title=alt.TitleParams(text=alt.expr(f"in_unit + ' by {along}, ' + in_regime"), anchor="start"),
         )
     )
     whole = alt.vconcat(bars, lines).resolve_scale(color="independent").add_params(case, scale, regime, sort)
     return str(whole.configure_view(stroke=None).to_json(indent=None))
+
+
+def _by_size(size_label: str) -> "alt.X":
+    import altair as alt
+
+    return alt.X(
+        "size:Q",
+        scale=alt.Scale(type="log", base=2, nice=False),
+        title=size_label,
+        axis=alt.Axis(labelExpr=_PLAIN),
+    )
 
 
 @cache

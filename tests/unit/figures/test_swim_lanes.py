@@ -1,0 +1,150 @@
+"""The figure `swim_lanes`, from made-up launches whose regions are known."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from drawn_figures import texts
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from figure_tables import sgemm
+from made_up_launch import MHZ, STORED, case_of, lookback, pipelined
+from made_up_tables import write
+from script_modules import script
+from shipped_families import FAMILIES
+from warplog import figures
+from warplog.plotting import style
+from warplog.tables import timelines, view
+
+pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
+FIGURE = figures.module("swim_lanes")
+PLOT = script("publish/plot_family")
+FAMILY = FAMILIES["sgemm"]
+
+
+def with_launches(tables, **captured):
+    """The tables with a launch per variant: a made-up buffer, or the reason why there is none."""
+    rows = {"launches": [], "tracks": []}
+    for name, what in captured.items():
+        variant = FAMILY.variant(name)
+        failed = {"case": "4096", "status": "crashed", "reason": what}
+        case = failed if isinstance(what, str) else case_of(what, "4096")
+        record = {"status": case["status"], "reason": case["reason"], "source_sha256": "", "cases": [case]}
+        origin = tables.variants.reindex(columns=["gpu", "gpu_name", "origin", "campaign"]).iloc[0].to_dict()
+        for table, own in timelines.rows(record, variant, "live").items():
+            rows[table] += [{"family": "sgemm", "variant": name, **origin, **row} for row in own]
+    frames = {
+        table: pd.DataFrame(own, columns=None if own else view.NEEDED[table]) for table, own in rows.items()
+    }
+    return replace(tables, **frames)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return with_launches(sgemm(), tma_pipelined=pipelined(), warptile="illegal address")
+
+
+@pytest.fixture(scope="module")
+def drawn(tables):
+    return FIGURE.draw(FIGURE.data(tables), style.look(tables))
+
+
+def test_the_window_shows_the_end_of_a_tile(tables):
+    rows = FIGURE.data(tables)
+    mine = rows[rows["variant"] == "tma_pipelined"]
+    stores = mine[mine["region"] == "store"]
+    assert stores["duration_us"].tolist() == pytest.approx([STORED / MHZ] * 2, rel=0.01)
+    begin, end = mine["start_us"].min(), (mine["start_us"] + mine["duration_us"]).max()
+    assert begin < stores["start_us"].min()
+    assert end > (stores["start_us"] + stores["duration_us"]).max()
+    assert end - begin == pytest.approx(14 * 1000 / MHZ, rel=0.01)  # fourteen steps
+
+
+def test_each_warp_has_a_lane_with_its_role_and_each_region_its_colour(drawn):
+    panel = next(axes for axes in drawn.axes if axes.get_xlabel().endswith("(µs)"))
+    assert [label.get_text() for label in panel.get_yticklabels()] == [
+        "producer 0",
+        "consumer 4",
+        "consumer 5",
+    ]
+    lanes = {0: set(), 1: set(), 2: set()}
+    for bar in panel.patches:
+        lanes[round(bar.get_y() + bar.get_height() / 2)].add(to_hex(bar.get_facecolor()))
+    colour = {name: to_hex(look[0]) for name, look in FIGURE.LOOKS.items()}
+    assert lanes[0] == {colour["load"], colour["wait"]}
+    assert lanes[1] == lanes[2] == {colour["compute"], colour["store"]}
+
+
+def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
+    drawn.draw_without_rendering()  # places the upper axis
+    heading = " ".join(axes.get_title(loc="left") for axes in drawn.axes).replace("\n", " ")
+    assert "tma_pipelined, case 4096, SM 0, 3 warps" in heading
+    assert "producer 3 steps ahead" in heading
+    assert "bubble at a tile end 1.71 µs" in heading
+    assert "overhead 0.40 % (0.20 %)" in heading
+    panel = next(axes for axes in drawn.axes if axes.get_xlabel().endswith("(µs)"))
+    (above,) = panel.child_axes
+    assert above.get_xlabel() == "thousand clocks of the SM"
+    low, high = panel.get_xlim()
+    first, last = above.get_xlim()
+    assert (last - first) * 1e3 == pytest.approx((high - low) * MHZ, rel=0.01)
+
+
+def test_a_variant_that_failed_is_a_labelled_gap(drawn):
+    assert "crashed: illegal address" in texts(drawn)
+
+
+def test_look_back_waits_are_drawn_by_slot():
+    tables = with_launches(sgemm(), tma_pipelined=lookback())
+    rows = FIGURE.data(tables)
+    assert set(rows["region"]) == {"load", "sync", "lookback", "store"}
+    figure = FIGURE.draw(rows, style.look(tables))
+    panel = next(axes for axes in figure.axes if axes.get_xlabel().endswith("(µs)"))
+    names = [label.get_text() for label in panel.get_yticklabels()]
+    assert names == ["slot 0, worker 0", "slot 0, worker 1", "slot 1, worker 0", "slot 1, worker 1"]
+    assert "look-back 1.14 µs" in panel.get_title(loc="left")
+
+
+def test_of_many_warps_one_of_each_kind_is_drawn_per_slot_and_the_heading_says_so():
+    made = pipelined(starts={0: 2**32 - 5_000})
+    step = [(1_000 * i, "compute" if i % 2 else "wait") for i in range(40)]
+    for warp in range(6, 22):
+        made.warp(20 + warp, 0, 0, warp, 0, 41_000, [(clock + 100, region) for clock, region in step])
+    tables = with_launches(sgemm(), tma_pipelined=made)
+    rows = FIGURE.data(tables)
+    assert (rows["lane"].nunique(), rows["lanes"].iloc[0]) == (3, 19)
+    titles = [axes.get_title(loc="left") for axes in FIGURE.draw(rows, style.look(tables)).axes]
+    assert any("3 of 19 warps" in title for title in titles)
+
+
+def test_without_a_capture_the_figure_names_the_command():
+    tables = sgemm()
+    rows = FIGURE.data(tables)
+    assert rows["gap"].tolist() == [FIGURE.NOTHING]
+    assert FIGURE.NOTHING in texts(FIGURE.draw(rows, style.look(tables)))
+
+
+def test_no_text_is_too_small_or_beyond_the_edge(drawn):
+    drawn.draw_without_rendering()
+    box = drawn.get_tightbbox()
+    assert min(box.x0, box.y0) > -0.05
+    assert box.x1 < drawn.get_figwidth() + 0.05
+    assert box.y1 < drawn.get_figheight() + 0.05
+    assert min(t.get_fontsize() for t in drawn.findobj(Text) if t.get_text()) >= 8
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_the_script_draws_it_from_tables_on_disk(tables, tmp_path, suffix):
+    write(tables, tmp_path / "tables", suffix)
+    PLOT.main(["swim_lanes"], tmp_path / "tables", [], tmp_path / "sgemm")
+    rows = pd.read_csv(tmp_path / "sgemm" / "swim_lanes.csv")
+    assert {"producer", "consumer"} <= set(rows["role"].dropna())
+    assert (tmp_path / "sgemm" / "swim_lanes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tables_of_campaigns_before_timelines_can_be_read(tmp_path):
+    for path in write(sgemm(), tmp_path):
+        if path.stem in ("launches", "tracks"):
+            path.unlink()
+    assert view.load(tmp_path, "sgemm").launches.empty

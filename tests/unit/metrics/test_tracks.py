@@ -1,0 +1,98 @@
+"""Numbers from a made-up timeline whose waits and bubbles are known."""
+
+import pytest
+
+from made_up_launch import COMPUTED, MHZ, STEPS, STORED, TILES, lookback, pipelined
+from warplog.metrics.tracks import REGIONS, Span, Track, bubbles, numbers, roles, shares, slots
+
+
+@pytest.fixture(scope="module")
+def ring():
+    return pipelined().read().tracks[0]
+
+
+def track(*events, end, warp=0, block=0, lost=0):
+    starts, regions = (
+        tuple(clock for clock, _ in events),
+        tuple(REGIONS.index(region) for _, region in events),
+    )
+    return Track(0, block, warp, 0, 0, end, starts, regions, lost)
+
+
+def test_roles_follow_from_the_regions(ring):
+    role = roles(ring)
+    assert [(t.warp, role(t)) for t in ring] == [(0, "producer"), (4, "consumer"), (5, "consumer")]
+    scan = lookback().read().tracks[3]
+    assert {roles(scan)(t) for t in scan} == {"worker"}
+    alone = track((0, "wait"), (10, "lookback"), end=20, warp=1)
+    assert roles([alone])(alone) == "look-back"
+
+
+def test_the_producer_is_ahead_of_the_consumers_by_the_stages_of_the_ring(ring):
+    found = numbers(ring, MHZ)
+    assert found.lead_steps == 3  # four stages: one is read, three are requested
+    assert 90 < found.lead_pct < 100  # the last step of all has no further one
+    assert found.producer_wait_pct > 70
+
+
+def test_bubbles_at_tile_ends_last_as_long_as_the_stores_and_no_step_is_starved(ring):
+    found = numbers(ring, MHZ)
+    assert found.bubbles == TILES - 1
+    assert found.bubble_us == pytest.approx(STORED / MHZ)
+    busy = TILES * STEPS * COMPUTED
+    assert found.bubble_pct == pytest.approx(100 * 2 * STORED / (busy + 2 * STORED))
+    assert found.starved_pct == 0
+
+
+def test_a_gap_without_a_store_is_starvation_and_no_bubble():
+    found = numbers([track((0, "compute"), (60, "wait"), (80, "compute"), (100, "store"), end=150)], 1.0)
+    assert (found.bubbles, found.bubble_us, found.starved_pct) == (0, None, 20.0)
+
+
+def test_another_block_that_computes_fills_the_bubble():
+    storing = track((0, "compute"), (50, "store"), (90, "compute"), end=120)
+    other = track((40, "compute"), end=100, block=1)
+    assert numbers([storing], 1.0).bubbles == 1
+    assert numbers([storing, other], 1.0).bubbles == 0
+
+
+def test_consumers_wait_for_the_share_of_time_between_request_and_arrival():
+    load = track((0, "load"), (10, "wait"), end=400)
+    consumer = track((0, "wait"), (100, "compute"), (300, "store"), end=400, warp=4)
+    found = numbers([load, consumer], 1.0)
+    assert found.consumer_pct == {"wait": 25.0, "compute": 50.0, "store": 25.0}
+    assert found.producer_wait_pct == 97.5
+
+
+def test_look_back_waits_are_those_of_one_warp_per_block():
+    found = numbers(lookback().read().tracks[3], MHZ)
+    assert found.lookback_us == pytest.approx(2000 / MHZ)
+    assert found.consumer_pct["lookback"] == pytest.approx(100 * 2000 / (2 * 4450))
+    assert (found.bubbles, found.lead_steps) == (None, None)
+
+
+def test_a_kernel_without_regions_has_no_numbers():
+    found = numbers([], MHZ)
+    assert (found.region_us, found.bubbles, found.consumer_pct) == (None, None, {})
+
+
+def test_regions_that_end_at_an_unknown_time_are_left_out():
+    cut = track((0, "wait"), (10, "compute"), end=1000, lost=7)
+    assert cut.spans() == [Span("wait", 0, 10)]
+    assert shares([cut]) == {"wait": 100.0}
+
+
+def test_none_separates_regions():
+    assert track((0, "compute"), (10, "none"), (30, "store"), end=40).spans() == [
+        Span("compute", 0, 10),
+        Span("store", 30, 40),
+    ]
+
+
+def test_a_block_takes_the_first_slot_that_is_free():
+    assert slots({5: (0, 10), 6: (2, 30), 7: (10, 20), 8: (12, 40)}) == {5: 0, 6: 1, 7: 0, 8: 2}
+
+
+def test_bubbles_are_found_in_any_order_of_the_spans():
+    spans = [Span("store", 12, 18), Span("compute", 20, 30), Span("compute", 0, 10)]
+    assert bubbles(spans) == [(10, 20)]

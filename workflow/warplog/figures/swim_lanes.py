@@ -1,0 +1,235 @@
+"""What do the warps of one SM do, and who waits for whom?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from warplog.metrics.tracks import WORKING, Span, bubbles
+from warplog.plotting.labels import MUTED, gap_note, line_in, number, width_in, wrap
+from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.view import FigureTables, gap_text
+
+NEEDS = ("timelines",)
+TITLE = "Warps of one SM over time"
+NOTE = (
+    "marks inside the kernel, in a build of its own; the SM is the one whose share of waiting is the median over the "
+    "SMs; overhead: how much longer the build with marks takes (in parentheses: the same build against itself)"
+)
+NOTHING = "no timeline captured; run `uv run snakemake timeline`"
+MOST_LANES = 12
+_LEGEND_COLUMNS = 3
+# Region: colour of Okabe and Ito, safe for colour-blind readers, and what it means.
+LOOKS = {
+    "load": ("#0072B2", "load"),
+    "wait": ("#e3e3e3", "wait for data or a free stage"),
+    "compute": ("#009E73", "compute"),
+    "store": ("#D55E00", "store"),
+    "handover": ("#CC79A7", "hand over partial sums"),
+    "lookback": ("#E69F00", "wait for the tiles before"),
+    "sync": ("#9a9a9a", "wait for other warps"),
+}
+_STEPS, _BLOCKS = 14, 3  # length of the window: steps of a consumer, or blocks if the kernel has no steps
+_NUMBERS = [
+    "sm_mhz",
+    "overhead_pct",
+    "noise_pct",
+    "region_us",
+    "lead_steps",
+    "wait_pct",
+    "bubble_us",
+    "lookback_us",
+]
+_ROWS = [
+    "sm",
+    "slot",
+    "block",
+    "warp",
+    "role",
+    "region",
+    "start_us",
+    "duration_us",
+    "start_clocks",
+    "duration_clocks",
+]
+
+
+def data(tables: FigureTables) -> pd.DataFrame:
+    """Returns one row per region in the drawn window of each captured variant, or one for a gap.
+
+    The window is around the first bubble at a tile end, if possible one with a hand-over of partial sums. `lane` is
+    the row in which a region is drawn, from 0; `lanes` is how many warps of the SM have regions.
+    """
+    order = dict(zip(tables.variants["variant"], tables.variants["order"], strict=True))
+    captured = tables.launches[tables.launches["variant"].isin(list(order))]
+    captured = captured.sort_values("variant", key=lambda names: names.map(order), kind="stable")
+    pieces = []
+    for launch in captured.to_dict("records"):
+        shared = {name: launch.get(name) for name in ["family", "variant", "case", "status", *ORIGIN_COLUMNS]}
+        gap = gap_text(str(launch["status"]), str(launch["reason"]))
+        mine = (
+            tables.tracks[tables.tracks["variant"] == launch["variant"]]
+            if not gap
+            else tables.tracks.iloc[:0]
+        )
+        if mine.empty:
+            pieces.append(pd.DataFrame([shared | {"gap": gap or NOTHING}]))
+            continue
+        facts = {name: launch.get(name) for name in _NUMBERS}
+        shown = _in_window(_in_lanes(mine), *_window(mine))
+        pieces.append(shown[[*_ROWS, "lane", "lanes"]].assign(**shared, **facts, gap=""))
+    if not pieces:
+        origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
+        pieces = [pd.DataFrame([{"family": tables.family, "gap": NOTHING, **origin}])]
+    columns = [
+        "family",
+        "variant",
+        "case",
+        "status",
+        "gap",
+        *_ROWS,
+        "lane",
+        "lanes",
+        *_NUMBERS,
+        *ORIGIN_COLUMNS,
+    ]
+    return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
+
+
+def _window(rows: pd.DataFrame) -> tuple[float, float]:
+    """Returns begin and end of the time to draw, in clocks."""
+    start = rows["start_clocks"].to_numpy(float)
+    end = start + rows["duration_clocks"].to_numpy(float)
+    low, high = float(start.min()), float(end.max())
+    own = rows[rows["role"].isin(WORKING)]
+    spans = [
+        Span(str(region), int(begin), int(begin + length))
+        for region, begin, length in own[["region", "start_clocks", "duration_clocks"]].itertuples(
+            index=False
+        )
+    ]
+    steps = [span.clocks for span in spans if span.region == "compute"]
+    if found := bubbles(spans):
+        handed = [(s.begin, s.end) for s in spans if s.region == "handover"]
+        best = next((b for b in found if any(s < b[1] and e > b[0] for s, e in handed)), found[0])
+        width = max(_STEPS * float(np.median(steps)), 2.5 * (best[1] - best[0]))
+        middle = (best[0] + best[1]) / 2
+    else:
+        blocks = rows.assign(end=end).groupby(["slot", "block"])
+        lengths = blocks["end"].max() - blocks["start_clocks"].min()
+        width = _STEPS * float(np.median(steps)) if steps else _BLOCKS * float(lengths.median())
+        middle = (low + high) / 2
+    begin = max(low, min(middle - width / 2, high - width))
+    return begin, min(high, begin + width)
+
+
+def _in_window(rows: pd.DataFrame, begin: float, end: float) -> pd.DataFrame:
+    """Returns the regions between two clocks; those that reach beyond are cut."""
+    start = rows["start_clocks"].astype(float)
+    first, last = start.clip(begin, end), (start + rows["duration_clocks"].astype(float)).clip(begin, end)
+    per_clock = rows["duration_us"].sum() / max(float(rows["duration_clocks"].sum()), 1.0)
+    cut = rows.assign(
+        start_us=rows["start_us"] + (first - start) * per_clock,
+        duration_us=(last - first) * per_clock,
+        start_clocks=first.round().astype("int64"),
+        duration_clocks=(last - first).round().astype("int64"),
+    )
+    return cut[last > first]
+
+
+def _in_lanes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows of the warps to draw with their lane; of too many warps, one per slot and kind."""
+    kinds = (
+        rows.groupby(["slot", "warp"])["region"]
+        .agg(lambda regions: ",".join(sorted(set(regions))))
+        .reset_index()
+    )
+    roles = rows.drop_duplicates(["slot", "warp"])[["slot", "warp", "role"]]
+    kinds = kinds.merge(roles, on=["slot", "warp"])
+    chosen = kinds if len(kinds) <= MOST_LANES else kinds.drop_duplicates(["slot", "role", "region"])
+    chosen = chosen.sort_values(["slot", "warp"]).head(MOST_LANES).reset_index(drop=True)
+    chosen = chosen.assign(lane=chosen.index, lanes=len(kinds))
+    return rows.merge(chosen[["slot", "warp", "lane", "lanes"]], on=["slot", "warp"])
+
+
+@styled
+def draw(data: pd.DataFrame, look: Look) -> Figure:
+    """Draws a panel per variant and a lane per warp; time in microseconds below and in clocks above."""
+    groups = [rows for _, rows in data.groupby("variant", sort=False, dropna=False)]
+    heads = [_heading(rows) for rows in groups]
+    lanes = [max(1, rows["lane"].nunique()) for rows in groups]
+    heights = [line_in() * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
+    used = [name for name in LOOKS if (data["region"] == name).any()]
+    legend_in = line_in() * -(-len(used) // _LEGEND_COLUMNS)
+    figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look)
+    top, *panels = figure.subplots(len(groups) + 1, 1, height_ratios=[max(legend_in, 0.02), *heights])
+    top.axis("off")
+    if used:
+        patches = [Patch(fc=LOOKS[name][0], label=LOOKS[name][1]) for name in used]
+        top.legend(handles=patches, loc="center left", ncols=_LEGEND_COLUMNS, frameon=False, borderpad=0)
+    for axes, rows, head in zip(panels, groups, heads, strict=True):
+        axes.set_title("\n".join(head), loc="left", pad=6, linespacing=1.25)
+        _panel(axes, rows)
+    return figure
+
+
+def _heading(rows: pd.DataFrame) -> list[str]:
+    """Returns the lines above a panel: the variant, and its numbers as far as its kernel has such regions."""
+    first = rows.iloc[0]
+    if first["gap"]:
+        return [str(first["variant"])] if isinstance(first["variant"], str) else []
+    shown = int(rows["lane"].nunique())
+    which = f"{shown} of {first['lanes']:.0f} warps" if shown < first["lanes"] else f"{shown} warps"
+    parts = [f"producer {first['lead_steps']:.0f} steps ahead"] if pd.notna(first["lead_steps"]) else []
+    if first["wait_pct"] > 0:
+        parts += [f"consumers wait {number(first['wait_pct'])} % of their time"]
+    parts += [f"bubble at a tile end {number(first['bubble_us'])} µs"] if pd.notna(first["bubble_us"]) else []
+    parts += [f"look-back {number(first['lookback_us'])} µs"] if pd.notna(first["lookback_us"]) else []
+    parts += [f"mean region {number(first['region_us'])} µs"]
+    parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)"]
+    name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
+    return [name, *wrap("; ".join(parts), width_in() - 1.5)]
+
+
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.spines[["left", "right"]].set_visible(False)
+    if rows["gap"].iloc[0]:
+        axes.set(xticks=[], yticks=[], ylim=(0.5, -0.5))
+        axes.spines[["top", "bottom"]].set_visible(False)
+        gap_note(axes, 0, str(rows["gap"].iloc[0]))
+        return
+    lanes = rows.drop_duplicates("lane").sort_values("lane")
+    axes.set_yticks(range(len(lanes)), _names(lanes, lanes["slot"].nunique() > 1))
+    axes.set_ylim(len(lanes) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    begin, end = float(rows["start_us"].min()), float((rows["start_us"] + rows["duration_us"]).max())
+    for region, lane, start, length in rows[["region", "lane", "start_us", "duration_us"]].itertuples(
+        index=False
+    ):
+        # A white edge separates steps that follow each other; a short region gets one in its own colour.
+        colour, is_short = LOOKS[str(region)][0], length < (end - begin) / 100
+        edge = colour if is_short or region == "wait" else "white"
+        axes.barh(lane, length, 0.84, left=start, color=colour, ec=edge, lw=0.5, zorder=3 if is_short else 2)
+    axes.set(xlim=(begin, end), xlabel="time since the launch's first warp started (µs)")
+    first = rows.iloc[0]
+    mhz = float(first["sm_mhz"])
+    origin = float(first["start_us"] - first["start_clocks"] / mhz)
+
+    def kiloclocks(us: Any) -> Any:
+        return (us - origin) * mhz / 1e3
+
+    def microseconds(kilo: Any) -> Any:
+        return kilo * 1e3 / mhz + origin
+
+    above = axes.secondary_xaxis("top", functions=(kiloclocks, microseconds))
+    above.set_xlabel("thousand clocks of the SM", color=MUTED)
+
+
+def _names(lanes: pd.DataFrame, several: bool) -> Sequence[str]:
+    columns = lanes[["slot", "role", "warp"]].itertuples(index=False)
+    return [(f"slot {slot:.0f}, " if several else "") + f"{role} {warp:.0f}" for slot, role, warp in columns]

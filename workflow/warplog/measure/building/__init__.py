@@ -1,0 +1,1 @@
+"""Compiles a variant (nvcc, or a Python module that is loaded) and loads what was built."""
