@@ -97,6 +97,13 @@ def test_if_no_limit_acts_the_sustained_time_is_the_hot_one_and_its_energy_is_un
     assert (row["sustained_power_w"], row["energy_j"], row["sustained_process_spread"]) == (None, None, None)
 
 
+def test_a_case_that_the_profilers_do_not_capture_has_no_sustained_time_from_its_short_hot_run() -> None:
+    """Bursts of 2 ms are over before the power limit acts."""
+    assert tables.sustained_columns(measured(None), FLOPS, is_captured=False) == {}
+    row = tables.sustained_columns(measured(run()), FLOPS, is_captured=False)
+    assert row["sustained_us"] == run()["mean_us"]
+
+
 def test_a_case_without_a_hot_time_has_no_sustained_one() -> None:
     plain = {key: value for key, value in measured(None).items() if key != "hot"}
     assert tables.sustained_columns(plain, FLOPS) == {}

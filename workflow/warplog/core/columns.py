@@ -104,7 +104,7 @@ MEASUREMENTS: Mapping[str, Column] = {
         "float",
         "us",
         "mean time per launch, back to back, at the board's power limit if that lowers the clock, as the median over"
-        " processes; the hot time if no limit lowers the clock",
+        " processes; the hot time if no limit lowers the clock of a captured case; empty if neither is known",
     ),
     "sustained_process_spread": Column(
         "float", "", "largest over smallest sustained time of the processes, minus 1; empty for one process"

@@ -164,7 +164,7 @@ def _times(family: Family, case: str, found: Record, records: VariantRecords) ->
         "launch_host_us": found.get("launch_host_us"),
         "hot_us": hot.get("median_us"),
         "hot_rel_spread": hot.get("rel_spread"),
-        **sustained_columns(found, family.value(family.flops, problem)),
+        **sustained_columns(found, family.value(family.flops, problem), case in family.profile_cases),
         "power_w": found.get("power_w"),
         "temperature_c": found.get("temperature_c"),
         "throttle_reasons": ",".join(found.get("throttle_reasons", ())),
@@ -317,15 +317,19 @@ def processes_columns(found: Record) -> Row:
     }
 
 
-def sustained_columns(found: Record, flops: float) -> Row:
+def sustained_columns(found: Record, flops: float, is_captured: bool = True) -> Row:
     """Returns the columns on back-to-back launches.
 
     If no limit lowers the clock, the sustained time is the hot time; power and energy are then unknown, since the hot
     run is too short for the board's readings. A case of an earlier campaign has a sustained time only if it has a
     trace of a long hot run.
+
+    Args:
+        is_captured: whether the profilers capture the case. Only then is the hot run long enough to show a limit, and
+            each variant that reaches one measured sustained; the hot time of another case is no sustained time.
     """
     run = found.get("sustained") or _of_trace(found)
-    if run is None and "processes" in found and "hot" in found:
+    if run is None and is_captured and "processes" in found and "hot" in found:
         mhz = found["cold"].get("set_mhz")
         run = {"mean_us": found["hot"]["median_us"], "sm_mhz": mhz, "power_w": None, "limits": []}
     if run is None:
