@@ -34,7 +34,7 @@ PROBES = {family.name: family for family in ALL.values() if family.probes}
 VARIANTS = [v for f in FAMILIES.values() for v in f.variants if not v.draft and (f.name, v.name) not in NEW]
 SGEMM = FAMILIES["sgemm"]
 HEADLINE = SGEMM.headline_case
-LEAK = re.compile(r"/(?:home|root|tmp|mnt|work|Users)/|[A-Z_]{3,}=/|@[a-z]|\b(?:HOSTNAME|PASSWORD|TOKEN)\b")
+LEAK = re.compile(r"/(?:home|root|tmp|mnt|work|Users)/|[A-Z_]{3,}=/|\w@[a-z]|\b(?:HOSTNAME|PASSWORD|TOKEN)\b")
 
 
 def table(name: str) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def value(metrics: pd.DataFrame, variant: str, metric: str, case: str = HEADLINE
 
 def records_in(path: Path) -> list[Record]:
     """Returns the records in a file: those of all variants, or that of a build, a search or the campaign."""
-    if path.parent.parent.name in ("check", "sanitize", "time", "profile", "extract"):
+    if path.parent.parent.name in ("check", "sanitize", "time", "profile", "extract", "timeline"):
         return list(FamilyRecord.read(path).variants.values())
     return [read_json(path, "record")]
 

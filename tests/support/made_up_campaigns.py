@@ -13,7 +13,7 @@ import numpy as np
 
 from warplog.core.verification import digests
 
-RECORDED = Path(__file__).parents[2] / "results" / "recorded" / "h200-first"
+RECORDED = Path(__file__).parents[2] / "tests" / "data" / "recorded" / "h200-first"
 DRIFT = 0.002
 SUSTAINED = 1.2  # a sustained time against one at rest, of the cases named here
 BRAKED = ("4096", "8192")

@@ -3,13 +3,14 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import snakemake_runs
-from copied_project import copy_project
+from copied_project import PROJECT, copy_project
 from made_up_campaigns import dated, make
 
 OPTIONS = ("--cores", "2", "--nocolor")
@@ -36,8 +37,9 @@ def run(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Returns a copy of the project with two families and its first recorded campaign."""
-    return copy_project(tmp_path, FIRST, families=("sgemm", "transpose"))
+    """Returns a copy of the project with two families and a small recorded campaign."""
+    shutil.copytree(PROJECT / "tests" / "data" / "recorded" / "h200-first", tmp_path / FIRST)
+    return copy_project(tmp_path, families=("sgemm", "transpose"))
 
 
 def test_a_regression_fails_the_run_and_keeps_its_files(place: Path) -> None:

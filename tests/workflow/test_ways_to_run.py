@@ -13,7 +13,7 @@ import snakemake_runs
 
 PROJECT = Path(__file__).parents[2]
 CAMPAIGN = PROJECT / "results" / "recorded" / "h200"
-FIRST = PROJECT / "results" / "recorded" / "h200-first"  # a small one
+FIRST = PROJECT / "tests" / "data" / "recorded" / "h200-first"  # a small one
 CONFIG = ("mode=recorded", "families=transpose")
 
 

@@ -12,7 +12,7 @@ import pytest
 from warplog.cli.main import main
 from warplog.core.verification import digests
 
-RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200-first"
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 
 
 @pytest.fixture

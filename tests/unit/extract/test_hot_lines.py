@@ -11,7 +11,7 @@ from warplog.parsers.ncu import source as ncu_source
 from warplog.parsers.ncu.source import SourceLine
 
 ROOT = Path(__file__).parents[3]
-RECORDED = ROOT / "results" / "recorded" / "h200-first"
+RECORDED = ROOT / "tests" / "data" / "recorded" / "h200-first"
 STATE = "smsp__pcsamp_warps_issue_stalled_"
 
 

@@ -19,7 +19,7 @@ from warplog.judge.audit import audit
 from warplog.tables import published, view
 
 ROOT = Path(__file__).parents[3]
-RECORDED = ROOT / "results" / "recorded" / "h200-first"
+RECORDED = ROOT / "tests" / "data" / "recorded" / "h200-first"
 
 
 def written(folder, change=lambda rows: rows):

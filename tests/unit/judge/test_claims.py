@@ -22,7 +22,7 @@ from warplog.tables import files, view
 from warplog.tables.quantities import Quantities
 
 ROOT = Path(__file__).parents[3]
-TABLES = ROOT / "results" / "recorded" / "h200-first" / "tables"
+TABLES = ROOT / "tests" / "data" / "recorded" / "h200-first" / "tables"
 GPU = {"sms": 132.0, "l2_mib": math.nan}
 
 

@@ -225,7 +225,7 @@ def test_all_probes_of_the_project_can_be_judged():
 def test_a_jump_resolves_for_longer_than_the_cycle_asked_for_and_shorter_than_it_waits():
     """Holds in the recorded loops; ptxas schedules a jump for at least five cycles, all but one of them `wait`."""
     recorded = pd.read_csv(
-        PROJECT / "results" / "recorded" / "h200-first" / "tables" / "metrics.csv", dtype={"case": str}
+        PROJECT / "tests" / "data" / "recorded" / "h200-first" / "tables" / "metrics.csv", dtype={"case": str}
     )
     kernels = recorded[(recorded["tool"] == "ncu") & (recorded["case"] == "4096")].pivot_table(
         index=["variant", "launch"], columns="metric", values="value"

@@ -15,7 +15,7 @@ from warplog.core.records import FamilyRecord
 from warplog.judge import comparison, verdicts
 from warplog.judge.verdicts import Noise, Samples, judge
 
-RECORDED = Path(__file__).parents[3] / "results" / "recorded"
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded"
 CLOCK = 1980.0
 
 

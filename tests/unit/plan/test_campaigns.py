@@ -15,7 +15,7 @@ from warplog.plan.campaigns import Campaigns, make_campaigns
 from warplog.plan.judging import Judging
 from warplog.plan.plan import Plan
 
-RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200-first"
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 FEW = {"families": "quantization", "mode": "live"}
 MODELS = ["h200", "h100-80gb-hbm3"]
 

@@ -10,7 +10,7 @@ from warplog.core.errors import WarplogError
 from warplog.tables.files import read_table
 from warplog.tables.quantities import Found, Quantities
 
-TABLES = Path(__file__).parents[3] / "results" / "recorded" / "h200-first" / "tables"
+TABLES = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first" / "tables"
 
 
 @pytest.fixture(scope="module")

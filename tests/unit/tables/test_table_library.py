@@ -11,7 +11,14 @@ from warplog.tables.files import as_frame
 from warplog.tables.library import library_kernels
 
 RECORDED = (
-    Path(__file__).parents[3] / "results" / "recorded" / "h200-first" / "extract" / "h200" / "sgemm.json"
+    Path(__file__).parents[3]
+    / "tests"
+    / "data"
+    / "recorded"
+    / "h200-first"
+    / "extract"
+    / "h200"
+    / "sgemm.json"
 )
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
 

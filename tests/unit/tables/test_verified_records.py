@@ -15,7 +15,7 @@ from warplog.machine import device
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
 
-RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200-first"
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 FAMILY = shipped_families.FAMILIES["sgemm"]
 VARIANTS = tuple(v for v in FAMILY.variants if v.name in ("naive", "warptile"))
 Rows = dict[str, list[dict[str, Any]]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from warplog.cli import main
 from warplog.worklog import explain
 
-RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200-first" / "tables"
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first" / "tables"
 
 
 def test_the_command_writes_markdown_that_is_whole(capsys):

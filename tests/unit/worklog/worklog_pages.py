@@ -12,7 +12,7 @@ from warplog import worklog
 from warplog.core.records import FamilyRecord, read_json
 
 PROJECT = Path(__file__).parents[3]
-RECORDED = PROJECT / "results" / "recorded" / "h200-first"
+RECORDED = PROJECT / "tests" / "data" / "recorded" / "h200-first"
 _TODAY = shipped_families.FAMILIES["sgemm"]
 _THEN = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
 FAMILY = replace(  # variants that were added after that campaign are drafts
