@@ -162,6 +162,28 @@ def test_long_runs_and_processes_are_checked(tmp_path):
     assert [one.printed for one in audited(tmp_path)[0].wrong] == ["5"]
 
 
+def beyond_its_limit(rows):
+    """Measurements of which one variant leaves out the largest case by a limit of its own."""
+    hit = (rows["variant"] == "naive") & (rows["case"] == "8192")
+    rows.loc[hit, ["status", "reason"]] = "unsupported", "needs M to be at most 4096"
+    rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
+    return rows
+
+
+def test_sizes_that_were_not_run_are_checked(tmp_path):
+    path = written(tmp_path, beyond_its_limit)
+    found, shown = audited(tmp_path)
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    for old, new in (
+        ("| not run |", "| unsupported |"),
+        ("M at most 4096 (naive)", "M at most 2048 (naive)"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert len(audited(tmp_path)[0].wrong) == 1, old
+
+
 def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, tmp_path, capsys):
     assert warplog(["audit", str(results)]) == 0
     assert "0 not attributable, 0 wrong" in capsys.readouterr().out

@@ -265,6 +265,31 @@ def test_a_claim_names_the_cases_behind_its_number_and_what_the_tables_note():
     assert both.rows[0][1] == "8192, 4096"
 
 
+def test_a_claim_about_another_gpu_says_so_instead_of_a_verdict():
+    row = CLAIM | {"verdict": "not_measurable", "reason": "about an A6000: depends on its L2", "margin": ""}
+    cells = dict(zip(*(lambda t: (t.titles, t.rows[0]))(asides.claims_table([row])), strict=True))
+    assert (cells["verdict"], cells["measured here"]) == ("not judged: about an A6000", "11.8")
+    assert asides.claims_table([row | {"reason": "not stated"}]).rows[0][2] == "not judged"
+    assert asides.claims_table([row | {"reason": "", "measured": math.nan}]).rows[0][2] == "not measurable"
+
+
+def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(recorded):
+    rows = recorded.measurements.copy()
+    hit = (rows["variant"] == "vectorized") & (rows["case"] == "8192")
+    rows.loc[hit, ["status", "reason"]] = "unsupported", "needs M to be at most 4096"
+    rows.loc[hit, ["median_us", "gflops"]] = math.nan
+    page = told(replace(recorded, measurements=rows))
+    speeds = page.summaries[0].table
+    assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["not run"]
+    note = "Not run: cases beyond a limit that the variant sets itself: M at most 4096 (vectorized)."
+    assert speeds.notes == (note,)
+    assert note in Page(html(page)).text
+    rows.loc[hit, "reason"] = "needs sm_100a, this GPU is sm_90"
+    speeds = told(replace(recorded, measurements=rows)).summaries[0].table
+    assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["unsupported"]
+    assert speeds.notes == ()
+
+
 def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):
     formulas = {
         "last": "ipc(smem_tiled) / ipc(naive)",

@@ -115,7 +115,15 @@ def _lead_processes(page: Place, least: str | None, most: str) -> Checks:
     yield Check(least or most, min(counts), exact=True)
 
 
+def _lead_own_limit(page: Place, parameter: str, most: str, names: str) -> Checks:
+    known = page.known
+    for name in names.split(", "):
+        limits = [known.own_limits(name, case).get(parameter) for case in known.cases]
+        yield Check(most, most if most in limits else f"not a limit of {name}")
+
+
 _LEAD: Sequence[Rule] = (
+    (rf"(?<=[:;] )(\w+) at most (\S+) \(({V[1:-1]}(?:, {V[1:-1]})*)\)", _lead_own_limit),
     (
         rf"At (\S+), ([\w, ]+? and \w+) are the fastest variants, tied within noise: {V} reaches {N} {UNIT}"
         rf"(?:, {N} % of {V})?",

@@ -5,6 +5,7 @@ Nothing here is shared with the code that writes the pages: an error in that cod
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -192,6 +193,15 @@ class Evidence:
             for v in (parent, variant)
         ]
         return (cycles[0] - cycles[1]) / self.counter(parent, "gpu_cycles")
+
+    def own_limits(self, variant: str, case: str) -> dict[str, str]:
+        """Returns the limits that the variant sets itself if nothing else keeps it from a case: {"M": "8192"}."""
+        row = self.rows.get((variant, case), {})
+        parts = str(row.get("reason")).removeprefix("needs ").split(" and ")
+        found = [re.fullmatch(r"(\w+) to be at most (\S+)", part) for part in parts]
+        if row.get("status") != "unsupported" or not all(found):
+            return {}
+        return {one[1]: one[2] for one in found if one}
 
     def peak(self, column: str) -> float:
         """Returns a column of the table `gpus`."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from warplog.catalog.claims import verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
 from warplog.tables.view import FigureTables, Quantity
@@ -152,7 +153,8 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
         measured = with_unit(row["measured"], str(row["unit"])) or "–"
-        texts = [str(row["claim"]), str(row["verdict"]).replace("_", " "), measured, str(row["condition"])]
+        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["reason"]))
+        texts = [str(row["claim"]), verdict, measured, str(row["condition"])]
         cells = [str(row["id"]), *map(escape_markdown, texts)]
         lines.append(f"| {' | '.join(f'{cell}{_PADDING}' for cell in cells)} |")
         if sum(map(len, lines)) > room - 500:

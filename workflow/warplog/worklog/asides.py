@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplog.catalog.claims import verdict_words
 from warplog.core.numbers import short_number as rounded
 from warplog.core.numbers import with_unit
 from warplog.core.text import Table
@@ -112,7 +113,8 @@ def text(cell: object) -> str:
 
 
 def _verdict(row: Row) -> str:
-    return ", ".join(filter(None, (text(row["verdict"]).replace("_", " "), text(row.get("margin")))))
+    words = verdict_words(text(row["verdict"]), number(row["measured"]), text(row.get("reason")))
+    return ", ".join(filter(None, (words, text(row.get("margin")))))
 
 
 def _cases(row: Row) -> str:

@@ -3,14 +3,17 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
+from warplog.worklog.asides import text as plain
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
@@ -287,18 +290,30 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     column, unit, factor = ladder.unit
 
     def speed(row: Row) -> str:
-        return published.speed(number(row.get(column)) * factor, str(row["status"]))
+        return published.speed(number(row.get(column)) * factor, str(row["status"]), plain(row.get("reason")))
 
     def share(row: Row) -> str:
         return published.share(number(row.get("ratio_to_baseline")))
 
-    found = [Summary(f"{unit} by {ladder.tables.variants['size_label'].iloc[0]}", _by_case(ladder, speed))]
+    label = ladder.tables.variants["size_label"].iloc[0]
+    speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
+    found = [Summary(f"{unit} by {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
         found.append(Summary(f"Percent of {ladder.family.baseline}", _by_case(ladder, share)))
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
     return (*found, *([Summary("Claims about the whole ladder", claims)] if claims else ()))
+
+
+def _not_run(ladder: Ladder) -> tuple[str, ...]:
+    """Returns a note that names the sizes that variants exclude themselves; none if there are none."""
+    limits: dict[str, dict[str, None]] = {}
+    for row in records(ladder.tables.measurements):
+        if limit := own_limit(str(row["status"]), plain(row["reason"])):
+            limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
+    found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
+    return (f"Not run: cases beyond a limit that the variant sets itself: {found}.",) if found else ()
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:

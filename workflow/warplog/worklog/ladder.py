@@ -20,7 +20,7 @@ from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, words
 from warplog.worklog import explain
 from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
 from warplog.worklog.asides import text as plain
@@ -336,7 +336,7 @@ class Ladder:
             if figures or case == self.family.headline_case:
                 ratio = number(mine.get("ratio_to_baseline"))
                 speed = number(mine.get("gflops")) / published.GFLOPS[unit]
-                shown = published.speed(speed, str(mine["status"]))
+                shown = published.speed(speed, str(mine["status"]), plain(mine["reason"]))
                 lines.append(("this campaign", str(mine["gpu_name"]), case, shown, _share(ratio)))
                 lines += [self._line(figure, unit) for figure in figures]
         timed = {str(case) for case in rows["case"]}
@@ -362,7 +362,7 @@ def _changed(variant: Variant, parent: Variant) -> str:
 
 
 def _badge(row: Row, draft: bool) -> str:
-    labels = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
+    labels = [words(row["status"], row["reason"])] if row["status"] != "ok" else []
     labels += ["baseline"] if row["is_baseline"] else []
     return ", ".join([*labels, "draft"] if draft else labels)
 
