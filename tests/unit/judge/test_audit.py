@@ -15,6 +15,7 @@ from warplog.catalog.family import load_family
 from warplog.cli.main import main as warplog
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, read_json
+from warplog.judge import claims
 from warplog.judge.audit import audit
 from warplog.tables import published, view
 
@@ -22,9 +23,15 @@ ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "results" / "recorded" / "h200-first"
 
 
-def written(folder, change=lambda rows: rows):
-    """Writes the page of the first recorded campaign, with changed measurements, and returns its path."""
+def written(folder, change=lambda rows: rows, expected=""):
+    """Writes the page of the first recorded campaign, with changed measurements, and returns its path.
+
+    With what the variants are `expected` to do, it also has claims.
+    """
     shutil.copytree(RECORDED / "tables", folder / "tables")
+    variants = folder / "tables" / "variants.parquet"
+    if expected:
+        pd.read_parquet(variants).assign(expected=expected).to_parquet(variants)
     table = folder / "tables" / "measurements.parquet"
     change(pd.read_parquet(table)).to_parquet(table)
     timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
@@ -35,6 +42,10 @@ def written(folder, change=lambda rows: rows):
     tables = view.load(folder / "tables", "sgemm")
     rows = published.rows(family, tables.measurements.to_dict("records"))
     pd.DataFrame(rows).to_parquet(folder / "tables" / "published.parquet")
+    if expected:
+        rows = claims.judge_all({"sgemm": family}, folder / "tables")
+        pd.DataFrame(rows).to_parquet(folder / "tables" / "claims.parquet")
+        tables = view.load(folder / "tables", "sgemm")
     page = worklog.gather(family, tables, campaign, pictures, ROOT / "workflow" / "report")
     path = folder / "worklog" / "sgemm.md"
     path.parent.mkdir()
@@ -160,6 +171,26 @@ def test_long_runs_and_processes_are_checked(tmp_path):
         re.sub("medians of 3 processes", "medians of 5 processes", text, count=1), encoding="utf-8"
     )
     assert [one.printed for one in audited(tmp_path)[0].wrong] == ["5"]
+
+
+def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
+    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us")
+    found, shown = audited(tmp_path / "results")
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    got = re.search(
+        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\); (\d+) of (\d+) claims confirmed[^.]*\.", text
+    )
+    for old, new in (
+        (got[1], "99.9"),
+        ("speed of naive (4096)", "speed of warptile (4096)"),
+        ("(4096);", "(2048);"),
+        ("(4096);", "(4096, at rest);"),
+        (f"{got[2]} of {got[3]} claims", f"{int(got[2]) + 1} of {got[3]} claims"),
+        (f"{got[2]} of {got[3]} claims", f"{got[2]} of {int(got[3]) + 1} claims"),
+    ):
+        path.write_text(text.replace(got[0], got[0].replace(old, new)), encoding="utf-8")
+        assert audited(tmp_path / "results")[0].wrong, (old, new)
 
 
 def beyond_its_limit(rows):

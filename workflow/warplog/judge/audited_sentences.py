@@ -167,6 +167,32 @@ def _rung_over(page: Place, ratio: str, parent: str, tied: str | None) -> Checks
     yield Check("tied" if tied else "apart", "tied" if same else "apart")
 
 
+def _rung_got(
+    page: Place, value: str, how: str, other: str, tied: str | None, case: str, rest: str | None
+) -> Checks:
+    known = page.known
+    if how == "x** the speed":
+        yield from _rung_over(page, value, other, tied)
+        yield Check(other, known.parent(page.variant))
+    else:
+        yield Check(value, 100 * known.ratio(known.baseline(), page.variant))
+        yield Check(other, known.baseline())
+    yield Check(case, known.case)
+    yield Check(
+        "at rest" if rest else "",
+        "at rest" if known.measured(page.variant, "set_mhz", known.case) > 0 else "",
+    )
+
+
+def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
+                 unjudged: str | None) -> Checks:  # fmt: skip
+    found = page.known.verdicts(page.variant)
+    yield Check(count, len(found), exact=True)
+    printed = {"confirmed": confirmed, "refuted": refuted, "within_noise": noise, "not_measurable": unjudged}
+    for verdict, number_of in printed.items():
+        yield Check(number_of or "0", found.count(verdict), exact=True)
+
+
 def _rung_noise(page: Place, samples: str, median: str, unit: str) -> Checks:
     known = page.known
     yield Check(samples, known.measured(page.variant, "samples"), exact=True)
@@ -203,6 +229,15 @@ def _rung_spills(page: Place, count: str) -> Checks:
 
 
 _RUNG: Sequence[Rule] = (
+    (
+        rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)? \((\S+?)(, at rest)?\)",
+        _rung_got,
+    ),
+    (
+        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?",
+        _rung_claims,
+    ),
+    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count)),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?", _rung_over),

@@ -79,7 +79,9 @@ def _figure(page: Page, picture: Picture, folder: Path) -> str:
 
 
 def _ladder(rungs: tuple[Rung, ...]) -> Table:
-    speeds = (", ".join(f"{value} {what}" for value, what in rung.figures) or rung.gap for rung in rungs)
+    numbers = ((*rung.figures, *([rung.got] if rung.got else [])) for rung in rungs)
+    shown = (", ".join(f"{value} {what}" for value, what in each) for each in numbers)
+    speeds = (text or rung.gap for text, rung in zip(shown, rungs, strict=True))
     rows = tuple((rung.name, rung.idea, speed) for rung, speed in zip(rungs, speeds, strict=True))
     return Table(("variant", "idea", "speed"), rows)
 

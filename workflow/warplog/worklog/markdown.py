@@ -53,6 +53,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
         escape_markdown("; ".join(rung.origins)),
         f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
         f"Expected: {_quoting(rung.header.expected)}" if rung.header.expected else "",
+        _outcome(rung),
         ", ".join(figures),
         escape_markdown(rung.noise),
         *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
@@ -70,6 +71,13 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
     for table in (rung.factors, rung.states, rung.lines, rung.printed, rung.claims):
         if table:
             yield from ("", *tabular.markdown_table(table))
+
+
+def _outcome(rung: Rung) -> str:
+    """Returns what to compare with the expectation; "" if there is nothing."""
+    found = [f"**{escape_markdown(rung.got[0])}** {escape_markdown(rung.got[1])}"] if rung.got else []
+    found += [rung.verdict] if rung.verdict else []
+    return f"Got: {'; '.join(found)}." if found and rung.header.expected else ""
 
 
 def _picture(picture: Picture, folder: Path) -> list[str]:
