@@ -37,12 +37,9 @@ _COLD = (
     "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
     " unmodified lines."
 )
-_REST = " At rest means that pauses between launches keep the clock that is set for the SMs at its maximum."
 _PROCESSES = " Launches are spread over {processes} processes, and the time is the median of their medians."
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
-_SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
-_BACK_TO_BACK = "Back-to-back times come from short bursts of launches without pauses and with a warm L2."
 _NOISE = (
     "Two times are tied within noise if their {intervals} overlap.",
     {True: "ranges between processes", False: "interquartile ranges"},
@@ -94,6 +91,7 @@ def gather(
         summary=family.summary,
         facts=(*_facts(tables, campaign), *(("All variants", remark) for remark in ladder.shared)),
         lead=_lead(ladder),
+        regimes=regimes.explained(records(tables.measurements)),
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
@@ -121,17 +119,14 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     exact = not family.value(family.flops, family.cases[family.headline_case])
     counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
     many = bool(counts)
-    how = _HOST if family.measuring.timing == "host" else _COLD + (_REST if regimes.at_rest(rows) else "")
+    how = _HOST if family.measuring.timing == "host" else _COLD
     if many:
         how += _PROCESSES.format(
             processes=" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
         )
     how += _EMPTY
-    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
-    hot = any(run and not run.at_rest for run in (regimes.long_run(row, math.nan) for row in rows))
-    long = [*([_SUSTAINED] if sustained else []), *([_BACK_TO_BACK] if hot else [])]
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (_CHECKED_EXACTLY if exact else _CHECKED, how, *long, noise)
+    return (_CHECKED_EXACTLY if exact else _CHECKED, how, noise)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

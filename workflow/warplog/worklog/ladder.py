@@ -417,7 +417,7 @@ def _noise(row: Row) -> str:
     if (samples := int(row["samples"])) == 1:
         return f"One launch with a cold L2: {median}."
     spread = f"quartiles {low} to {high}" if low != high else f"both quartiles {low}"
-    where = "at rest" if regimes.at_rest([row]) else "with a cold L2"
+    where = regimes.where_timed([row])
     if regimes.has_processes([row]):
         ends = " to ".join(time_text(end) for end in regimes.interval_us(row))
         spread = f"medians of {int(row['processes'])} processes {ends}; {spread}"
@@ -428,7 +428,7 @@ def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         times = agreement.removeprefix("disagree: ")
-        remarks.append(f"the profilers' times differ: {_in_words(times)}")
+        remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
@@ -436,9 +436,10 @@ def _remarks(row: Row) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _in_words(agreement: str) -> str:
-    """Replaces the names of the regimes by the words that the page uses for them."""
-    return re.sub(r"\bhot (?=\d)", "back to back ", re.sub(r"\brest (?=\d)", "cold L2 ", agreement))
+def _in_words(agreement: str, timed: str) -> str:
+    """Replaces the names of the regimes by words; those of single launches are `timed`."""
+    single = re.sub(r"\brest (?=\d)", f"{timed} ", agreement)
+    return re.sub(r"\bhot (?=\d)", "in short bursts with a warm L2 ", single)
 
 
 def _share(ratio: float) -> str:

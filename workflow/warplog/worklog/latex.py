@@ -40,7 +40,8 @@ def latex(page: Page, folder: Path) -> str:
     parts = [f"% {one_line(about)}\n{_HEAD}"]
     first = (*page.key, *([page.ladder] if page.ladder else []))
     parts += [_figure(page, picture, folder) for picture in first]
-    parts += _floats(page, "ladder", f"{page.title}: the ladder", _ladder(page.rungs))
+    steps = replace(_ladder(page.rungs), notes=(page.regimes,) if page.regimes else ())
+    parts += _floats(page, "ladder", f"{page.title}: the ladder", steps)
     parts += [_figure(page, picture, folder) for picture in page.pictures]
     for number, summary in enumerate(page.summaries, 1):
         parts += _floats(page, f"summary-{number}", summary.heading, summary.table)

@@ -15,6 +15,7 @@ def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
     lines = [f"# {escape_markdown(page.title)}", "", escape_markdown(page.summary), ""]
     lines += [escape_markdown(" ".join(page.lead)), ""]
+    lines += [escape_markdown(page.regimes), ""] if page.regimes else []
     lines += [
         *tabular.markdown_table(Table(("", ""), page.facts)),
         "",

@@ -111,6 +111,7 @@ class Page:
         summaries: Tables about all rungs.
         waterfall: The main path, factor by factor; None if it is too short for one.
         chart: The Vega-Lite specification of the interactive charts; "" for none.
+        regimes: A sentence that explains the regimes of the times; "" for none.
     """
 
     family: str
@@ -128,6 +129,7 @@ class Page:
     pictures: tuple[Picture, ...]
     waterfall: Waterfall | None = None
     chart: str = ""
+    regimes: str = ""
 
     @property
     def about(self) -> str:

@@ -152,7 +152,7 @@ class Site:
             others = Table(("other cases",), tuple((other,) for other in names if other != case))
             content = {
                 "title": f"{page.family} at {case}",
-                "lead": f"All variants at {case}. {page.about}.",
+                "lead": " ".join(filter(None, (f"All variants at {case}. {page.about}.", page.regimes))),
                 "trail": (("Campaign", f"{_UP}index.html"), (page.family, "index.html")),
                 "tables": (
                     ("", links, _case_table(found, tables)),
