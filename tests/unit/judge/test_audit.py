@@ -23,15 +23,19 @@ ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "results" / "recorded" / "h200-first"
 
 
-def written(folder, change=lambda rows: rows, expected=""):
+def written(folder, change=lambda rows: rows, expected="", root=""):
     """Writes the page of the first recorded campaign, with changed measurements, and returns its path.
 
-    With what the variants are `expected` to do, it also has claims.
+    With what the variants are `expected` to do, it also has claims. `root` is the parent of the first step.
     """
     shutil.copytree(RECORDED / "tables", folder / "tables")
     variants = folder / "tables" / "variants.parquet"
     if expected:
         pd.read_parquet(variants).assign(expected=expected).to_parquet(variants)
+    if root:
+        rows = pd.read_parquet(variants)
+        rows.loc[rows["variant"] == "naive", "parent"] = root
+        rows.to_parquet(variants)
     table = folder / "tables" / "measurements.parquet"
     change(pd.read_parquet(table)).to_parquet(table)
     timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
@@ -240,3 +244,13 @@ def test_options_of_the_compiler_are_quoted_from_the_tables(results, tmp_path):
     table = folder / "tables" / "variants.parquet"
     pd.read_parquet(table).assign(compile="-DTILE=37").to_parquet(table)
     assert audited(folder)[0].unattributed == []
+
+
+def test_a_main_path_that_begins_with_the_baseline_is_checked(tmp_path):
+    path = written(tmp_path / "page", root="cublas")
+    found, shown = audited(tmp_path / "page")
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    assert "In 7 steps, the main path leads from cublas" in text
+    path.write_text(text.replace("In 7 steps", "In 6 steps", 1), encoding="utf-8")
+    assert [one.printed for one in audited(tmp_path / "page")[0].wrong] == ["6"]

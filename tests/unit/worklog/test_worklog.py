@@ -85,6 +85,12 @@ def test_the_html_needs_nothing_else(page):
         assert source.count(f"<{tag}") == source.count(f"</{tag}>")
 
 
+def test_a_name_in_the_summary_of_a_family_is_shown_as_code(recorded, tmp_path):
+    page = told(recorded, replace(FAMILY, summary="`rounds` multiply-adds <per> element"))
+    assert '<p class="summary"><code>rounds</code> multiply-adds &lt;per&gt; element</p>' in html(page)
+    assert worklog.markdown(page, tmp_path).splitlines()[2].startswith("`rounds` multiply-adds")
+
+
 def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
     again = worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
     assert again == page

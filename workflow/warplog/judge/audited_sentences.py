@@ -75,6 +75,8 @@ def _lead_extremes(page: Place, most: str, gain: str, rest: str) -> Checks:
     first = best
     while known.parent(first) in known.timed():
         first = known.parent(first)
+    if known.baseline() and known.parent(first) == known.baseline():
+        first = known.baseline()
     ratios = {name: known.ratio(known.parent(name), name) for name in _way(page, first, best)}
     same = {name for name in ratios if known.tied(name, known.parent(name))}
     slower = sorted(name for name in ratios if ratios[name] < 1 and name not in same)

@@ -1,5 +1,6 @@
 """Builds the worklog page of a family from its tables, the campaign's record and its figures."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +160,7 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
         return ("No variant of this campaign has a time at the headline case.",)
     best = min(own, key=lambda name: float(own[name]["median_us"]))
     lead = [*_by_data(ladder), _fastest(ladder, own, best), *_in_a_long_run(ladder, own, best)]
-    lead += _way(ladder, own, best)
+    lead += _way(ladder)
     bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
     lead += [f"Variants without a time: {', '.join(bad)}."] if bad else []
     return tuple(lead)
@@ -198,35 +199,34 @@ def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[st
     return lead
 
 
-def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
-    """Describes the steps that lead to the fastest rung, by the times at the headline case."""
-    way = [best]
-    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
-        way.append(parent)
-    if len(way) == 1:
+def _way(ladder: Ladder) -> list[str]:
+    """Describes the steps of the main path, by the times at the headline case."""
+    way, rows = ladder.path, ladder.rows
+    if len(way) < 2:
         return []
-    times = own[way[-1]]["median_us"] / own[best]["median_us"]
+    first, best = way[0], way[-1]
+    times = rows[first]["median_us"] / rows[best]["median_us"]
     lead = [
-        f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {way[-1]}"
-        f" ({ladder.speed(own[way[-1]])}) to {best}, which is {times_text(times)} as fast."
+        f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {first}"
+        f" ({ladder.speed(rows[first])}) to {best}, which is {times_text(times)} as fast."
     ]
-    ratios = {name: own[own[name]["parent"]]["median_us"] / own[name]["median_us"] for name in way[:-1]}
+    ratios = {
+        name: rows[before]["median_us"] / rows[name]["median_us"] for before, name in itertools.pairwise(way)
+    }
     if len(ratios) > 1:
         most = max(ratios, key=ratios.__getitem__)
         lead.append(
             f"Of these steps, {most} brings the largest speed-up"
-            f" ({times_text(ratios[most])} the speed of the previous step){_least(own, ratios)}."
+            f" ({times_text(ratios[most])} the speed of the previous step){_least(rows, ratios)}."
         )
     return lead
 
 
-def _least(own: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
+def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
-    same = {name for name in ratios if regimes.tied(own[name], own[own[name]["parent"]])}
+    same = {name for name in ratios if regimes.tied(rows[name], rows[rows[name]["parent"]])}
     slower = [
-        f"{name} ({times_text(ratios[name])})"
-        for name in [*ratios][::-1]
-        if ratios[name] < 1 and name not in same
+        f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
     ]
     if slower:
         return f"; slower than the previous step: {', '.join(slower)}"

@@ -13,7 +13,7 @@ from warplog.worklog.pictures.story import path_table
 
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
-    lines = [f"# {escape_markdown(page.title)}", "", escape_markdown(page.summary), ""]
+    lines = [f"# {escape_markdown(page.title)}", "", _quoting(page.summary), ""]
     lines += [escape_markdown(" ".join(page.lead)), ""]
     lines += [escape_markdown(page.regimes), ""] if page.regimes else []
     lines += [
