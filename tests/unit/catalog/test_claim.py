@@ -1,8 +1,10 @@
 """Claims in family.yaml: which ones are valid, and the errors for those that are not."""
 
+import math
+
 import pytest
 
-from warplog.catalog.claims import Term, condition_holds, make_claim, parse_formula
+from warplog.catalog.claims import Term, condition_holds, make_claim, parse_formula, verdict_words
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 
@@ -140,3 +142,17 @@ def test_what_does_not_fit_the_family_is_refused_by_name(family_file, text, why)
         load_family(family_file(text))
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(str(family_file(text)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "measured", "reason", "words"),
+    [
+        ("within_noise", 1.0, "about as fast", "within noise"),
+        ("not_measurable", math.nan, "b was not measured", "not measurable"),
+        ("not_measurable", 37.0, "depends on the compiler", "not judged"),
+        ("not_measurable", 37.0, "about an A6000: depends on its L2", "not judged: about an A6000"),
+        ("not_measurable", math.nan, "about an H100; b was not measured", "not judged: about an H100"),
+    ],
+)
+def test_a_claim_about_another_gpu_is_not_called_unmeasurable(verdict, measured, reason, words):
+    assert verdict_words(verdict, measured, reason) == words

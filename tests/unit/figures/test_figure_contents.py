@@ -9,6 +9,7 @@ from drawn_figures import MODULES, drawn, row, shown, texts
 
 from figure_tables import overlap, sgemm, vector_add
 from made_up_tables import MadeUpTables
+from warplog.plotting import style
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
 
@@ -358,3 +359,32 @@ def test_timeline_counts_gaps_and_keeps_streams_apart(good):
     spans = rows.groupby("variant")["span_us"].first()
     assert spans["three_streams"] < spans["one_stream"]
     assert "copy to the host" in texts(drawn("timeline", overlap()))
+
+
+def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflicts_are_worst(good):
+    named = {name: MODULES[name].data(good) for name in ("occupancy", "warp_stalls", "bank_conflicts")}
+
+    def title(name, rows):
+        return MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+
+    rows = named["occupancy"].assign(
+        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)]
+    )
+    count = (rows["gap"] == "").sum()
+    assert title("occupancy", rows).startswith(
+        f"Occupancy and what limits it: shared memory in {count} of {count} "
+    )
+    assert title("occupancy", rows.assign(limiter="")).startswith("Occupancy and what limits it · sgemm")
+    rows = named["warp_stalls"].assign(dominant_stall="wait")
+    variants = rows["variant"].nunique()
+    assert title("warp_stalls", rows).startswith(
+        f"Warp states and stalls: mainly wait in {variants} of {variants} "
+    )
+    rows = named["bank_conflicts"].assign(gap="", partly=False, shared_conflict_ways=1.001)
+    assert title("bank_conflicts", rows).startswith("Shared-memory bank conflicts: none · sgemm")
+    rows.loc[2, "shared_conflict_ways"] = 2.5
+    assert title("bank_conflicts", rows).startswith(
+        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} · "
+    )
+    unknown = rows.assign(shared_conflict_ways=np.nan)
+    assert title("bank_conflicts", unknown).startswith("Shared-memory bank conflicts · sgemm")

@@ -15,6 +15,7 @@ from warplog.catalog.family import load_family
 from warplog.cli.main import main as warplog
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, read_json
+from warplog.judge import claims
 from warplog.judge.audit import audit
 from warplog.tables import published, view
 
@@ -22,9 +23,19 @@ ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "tests" / "data" / "recorded" / "h200-first"
 
 
-def written(folder, change=lambda rows: rows):
-    """Writes the page of the first recorded campaign, with changed measurements, and returns its path."""
+def written(folder, change=lambda rows: rows, expected="", root=""):
+    """Writes the page of the first recorded campaign, with changed measurements, and returns its path.
+
+    With what the variants are `expected` to do, it also has claims. `root` is the parent of the first step.
+    """
     shutil.copytree(RECORDED / "tables", folder / "tables")
+    variants = folder / "tables" / "variants.parquet"
+    if expected:
+        pd.read_parquet(variants).assign(expected=expected).to_parquet(variants)
+    if root:
+        rows = pd.read_parquet(variants)
+        rows.loc[rows["variant"] == "naive", "parent"] = root
+        rows.to_parquet(variants)
     table = folder / "tables" / "measurements.parquet"
     change(pd.read_parquet(table)).to_parquet(table)
     timed = set(FamilyRecord.read(RECORDED / "time" / "h200" / "sgemm.json").variants)
@@ -35,6 +46,10 @@ def written(folder, change=lambda rows: rows):
     tables = view.load(folder / "tables", "sgemm")
     rows = published.rows(family, tables.measurements.to_dict("records"))
     pd.DataFrame(rows).to_parquet(folder / "tables" / "published.parquet")
+    if expected:
+        rows = claims.judge_all({"sgemm": family}, folder / "tables")
+        pd.DataFrame(rows).to_parquet(folder / "tables" / "claims.parquet")
+        tables = view.load(folder / "tables", "sgemm")
     page = worklog.gather(family, tables, campaign, pictures, ROOT / "workflow" / "report")
     path = folder / "worklog" / "sgemm.md"
     path.parent.mkdir()
@@ -162,6 +177,48 @@ def test_long_runs_and_processes_are_checked(tmp_path):
     assert [one.printed for one in audited(tmp_path)[0].wrong] == ["5"]
 
 
+def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
+    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us")
+    found, shown = audited(tmp_path / "results")
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    got = re.search(
+        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\); (\d+) of (\d+) claims confirmed[^.]*\.", text
+    )
+    for old, new in (
+        (got[1], "99.9"),
+        ("speed of naive (4096)", "speed of warptile (4096)"),
+        ("(4096);", "(2048);"),
+        ("(4096);", "(4096, at rest);"),
+        (f"{got[2]} of {got[3]} claims", f"{int(got[2]) + 1} of {got[3]} claims"),
+        (f"{got[2]} of {got[3]} claims", f"{got[2]} of {int(got[3]) + 1} claims"),
+    ):
+        path.write_text(text.replace(got[0], got[0].replace(old, new)), encoding="utf-8")
+        assert audited(tmp_path / "results")[0].wrong, (old, new)
+
+
+def beyond_its_limit(rows):
+    """Measurements of which one variant leaves out the largest case by a limit of its own."""
+    hit = (rows["variant"] == "naive") & (rows["case"] == "8192")
+    rows.loc[hit, ["status", "reason"]] = "unsupported", "needs M to be at most 4096"
+    rows.loc[hit, ["median_us", "gflops", "ratio_to_baseline"]] = math.nan
+    return rows
+
+
+def test_sizes_that_were_not_run_are_checked(tmp_path):
+    path = written(tmp_path, beyond_its_limit)
+    found, shown = audited(tmp_path)
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    for old, new in (
+        ("| not run |", "| unsupported |"),
+        ("M at most 4096 (naive)", "M at most 2048 (naive)"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        assert len(audited(tmp_path)[0].wrong) == 1, old
+
+
 def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, tmp_path, capsys):
     assert warplog(["audit", str(results)]) == 0
     assert "0 not attributable, 0 wrong" in capsys.readouterr().out
@@ -187,3 +244,13 @@ def test_options_of_the_compiler_are_quoted_from_the_tables(results, tmp_path):
     table = folder / "tables" / "variants.parquet"
     pd.read_parquet(table).assign(compile="-DTILE=37").to_parquet(table)
     assert audited(folder)[0].unattributed == []
+
+
+def test_a_main_path_that_begins_with_the_baseline_is_checked(tmp_path):
+    path = written(tmp_path / "page", root="cublas")
+    found, shown = audited(tmp_path / "page")
+    assert found.passed, shown
+    text = path.read_text(encoding="utf-8")
+    assert "In 7 steps, the main path leads from cublas" in text
+    path.write_text(text.replace("In 7 steps", "In 6 steps", 1), encoding="utf-8")
+    assert [one.printed for one in audited(tmp_path / "page")[0].wrong] == ["6"]

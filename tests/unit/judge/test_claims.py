@@ -375,6 +375,21 @@ def test_the_figure_takes_hostile_text(recorded, tmp_path):
     assert any(text.startswith("$\\frac{$ <b>& [31m") for text in words(picture))
 
 
+def test_show_says_that_a_claim_is_about_another_gpu():
+    out = io.StringIO()
+    row = dict.fromkeys(("condition", "published", "evidence"), "")
+    row |= {
+        "family": "f",
+        "id": "X",
+        "claim": "c",
+        "verdict": "not_measurable",
+        "measured": 37.0,
+        "unit": "MB",
+    }
+    claims.show([row | {"reason": "about an A6000: depends on its L2"}], out)
+    assert out.getvalue().splitlines()[1] == "  NOT JUDGED: ABOUT AN A6000  37 MB"
+
+
 def test_show_says_what_is_missing():
     out = io.StringIO()
     row = dict.fromkeys(("unit", "published", "evidence"), "")

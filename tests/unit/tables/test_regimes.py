@@ -20,6 +20,17 @@ def test_times_are_tied_if_their_quartiles_overlap():
     assert not regimes.tied(COLD, {})
 
 
+def test_the_regimes_are_explained_if_there_are_any_and_sustained_only_where_it_was_timed():
+    assert regimes.explained([COLD]) == ""
+    both = regimes.explained([COLD, SUSTAINED])
+    assert "at rest (single launches" in both
+    assert "sustained (launches back to back until a limit" in both
+    assert "sustained" not in regimes.explained([COLD | {"set_mhz": 1980.0}])
+    hot = regimes.explained([COLD | {"hot_us": 120.0, "throttle_reasons": "sw_power_cap"}])
+    assert "unless they are called back to back" in hot
+    assert "at rest" not in hot
+
+
 def test_the_range_between_processes_replaces_the_quartiles():
     wide = COLD | {"processes": 3, "process_min_us": 90.0, "process_max_us": 110.0}
     assert regimes.interval_us(wide) == (90.0, 110.0)

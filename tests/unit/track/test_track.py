@@ -250,6 +250,31 @@ def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     assert project.changes(project.log()) == {}
 
 
+def test_the_experiments_note_explains_its_regimes_and_whose_number_a_claim_is_about(project):
+    project.edit(
+        "measurements", lambda rows: rows.assign(set_mhz=1980.0, sustained_us=rows["median_us"] * 1.2)
+    )
+    claim = {
+        "id": "X",
+        "claim": "c",
+        "verdict": "not_measurable",
+        "measured": 37.0,
+        "unit": "MB",
+        "condition": "",
+    }
+    mark = {
+        "family": "sgemm",
+        "gpu": "h200",
+        "campaign": CAMPAIGN["campaign"],
+        "reason": "about an A6000: its L2",
+    }
+    pd.DataFrame([claim | mark]).to_parquet(project.tables / "claims.parquet")
+    project.log()
+    note = project.experiment().tags["mlflow.note.content"]
+    assert "Times and speeds are at rest (single launches" in note
+    assert "not judged: about an A6000" in note
+
+
 def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
     text = "=fast\u202ewols\x1b[2J"
     project.edit("variants", lambda table: table.assign(idea=text, credit=text, title=text))

@@ -2,9 +2,10 @@
 
 import math
 import shutil
+from dataclasses import replace
 
 import pytest
-from worklog_pages import FAMILY, hot_line, told
+from worklog_pages import CLAIM, FAMILY, hot_line, told
 
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
@@ -105,6 +106,14 @@ def test_a_variant_is_chosen_in_the_legend(opened):
     page.wait_for_function(f"window.chartView.data('chosen_store').length !== {before}")
 
 
+def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
+    page = opened.page
+    page.emulate_media(media="print")
+    kept = "one => [getComputedStyle(one).getPropertyValue('print-color-adjust'), one.offsetWidth > 0]"
+    for bar in (".fall .up", ".gauge div", ".listing .heat"):
+        assert page.eval_on_selector(bar, kept) == ["exact", True], bar
+
+
 def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):
     page = opened.page
     page.evaluate(
@@ -127,6 +136,26 @@ def test_on_a_phone_the_figures_stand_and_nothing_is_cut_off(browser, address):
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert shown.page.is_visible(".fall")
     assert not shown.page.is_visible("#chart")
+    shown.close()
+
+
+def test_on_a_phone_a_figure_is_wide_enough_to_read_and_scrolls_by_itself(browser, page, tmp_path):
+    path = tmp_path / "sgemm.html"
+    path.write_text(html(page))
+    shown = Shown(browser, path.as_uri(), width=390)
+    assert shown.page.eval_on_selector(".static img", "one => one.getBoundingClientRect().width") > 500
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+    shown.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_verdict_beside_an_expectation_leads_to_the_claims(browser, recorded, tmp_path, scripts):
+    tables = replace(recorded, variants=recorded.variants.assign(expected="more"))
+    path = tmp_path / "sgemm.html"
+    path.write_text(html(told(tables, claims=[CLAIM]), charts.library()))
+    shown = Shown(browser, path.as_uri(), java_script_enabled=scripts)
+    shown.page.click("#rung-gmem_coalesced .got a")
+    shown.page.wait_for_selector("text=C1: coalescing brings 6x", state="visible")
     shown.close()
 
 

@@ -54,7 +54,34 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     assert rung(page, "warptile").limits[0] == (
         "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
     )
-    assert any("Sustained times come from launches back to back" in text for text in page.method)
+
+
+def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recorded, tmp_path):
+    long = {"sustained_us": 4000.0, "limited_by": "power", "set_mhz": 1980.0}
+    page = told(changed(recorded, "warptile", **long))
+    told_once = (
+        "Times and speeds are at rest (single launches, with pauses that keep the SM clock at its maximum) unless"
+        " they are called sustained (launches back to back until a limit of the board acts, usually its power limit)."
+    )
+    assert page.regimes == told_once
+    assert "at rest" not in " ".join(page.method).lower()
+    text = worklog.markdown(page, tmp_path)
+    assert text.count(told_once) == 1
+    assert text.index(told_once) < text.index("## 1. naive")
+    seen = html(page)
+    assert seen.count(told_once) == 1
+    assert seen.index(told_once) < seen.index('id="rung-naive"')
+    assert " ".join(worklog.latex(page, tmp_path).split()).count(told_once) == 1
+    assert "with a cold L2 unless they are called back to back" in told(recorded).regimes
+
+
+def test_the_times_of_profilers_are_told_in_the_words_of_the_page(recorded):
+    apart = {"agreement": "disagree: rest 10, ncu 12 us; hot 9, nsys 11 us"}
+    words = "the profilers' times differ: {} 10, ncu 12 us; in short bursts with a warm L2 9, nsys 11 us"
+    page = told(changed(recorded, "warptile", **apart))
+    assert words.format("with a cold L2") in rung(page, "warptile").remarks
+    page = told(changed(recorded, "warptile", set_mhz=1980.0, **apart))
+    assert words.format("at rest") in rung(page, "warptile").remarks
 
 
 @pytest.mark.parametrize(("slowdown", "first"), [(1.03, "vectorized"), (1.1, "blocktile_2d")])

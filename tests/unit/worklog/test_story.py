@@ -148,3 +148,16 @@ def test_a_step_without_counters_has_no_chart(recorded):
     page = told(replace(recorded, metrics=rows))
     assert rung(page, "blocktile_2d").memory == ()
     assert [chart.title for chart in rung(page, "vectorized").memory] == ["vectorized"]
+
+
+def test_the_lead_tells_the_main_path_from_the_step_that_the_waterfall_begins_with(recorded):
+    variants = recorded.variants.copy()
+    variants.loc[variants["variant"] == "naive", "parent"] = "cublas"
+    page = told(replace(recorded, variants=variants))
+    assert page.waterfall.steps[0].name == "cublas"
+    way = next(text for text in page.lead if "main path" in text)
+    assert way.startswith(
+        "In 7 steps, the main path leads from cublas (51.3 TFLOP/s) to warptile, which is 0.867x as"
+    )
+    way = next(text for text in told(recorded).lead if "main path" in text)
+    assert way.startswith("In 6 steps, the main path leads from naive")

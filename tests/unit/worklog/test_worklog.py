@@ -85,6 +85,12 @@ def test_the_html_needs_nothing_else(page):
         assert source.count(f"<{tag}") == source.count(f"</{tag}>")
 
 
+def test_a_name_in_the_summary_of_a_family_is_shown_as_code(recorded, tmp_path):
+    page = told(recorded, replace(FAMILY, summary="`rounds` multiply-adds <per> element"))
+    assert '<p class="summary"><code>rounds</code> multiply-adds &lt;per&gt; element</p>' in html(page)
+    assert worklog.markdown(page, tmp_path).splitlines()[2].startswith("`rounds` multiply-adds")
+
+
 def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
     again = worklog.gather(FAMILY, recorded, CAMPAIGN, PICTURES, CAPTIONS)
     assert again == page
@@ -263,6 +269,69 @@ def test_a_claim_names_the_cases_behind_its_number_and_what_the_tables_note():
     assert table.rows[0][-1] == "note on naive: 4 samples"
     both = asides.claims_table([CLAIM | {"evidence": "median_us(a, 8192) = 3 us; median_us(b) = 1 us"}])
     assert both.rows[0][1] == "8192, 4096"
+
+
+def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_claims(recorded, tmp_path):
+    rows = recorded.ladder("4096").set_index("variant")["median_us"]
+    expects = recorded.variants.assign(expected="4 to 8 times faster, see `naive`")
+    tables = replace(recorded, variants=expects)
+    refuted = CLAIM | {"id": "C2", "verdict": "refuted", "margin": ""}
+    unjudged = CLAIM | {"id": "C3", "verdict": "not_measurable", "reason": "about an A6000"}
+    page = told(tables, claims=[CLAIM, refuted, unjudged])
+    step = rung(page, "gmem_coalesced")
+    ratio = f"{rows['naive'] / rows['gmem_coalesced']:.3g}x"
+    assert step.got == (ratio, "the speed of naive (4096)")
+    assert step.verdict == "1 of 3 claims confirmed, 1 refuted, 1 not judged"
+    assert not [what for _, what in step.figures if what.startswith("the speed of")], "it stands once"
+    seen = Page(html(page))
+    shown = f"4 to 8 times faster, see naive Got {ratio} the speed of naive (4096); {step.verdict}"
+    assert shown in seen.text
+    assert "#claims-rung-gmem_coalesced" in seen.addresses
+    assert 'id="claims-rung-gmem_coalesced"' in html(page)
+    assert (
+        f"Got: **{ratio}** the speed of naive (4096); {step.verdict}."
+        in worklog.markdown(page, tmp_path).splitlines()
+    )
+    assert rung(page, "naive").got == ("1.0 %", "of cublas (4096)"), "a step without a parent"
+    assert (rung(page, "cublas").got, rung(page, "cublas").verdict) == (None, "")
+    at_rest = replace(tables, measurements=tables.measurements.assign(set_mhz=1980.0))
+    assert rung(told(at_rest), "warptile").got[1] == "the speed of vectorized (4096, at rest)"
+    assert rung(told(recorded), "warptile").got is None, "nothing was expected"
+    assert asides.claims_verdict([unjudged]) == "1 claim not judged"
+
+
+def test_a_detour_shows_its_gain_before_it_is_unfolded(recorded):
+    rows = recorded.measurements.copy()
+    rows.loc[rows["variant"] == "warptile", ["median_us", "q1_us", "q3_us"]] *= 2
+    slower = replace(recorded, measurements=rows)
+    for tables in (slower, replace(slower, variants=slower.variants.assign(expected="more"))):
+        briefs = re.findall(r'class="brief">([^<]*)<', html(told(tables)))
+        assert any(re.fullmatch(r"\S+ TFLOP/s · 0\.\d+x the speed of vectorized.*", one) for one in briefs)
+
+
+def test_a_claim_about_another_gpu_says_so_instead_of_a_verdict():
+    row = CLAIM | {"verdict": "not_measurable", "reason": "about an A6000: depends on its L2", "margin": ""}
+    cells = dict(zip(*(lambda t: (t.titles, t.rows[0]))(asides.claims_table([row])), strict=True))
+    assert (cells["verdict"], cells["measured here"]) == ("not judged: about an A6000", "11.8")
+    assert asides.claims_table([row | {"reason": "not stated"}]).rows[0][2] == "not judged"
+    assert asides.claims_table([row | {"reason": "", "measured": math.nan}]).rows[0][2] == "not measurable"
+
+
+def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(recorded):
+    rows = recorded.measurements.copy()
+    hit = (rows["variant"] == "vectorized") & (rows["case"] == "8192")
+    rows.loc[hit, ["status", "reason"]] = "unsupported", "needs M to be at most 4096"
+    rows.loc[hit, ["median_us", "gflops"]] = math.nan
+    page = told(replace(recorded, measurements=rows))
+    speeds = page.summaries[0].table
+    assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["not run"]
+    note = "Not run: cases beyond a limit that the variant sets itself: M at most 4096 (vectorized)."
+    assert speeds.notes == (note,)
+    assert note in Page(html(page)).text
+    rows.loc[hit, "reason"] = "needs sm_100a, this GPU is sm_90"
+    speeds = told(replace(recorded, measurements=rows)).summaries[0].table
+    assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["unsupported"]
+    assert speeds.notes == ()
 
 
 def test_a_claim_stands_once_with_the_last_rung_it_names(recorded):

@@ -160,9 +160,39 @@ def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_p
     assert r"\begin{tabular}{@{}lr@{}}" in source.partition(r"\caption{Narrow}")[2]
 
 
+def wide(page):
+    """The page with tables of more and longer columns than a line holds, one of them of claims."""
+    names = tuple(f"variant_with_a_long_name_{n}" for n in range(12))
+    many = Table(("case", *names), (("4096x65536-bf16", *["1234.5"] * 12),), frozenset(range(1, 13)))
+    titles = ("variant", *(f"threads per block and per SM {n}" for n in range(4)))
+    long = Table(titles, (("cp_async_pipelined", *["9"] * 4),), frozenset(range(1, 5)))
+    return replace(page, summaries=(Summary("Many", many), Summary("Long titles", long)))
+
+
+def test_latex_stacks_long_titles_and_scales_a_table_of_many_columns(page):
+    source = worklog.latex(wide(page), Path())
+    captioned = [source.partition(rf"\caption{{{name}}}")[2] for name in ("Many", "Long titles")]
+    first, second = (text.partition(r"\end{table}")[0] for text in captioned)
+    assert r"\resizebox{\linewidth}{!}{%" in first
+    assert r"\begin{tabular}[b]{@{}r@{}}variant\_\\with\_\\a\_\\long\_\\name\_\\0\end{tabular}" in first
+    assert r"\begin{tabular}[b]{@{}r@{}}threads\\per\\block\\and\\per\\SM\\0\end{tabular}" in second
+    assert r"\resizebox" not in second
+
+
+def test_latex_has_claims_in_five_columns_and_each_note_once(recorded):
+    page = told(recorded, claims=[CLAIM | {"reason": "note on naive: 4 samples"}])
+    source = worklog.latex(page, Path())
+    row = "C1: coalescing brings 6x (note on naive: 4 samples) & 4096 & 11.8 (\\textgreater{}= 5) & confirmed, exceeded"
+    assert row.replace("\\\\", "\\") in source
+    assert "& 6x; someone " in source
+    assert len([step for step in page.rungs if step.factors]) > 2
+    assert source.count("The product of all factors and the remainder") == 1
+    assert source.count("In the state selected a warp issues") == 1
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
 def test_latex_sets_the_tables(page, hostile, tmp_path):
-    for name, one in (("page", page), ("hostile", hostile)):
+    for name, one in (("page", page), ("hostile", hostile), ("wide", wide(page))):
         text = (
             "\\documentclass{article}\n\\usepackage{booktabs,graphicx,tabularx,textcomp}\n\\begin{document}\n"
         )

@@ -19,6 +19,10 @@ CONFIRMED, REFUTED, WITHIN_NOISE, NOT_MEASURABLE = VERDICTS = (
     "within_noise",
     "not_measurable",
 )
+NOT_JUDGED = "not judged"
+_ABOUT = re.compile(
+    r"about [^:;]+"
+)  # `not_judged` begins so if the published number is of another GPU or machine
 SASS = "sass"
 TOTAL = "total_"
 GPU_NAMES = tuple(name for name, column in GPUS.items() if column.kind in ("int", "float"))
@@ -278,6 +282,19 @@ def check_claims(
         for name in claim.formula.names:
             if name not in known:
                 raise WarplogError(f"{here}: measure: unknown name {name!r}; {suggest(name, known)}")
+
+
+def verdict_words(verdict: str, measured: float, reason: str) -> str:
+    """Returns a verdict for display: "within noise", "not measurable", "not judged: about an A6000".
+
+    A claim whose number is measured but not judged is "not judged", and so is one about another GPU: its reason begins
+    with "about".
+    """
+    if verdict != NOT_MEASURABLE:
+        return verdict.replace("_", " ")
+    if about := _ABOUT.match(reason):
+        return f"{NOT_JUDGED}: {about[0]}"
+    return verdict.replace("_", " ") if math.isnan(measured) else NOT_JUDGED
 
 
 def counts(verdicts: Iterable[str]) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Parts of a family's contract: launcher arguments, cases, requirements, probes and published results."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -91,6 +92,21 @@ class Requires:
         misfits += [f"{k} to be at most {most}" for k, most in self.at_most.items() if case.values[k] > most]
         misfits += [text for text in self.where if not formula.holds(text, case.values, "requires.where")]
         return f"needs {' and '.join(misfits)}" if misfits else ""
+
+
+# What `why_not_case` returns if a case is only beyond the limits that the variant sets itself.
+_OWN_LIMIT = re.compile(r"needs (\w+ to be at most \S+(?: and \w+ to be at most \S+)*)")
+
+
+def own_limit(status: str, reason: str) -> str:
+    """Returns the limits of its own that a case exceeds: "M to be at most 8192"; "" if it has no time otherwise."""
+    found = _OWN_LIMIT.fullmatch(reason) if status == "unsupported" else None
+    return found[1] if found else ""
+
+
+def status_words(status: str, reason: str = "") -> str:
+    """Returns a status for display: "compile error", or "not run" for a case beyond a limit that the variant sets."""
+    return "not run" if own_limit(status, reason) else status.replace("_", " ")
 
 
 @dataclass(frozen=True)

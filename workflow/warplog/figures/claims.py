@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
 from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, width_in
@@ -18,7 +19,8 @@ NEEDS = ("claims",)
 TITLE = "Claims and verdicts"
 NOTE = (
     "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; ≈ within noise: neither is shown; "
-    "– not measurable here; whole claims, reasons, formulas and sources: the page and the table claims"
+    "– not judged: not measurable here, or about another GPU; "
+    "whole claims, reasons, formulas and sources: the page and the table claims"
 )
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
@@ -55,7 +57,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one line per claim: verdict, claim, case, measured value and condition."""
     claims = data[data["id"].notna()]
     found = claims["verdict"].value_counts()
-    counts = [f"{mark} {found[v]} {words(v)}" for v, (mark, _, _) in LOOKS.items() if v in found] or [NOTHING]
+    shown = {verdict: words(verdict) for verdict in LOOKS} | {NOT_MEASURABLE: NOT_JUDGED}
+    counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
     height = HEADER_IN + (line_in() + PAD_IN) * len(claims)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
     axes = figure.add_subplot()

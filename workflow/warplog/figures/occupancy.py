@@ -1,5 +1,6 @@
 """How many warps does each variant keep on an SM, and which resource limits them?"""
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 
 import numpy as np
@@ -29,6 +30,9 @@ LIMITS = {  # column header of each resource
 }
 
 
+LIMITED = {**{name: name for name in LIMITS.values()}, "shared": "shared memory", "slots": "slots for blocks"}
+
+
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant: occupancy in percent of an SM's warps, blocks per SM by resource, limiter.
 
@@ -49,11 +53,21 @@ def _limiter(limits: Mapping[Hashable, float]) -> str:
     return ", ".join(LIMITS[name] for name in names)
 
 
+def _finding(data: pd.DataFrame) -> str:
+    """Returns which resource limits most variants; the title without a finding if no limit is known."""
+    limiters = data.loc[data["gap"] == "", "limiter"]
+    named = Counter(name for limiter in limiters if limiter for name in limiter.split(", "))
+    if not named:
+        return TITLE
+    name, count = named.most_common(1)[0]
+    return f"{TITLE}: {LIMITED[name]} in {count} of {len(limiters)} variants"
+
+
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws bars of achieved occupancy inside an outline of the theoretical one; limits beside them."""
     first = data.iloc[0]
-    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    title = f"{_finding(data)} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.62 + row_in() * len(data), NOTE, look)
     axes = figure.add_subplot()
     good = data["gap"] == ""

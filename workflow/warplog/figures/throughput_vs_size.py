@@ -281,7 +281,8 @@ def _label(rows: pd.DataFrame, look: Look) -> SideLabel:
     last = (supported if len(supported) else rows).iloc[-1]
     style, name = look.style(last["variant"]), fit(last["variant"], name_in())
     if pd.isna(last["place"]):
-        return SideLabel(np.nan, np.nan, f"{name}: {_status(last['status'])}")
+        status = last["gap"].partition(":")[0] if last["status"] == "unsupported" else _status(last["status"])
+        return SideLabel(np.nan, np.nan, f"{name}: {status}")
     return SideLabel(last["size"], last["place"], name, style.edge, style.marker, style.dashes)
 
 

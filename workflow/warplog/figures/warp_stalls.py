@@ -1,5 +1,6 @@
 """What do the warps of each variant wait for between two instructions?"""
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 
 import numpy as np
@@ -91,6 +92,15 @@ def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
     return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
 
 
+def _finding(rows: pd.DataFrame) -> str:
+    """Returns the main stall of most variants; the title without a finding if no state is known."""
+    stalls = [str(stall) for stall in rows.loc[rows["gap"] == "", "dominant_stall"] if stall]
+    if not stalls:
+        return TITLE
+    stall, count = Counter(stalls).most_common(1)[0]
+    return f"{TITLE}: mainly {stall} in {count} of {len(stalls)} variants"
+
+
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the share of each state as stacked bars; total cycles and the main stall beside them."""
@@ -100,7 +110,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     named = [s for s in states if data.loc[data["state"] == s, "share_pct"].max() >= LEAST_PCT]
     first = rows.iloc[0]
     body = 0.9 + row_in() * len(rows)
-    figure = new_figure(f"{TITLE} · {first['family']}, case {first['case']}", body, NOTE, look)
+    title = f"{_finding(rows)} · {first['family']}, case {first['case']}"
+    figure = new_figure(title, body, NOTE, look)
     axes = figure.add_subplot()
     bar_rows(axes, rows["variant"], rows["is_baseline"])
     _stacks(axes, data, rows, states)

@@ -142,7 +142,9 @@ class PageAudit:
         texts = [str(row.get(name) or "") for name in ("idea", "credit", "compile", "expected")]
         measured = self.known.rows.get((self.place.variant, self.known.case), {})
         agreement = str(measured.get("agreement") or "").removeprefix("disagree: ")
-        agreement = re.sub(r"\bhot (?=\d)", "back to back ", re.sub(r"\brest (?=\d)", "cold L2 ", agreement))
+        timed = "at rest " if self.known.measured(self.place.variant, "set_mhz") > 0 else "with a cold L2 "
+        agreement = re.sub(r"\brest (?=\d)", timed, agreement)
+        agreement = re.sub(r"\bhot (?=\d)", "in short bursts with a warm L2 ", agreement)
         notes = [*str(measured.get("reason") or "").split("; "), agreement]
         notes = [text for note in notes for text in (note, re.sub("^1 samples", "1 sample", note))]
         return sorted(filter(_NUMBER.search, map(one_line, [*texts, *notes])), key=len, reverse=True)

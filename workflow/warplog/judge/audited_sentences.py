@@ -75,6 +75,8 @@ def _lead_extremes(page: Place, most: str, gain: str, rest: str) -> Checks:
     first = best
     while known.parent(first) in known.timed():
         first = known.parent(first)
+    if known.baseline() and known.parent(first) == known.baseline():
+        first = known.baseline()
     ratios = {name: known.ratio(known.parent(name), name) for name in _way(page, first, best)}
     same = {name for name in ratios if known.tied(name, known.parent(name))}
     slower = sorted(name for name in ratios if ratios[name] < 1 and name not in same)
@@ -115,7 +117,15 @@ def _lead_processes(page: Place, least: str | None, most: str) -> Checks:
     yield Check(least or most, min(counts), exact=True)
 
 
+def _lead_own_limit(page: Place, parameter: str, most: str, names: str) -> Checks:
+    known = page.known
+    for name in names.split(", "):
+        limits = [known.own_limits(name, case).get(parameter) for case in known.cases]
+        yield Check(most, most if most in limits else f"not a limit of {name}")
+
+
 _LEAD: Sequence[Rule] = (
+    (rf"(?<=[:;] )(\w+) at most (\S+) \(({V[1:-1]}(?:, {V[1:-1]})*)\)", _lead_own_limit),
     (
         rf"At (\S+), ([\w, ]+? and \w+) are the fastest variants, tied within noise: {V} reaches {N} {UNIT}"
         rf"(?:, {N} % of {V})?",
@@ -159,6 +169,32 @@ def _rung_over(page: Place, ratio: str, parent: str, tied: str | None) -> Checks
     yield Check("tied" if tied else "apart", "tied" if same else "apart")
 
 
+def _rung_got(
+    page: Place, value: str, how: str, other: str, tied: str | None, case: str, rest: str | None
+) -> Checks:
+    known = page.known
+    if how == "x** the speed":
+        yield from _rung_over(page, value, other, tied)
+        yield Check(other, known.parent(page.variant))
+    else:
+        yield Check(value, 100 * known.ratio(known.baseline(), page.variant))
+        yield Check(other, known.baseline())
+    yield Check(case, known.case)
+    yield Check(
+        "at rest" if rest else "",
+        "at rest" if known.measured(page.variant, "set_mhz", known.case) > 0 else "",
+    )
+
+
+def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
+                 unjudged: str | None) -> Checks:  # fmt: skip
+    found = page.known.verdicts(page.variant)
+    yield Check(count, len(found), exact=True)
+    printed = {"confirmed": confirmed, "refuted": refuted, "within_noise": noise, "not_measurable": unjudged}
+    for verdict, number_of in printed.items():
+        yield Check(number_of or "0", found.count(verdict), exact=True)
+
+
 def _rung_noise(page: Place, samples: str, median: str, unit: str) -> Checks:
     known = page.known
     yield Check(samples, known.measured(page.variant, "samples"), exact=True)
@@ -195,6 +231,15 @@ def _rung_spills(page: Place, count: str) -> Checks:
 
 
 _RUNG: Sequence[Rule] = (
+    (
+        rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)? \((\S+?)(, at rest)?\)",
+        _rung_got,
+    ),
+    (
+        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?",
+        _rung_claims,
+    ),
+    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count)),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?", _rung_over),

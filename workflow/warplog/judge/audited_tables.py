@@ -3,10 +3,14 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import one_line
 from warplog.judge.audited import Check, Checks, N, Place, Q, agrees, number
 from warplog.judge.evidence import metric_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Cells = dict[str, str]
 
@@ -83,7 +87,7 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
         return
     claim = mine.iloc[0]
     margin = str(claim.get("margin") or "")
-    yield Check(row["verdict"], ", ".join(filter(None, (str(claim["verdict"]).replace("_", " "), margin))))
+    yield Check(row["verdict"], ", ".join(filter(None, (_verdict(claim), margin))))
     yield Check(text, one_line(str(claim["claim"])))
     named = row["case"].split(", ")
     yield Check(
@@ -100,6 +104,16 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
             yield Check(row[title], one_line(str(claim[column])))
 
 
+def _verdict(claim: "pd.Series[Any]") -> str:
+    """Returns the words for a verdict: a measured number without a verdict, or one about another GPU, is not judged."""
+    words, reason = str(claim["verdict"]).replace("_", " "), str(claim["reason"])
+    if words != "not measurable":
+        return words
+    if reason.startswith("about "):
+        return f"not judged: {re.split('[:;]', reason)[0]}"
+    return words if math.isnan(claim["measured"]) else "not judged"
+
+
 def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
     """Checks a table of all variants and cases: speeds, percent of the baseline, or resources."""
     known, title = page.known, page.header[0]
@@ -114,6 +128,8 @@ def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
     unit = page.section.partition(" by ")[0]
     for head, printed in zip(page.header[1:], cells[1:], strict=True):
         variant, case = (cells[0], head) if title == "variant" else (head, cells[0])
+        if printed in ("not run", "unsupported"):
+            yield Check(printed, "not run" if known.own_limits(variant, case) else "unsupported")
         if not _isnumber(printed):
             continue
         if page.section.startswith("Percent of"):

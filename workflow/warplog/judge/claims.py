@@ -16,6 +16,7 @@ from warplog.catalog.claims import (
     WITHIN_NOISE,
     Claim,
     Term,
+    verdict_words,
 )
 from warplog.catalog.family import Family
 from warplog.core import formula
@@ -116,7 +117,7 @@ def judge_all(families: Mapping[str, Family], tables: Path, gpu: str = "") -> li
 def show(rows: Iterable[Mapping[str, Any]], stream: TextIO) -> None:
     """Prints the claims: verdict, number, condition, published value and evidence."""
     for row in rows:
-        verdict = str(row["verdict"]).replace("_", " ")
+        verdict = verdict_words(str(row["verdict"]), row["measured"], str(row["reason"]))
         number = "" if math.isnan(row["measured"]) else f"{row['measured']:.4g} {row['unit']}".strip()
         condition = f"(confirmed if {row['condition']})" if row["condition"] else ""
         case = f" [{row['case']}]" if row.get("case") else ""

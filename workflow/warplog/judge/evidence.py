@@ -5,6 +5,7 @@ Nothing here is shared with the code that writes the pages: an error in that cod
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ Row = Mapping[str, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
 _OPTIONAL = ("lines", "claims")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
+_MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
     "instructions": "instructions_executed", "warp cycles per issued instruction": "warp_cycles_per_issue",
@@ -192,6 +194,27 @@ class Evidence:
             for v in (parent, variant)
         ]
         return (cycles[0] - cycles[1]) / self.counter(parent, "gpu_cycles")
+
+    def verdicts(self, variant: str) -> list[str]:
+        """Returns the verdicts on the claims beside a variant: the last one, of at most three, that the claim names."""
+        claims = self.tables["claims"]
+        found = []
+        for row in claims.to_dict("records"):
+            words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
+            named = [name for name in self.variants if name in words]
+            own = [name for name in named if name != self.baseline()] or named
+            if 0 < len(own) <= _MOST_NAMED and own[-1] == variant:
+                found.append(str(row["verdict"]))
+        return found
+
+    def own_limits(self, variant: str, case: str) -> dict[str, str]:
+        """Returns the limits that the variant sets itself if nothing else keeps it from a case: {"M": "8192"}."""
+        row = self.rows.get((variant, case), {})
+        parts = str(row.get("reason")).removeprefix("needs ").split(" and ")
+        found = [re.fullmatch(r"(\w+) to be at most (\S+)", part) for part in parts]
+        if row.get("status") != "unsupported" or not all(found):
+            return {}
+        return {one[1]: one[2] for one in found if one}
 
     def peak(self, column: str) -> float:
         """Returns a column of the table `gpus`."""

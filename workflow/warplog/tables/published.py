@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warplog.catalog.contract import Published
+from warplog.catalog.contract import Published, status_words
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
@@ -87,7 +87,8 @@ def table(family: Family, measured: Sequence[Mapping[str, Any]], variants: Seque
     lines = []
     for variant in variants:
         here = at.get((variant.name, family.headline_case), {})
-        cells = [variant.name, speed(_number(here.get("gflops")) / scale, str(here.get("status", "missing")))]
+        status, reason = str(here.get("status", "missing")), str(here.get("reason", ""))
+        cells = [variant.name, speed(_number(here.get("gflops")) / scale, status, reason)]
         ratios = [at.get((variant.name, case), {}).get("ratio_to_baseline") for case in cases]
         cells += [share(_number(value)) for value in ratios]
         printed = {(p.gpu, p.source, p.case): p for p in variant.published}
@@ -143,10 +144,10 @@ def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tupl
     return measured, tuple(v for v in family.variants if v.name in names)
 
 
-def speed(value: float, status: str = "ok") -> str:
+def speed(value: float, status: str = "ok", reason: str = "") -> str:
     """Formats a rate: whole units from 100 on, otherwise three digits; the status if `value` is NaN."""
     if math.isnan(value):
-        return status.replace("_", " ") if status != "ok" else "n/a"
+        return status_words(status, reason) if status != "ok" else "n/a"
     return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:#.3g}"
 
 

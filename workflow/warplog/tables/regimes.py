@@ -7,7 +7,7 @@ All functions take a row of the table `measurements`; columns may be missing or 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,20 @@ def at_rest(rows: Iterable[Row]) -> bool:
 def where_timed(rows: Iterable[Row]) -> str:
     """Returns the regime of the cold times in words: "at rest", or "with a cold L2" for earlier campaigns."""
     return "at rest" if at_rest(rows) else "with a cold L2"
+
+
+def explained(rows: Collection[Row]) -> str:
+    """Returns one sentence that explains the regimes of the times; "" if none of them needs it."""
+    rest = "single launches, with pauses that keep the SM clock at its maximum"
+    sustained = "launches back to back until a limit of the board acts, usually its power limit"
+    hot = "short bursts of launches without pauses and with a warm L2"
+    if at_rest(rows):
+        if any(value(row, "sustained_us") > 0 for row in rows):
+            return f"Times and speeds are at rest ({rest}) unless they are called sustained ({sustained})."
+        return f"Times and speeds are at rest: {rest}."
+    if any(run and not run.at_rest for run in map(long_run, rows)):
+        return f"Times and speeds are of single launches with a cold L2 unless they are called back to back ({hot})."
+    return ""
 
 
 def interval_words(rows: Iterable[Row]) -> str:

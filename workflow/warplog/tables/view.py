@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
@@ -126,7 +127,7 @@ class FigureTables:
         if row["gap"] or any(pd.notna(row[name]) for name in names):
             return str(row["gap"])
         mine = rows[(rows["variant"] == row["variant"]) & (rows["status"] != "ok")]
-        return f"n/a ({words(mine['status'].iloc[0])})" if len(mine) else "n/a"
+        return f"n/a ({words(mine['status'].iloc[0], mine['reason'].iloc[0])})" if len(mine) else "n/a"
 
     def compulsory_intensity(self) -> float:
         """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""
@@ -178,9 +179,9 @@ class FigureTables:
         return sorted(kept, key=lambda item: item[1])
 
 
-def words(status: object) -> str:
-    """Returns a status for display: "compile error" for "compile_error"."""
-    return str(status).replace("_", " ")
+def words(status: object, reason: object = "") -> str:
+    """Returns a status for display: "compile error", or "not run" beyond a limit that the variant sets itself."""
+    return status_words(str(status), str(reason))
 
 
 def gap_text(status: str, reason: str) -> str:
@@ -190,7 +191,8 @@ def gap_text(status: str, reason: str) -> str:
     reason = one_line(reason)
     if status == "missing":
         return reason or "not measured"
-    return f"{words(status)}: {reason}" if reason and reason != status else words(status)
+    shown = words(status, reason)
+    return f"{shown}: {reason}" if reason and reason != status else shown
 
 
 def _typical(rows: pd.DataFrame, column: str) -> float:

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from warplog.catalog.claims import verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
+from warplog.tables import regimes
 from warplog.tables.view import FigureTables, Quantity
 from warplog.track import gallery
 from warplog.track.points import Row, headlines
@@ -41,11 +43,12 @@ def experiment_note(
     # Narrow columns break their numbers: the time is in the table of runs, and the origin above.
     shown = [name for name in _shown(quantity.column) if name in (quantity.column, "sustained_gflops")]
     numbers = {name: _scale(name, runs) for name in shown if any(not _lacks(run, name) for run in runs)}
+    explained = " ".join(filter(None, ("", regimes.explained(data.measurements.to_dict("records")))))
     heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status"]
     lines = [
         f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
         f"\n{provenance(campaign)}\n",
-        f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.\n",
+        f"Headline case: `{data.case}`. In charts over problem size, step = {escape_markdown(label)}.{explained}\n",
         f"| {' | '.join(heads)} |",
         f"|---|---|{'--:|' * (len(numbers) + 1)}---|",
     ]
@@ -152,7 +155,8 @@ def _claims(data: FigureTables, room: int) -> list[str]:
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
         measured = with_unit(row["measured"], str(row["unit"])) or "–"
-        texts = [str(row["claim"]), str(row["verdict"]).replace("_", " "), measured, str(row["condition"])]
+        verdict = verdict_words(str(row["verdict"]), float(row["measured"]), str(row["reason"]))
+        texts = [str(row["claim"]), verdict, measured, str(row["condition"])]
         cells = [str(row["id"]), *map(escape_markdown, texts)]
         lines.append(f"| {' | '.join(f'{cell}{_PADDING}' for cell in cells)} |")
         if sum(map(len, lines)) > room - 500:

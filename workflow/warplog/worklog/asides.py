@@ -5,6 +5,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warplog.catalog.claims import (
+    CONFIRMED,
+    NOT_JUDGED,
+    NOT_MEASURABLE,
+    REFUTED,
+    WITHIN_NOISE,
+    counts,
+    verdict_words,
+)
 from warplog.core.numbers import short_number as rounded
 from warplog.core.numbers import with_unit
 from warplog.core.text import Table
@@ -60,6 +69,19 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
     return Table(_CLAIMS[:kept], tuple(row[:kept] for row in rows)) if rows else None
 
 
+def claims_verdict(claims: Sequence[Row]) -> str:
+    """Returns how many claims are confirmed, and what the others are: "3 of 4 claims confirmed, 1 refuted"."""
+    if not claims:
+        return ""
+    found = counts(text(row["verdict"]) for row in claims)
+    others = {"refuted": REFUTED, "within noise": WITHIN_NOISE, NOT_JUDGED: NOT_MEASURABLE}
+    rest = [f"{found[verdict]} {words}" for words, verdict in others.items() if found[verdict]]
+    plural = "s" if len(claims) > 1 else ""
+    if found[NOT_MEASURABLE] == len(claims):
+        return f"{len(claims)} claim{plural} {NOT_JUDGED}"
+    return ", ".join([f"{found[CONFIRMED]} of {len(claims)} claim{plural} confirmed", *rest])
+
+
 def lines_table(lines: Sequence[Row]) -> Table | None:
     """Returns a kernel's hottest source lines: at most five, by samples, instructions or excess wavefronts.
 
@@ -112,7 +134,8 @@ def text(cell: object) -> str:
 
 
 def _verdict(row: Row) -> str:
-    return ", ".join(filter(None, (text(row["verdict"]).replace("_", " "), text(row.get("margin")))))
+    words = verdict_words(text(row["verdict"]), number(row["measured"]), text(row.get("reason")))
+    return ", ".join(filter(None, (words, text(row.get("margin")))))
 
 
 def _cases(row: Row) -> str:

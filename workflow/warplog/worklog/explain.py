@@ -15,7 +15,7 @@ from warplog.core.text import escape_markdown
 from warplog.metrics.kernels import bare_name
 from warplog.tables import regimes
 from warplog.tables.files import read_table
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, words
 from warplog.worklog import bounds, decomposition
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import Step
@@ -100,7 +100,7 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
         return Step(*key, math.nan, gap=f"{parent} is not in the tables")
     pair = (rows[parent], rows[name])
     bad = [
-        f"{row['variant']} has no time ({str(row['status']).replace('_', ' ')})"
+        f"{row['variant']} has no time ({words(row['status'], row['reason'])})"
         for row in pair
         if row["status"] != "ok"
     ]

@@ -1,16 +1,20 @@
 """Builds the worklog page of a family from its tables, the campaign's record and its figures."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
+from warplog.worklog.asides import text as plain
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
@@ -34,12 +38,9 @@ _COLD = (
     "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
     " unmodified lines."
 )
-_REST = " At rest means that pauses between launches keep the clock that is set for the SMs at its maximum."
 _PROCESSES = " Launches are spread over {processes} processes, and the time is the median of their medians."
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
-_SUSTAINED = "Sustained times come from launches back to back until a limit of the board acts, usually its power limit."
-_BACK_TO_BACK = "Back-to-back times come from short bursts of launches without pauses and with a warm L2."
 _NOISE = (
     "Two times are tied within noise if their {intervals} overlap.",
     {True: "ranges between processes", False: "interquartile ranges"},
@@ -91,6 +92,7 @@ def gather(
         summary=family.summary,
         facts=(*_facts(tables, campaign), *(("All variants", remark) for remark in ladder.shared)),
         lead=_lead(ladder),
+        regimes=regimes.explained(records(tables.measurements)),
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
@@ -118,17 +120,14 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     exact = not family.value(family.flops, family.cases[family.headline_case])
     counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
     many = bool(counts)
-    how = _HOST if family.measuring.timing == "host" else _COLD + (_REST if regimes.at_rest(rows) else "")
+    how = _HOST if family.measuring.timing == "host" else _COLD
     if many:
         how += _PROCESSES.format(
             processes=" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
         )
     how += _EMPTY
-    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
-    hot = any(run and not run.at_rest for run in (regimes.long_run(row, math.nan) for row in rows))
-    long = [*([_SUSTAINED] if sustained else []), *([_BACK_TO_BACK] if hot else [])]
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (_CHECKED_EXACTLY if exact else _CHECKED, how, *long, noise)
+    return (_CHECKED_EXACTLY if exact else _CHECKED, how, noise)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -161,7 +160,7 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
         return ("No variant of this campaign has a time at the headline case.",)
     best = min(own, key=lambda name: float(own[name]["median_us"]))
     lead = [*_by_data(ladder), _fastest(ladder, own, best), *_in_a_long_run(ladder, own, best)]
-    lead += _way(ladder, own, best)
+    lead += _way(ladder)
     bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
     lead += [f"Variants without a time: {', '.join(bad)}."] if bad else []
     return tuple(lead)
@@ -200,35 +199,34 @@ def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[st
     return lead
 
 
-def _way(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
-    """Describes the steps that lead to the fastest rung, by the times at the headline case."""
-    way = [best]
-    while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
-        way.append(parent)
-    if len(way) == 1:
+def _way(ladder: Ladder) -> list[str]:
+    """Describes the steps of the main path, by the times at the headline case."""
+    way, rows = ladder.path, ladder.rows
+    if len(way) < 2:
         return []
-    times = own[way[-1]]["median_us"] / own[best]["median_us"]
+    first, best = way[0], way[-1]
+    times = rows[first]["median_us"] / rows[best]["median_us"]
     lead = [
-        f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {way[-1]}"
-        f" ({ladder.speed(own[way[-1]])}) to {best}, which is {times_text(times)} as fast."
+        f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {first}"
+        f" ({ladder.speed(rows[first])}) to {best}, which is {times_text(times)} as fast."
     ]
-    ratios = {name: own[own[name]["parent"]]["median_us"] / own[name]["median_us"] for name in way[:-1]}
+    ratios = {
+        name: rows[before]["median_us"] / rows[name]["median_us"] for before, name in itertools.pairwise(way)
+    }
     if len(ratios) > 1:
         most = max(ratios, key=ratios.__getitem__)
         lead.append(
             f"Of these steps, {most} brings the largest speed-up"
-            f" ({times_text(ratios[most])} the speed of the previous step){_least(own, ratios)}."
+            f" ({times_text(ratios[most])} the speed of the previous step){_least(rows, ratios)}."
         )
     return lead
 
 
-def _least(own: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
+def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     """Names the steps that are slower than the previous one, otherwise the smallest speed-up."""
-    same = {name for name in ratios if regimes.tied(own[name], own[own[name]["parent"]])}
+    same = {name for name in ratios if regimes.tied(rows[name], rows[rows[name]["parent"]])}
     slower = [
-        f"{name} ({times_text(ratios[name])})"
-        for name in [*ratios][::-1]
-        if ratios[name] < 1 and name not in same
+        f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
     ]
     if slower:
         return f"; slower than the previous step: {', '.join(slower)}"
@@ -287,18 +285,30 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     column, unit, factor = ladder.unit
 
     def speed(row: Row) -> str:
-        return published.speed(number(row.get(column)) * factor, str(row["status"]))
+        return published.speed(number(row.get(column)) * factor, str(row["status"]), plain(row.get("reason")))
 
     def share(row: Row) -> str:
         return published.share(number(row.get("ratio_to_baseline")))
 
-    found = [Summary(f"{unit} by {ladder.tables.variants['size_label'].iloc[0]}", _by_case(ladder, speed))]
+    label = ladder.tables.variants["size_label"].iloc[0]
+    speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
+    found = [Summary(f"{unit} by {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
         found.append(Summary(f"Percent of {ladder.family.baseline}", _by_case(ladder, share)))
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
     return (*found, *([Summary("Claims about the whole ladder", claims)] if claims else ()))
+
+
+def _not_run(ladder: Ladder) -> tuple[str, ...]:
+    """Returns a note that names the sizes that variants exclude themselves; none if there are none."""
+    limits: dict[str, dict[str, None]] = {}
+    for row in records(ladder.tables.measurements):
+        if limit := own_limit(str(row["status"]), plain(row["reason"])):
+            limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
+    found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
+    return (f"Not run: cases beyond a limit that the variant sets itself: {found}.",) if found else ()
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:

@@ -20,9 +20,17 @@ from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, words
 from warplog.worklog import explain
-from warplog.worklog.asides import Row, claims_table, lines_table, number, place_claims, records
+from warplog.worklog.asides import (
+    Row,
+    claims_table,
+    claims_verdict,
+    lines_table,
+    number,
+    place_claims,
+    records,
+)
 from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.heat import HeatMap, heat_map
@@ -204,6 +212,9 @@ class Ladder:
         apart = [step] if step and not step.gap else []
         heat = self.heat[variant.name]
         tiles = tiling(variant.parameters, "\n".join(self.texts[variant.name].values()))
+        claims = self.claimed.get(variant.name, ())
+        expected = plain(row.get("expected"))
+        figures, got = self._figures(row), self._got(row) if expected else None
         return Rung(
             name=variant.name,
             language=variant.language if len(self.languages) > 1 else "",
@@ -211,7 +222,9 @@ class Ladder:
             gap=str(row["gap"]),
             idea=str(row["idea"]),
             origins=_origins(row),
-            figures=self._figures(row),
+            figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
+            got=got,
+            verdict=claims_verdict(claims),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=None
@@ -223,9 +236,9 @@ class Ladder:
             states=state_table(apart, key=False) if apart else None,
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
-            claims=claims_table(self.claimed.get(variant.name, ())),
+            claims=claims_table(claims),
             remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
-            header=replace(read_header(variant.file), expected=plain(row.get("expected"))),
+            header=replace(read_header(variant.file), expected=expected),
             on_path=variant.name in self.path,
             tiles=panels(tiles) if tiles else (),
             code=self._code(variant),
@@ -306,16 +319,33 @@ class Ladder:
         run = regimes.long_run(row, self.tables.peak("max_sm_mhz"))
         found = [(self.speed(row), f"at {row['case']}{', at rest' if run and run.at_rest else ''}")]
         found += [(self.speed(row, run.factor), run.regime)] if run else []
-        ratio = number(row.get("ratio_to_baseline"))
-        if not math.isnan(ratio) and not row["is_baseline"]:
-            found.append((f"{published.share(ratio)} %", f"of {row['baseline']}"))
-        parent = self.rows.get(str(row["parent"] or ""), {})
-        if parent.get("status") == "ok" and number(parent.get("median_us")) > 0 < number(row["median_us"]):
-            noise = ", tied within noise" if regimes.tied(row, parent) else ""
-            found.append(
-                (times_text(parent["median_us"] / row["median_us"]), f"the speed of {row['parent']}{noise}")
-            )
+        found += [pair for pair in (self._share(row), self._over_parent(row)) if pair]
         return tuple(pair for pair in found if pair[0])
+
+    def _share(self, row: Row) -> tuple[str, str] | None:
+        """Returns the speed in percent of the baseline; None for the baseline itself and without one."""
+        ratio = number(row.get("ratio_to_baseline"))
+        if math.isnan(ratio) or row["is_baseline"]:
+            return None
+        return f"{published.share(ratio)} %", f"of {row['baseline']}"
+
+    def _over_parent(self, row: Row) -> tuple[str, str] | None:
+        """Returns the speed over that of the parent; None without a time of both."""
+        parent = self.rows.get(str(row["parent"] or ""), {})
+        if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
+            return None
+        noise = ", tied within noise" if regimes.tied(row, parent) else ""
+        return times_text(parent["median_us"] / row["median_us"]), f"the speed of {row['parent']}{noise}"
+
+    def _gain(self, row: Row) -> tuple[str, str] | None:
+        """Returns the number to set beside an expectation: over the parent, or of the baseline without a parent."""
+        return (self._over_parent(row) or self._share(row)) if row["status"] == "ok" else None
+
+    def _got(self, row: Row) -> tuple[str, str] | None:
+        """Returns `_gain` with the case, and the regime if it is known."""
+        if (gain := self._gain(row)) is None:
+            return None
+        return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
@@ -336,7 +366,7 @@ class Ladder:
             if figures or case == self.family.headline_case:
                 ratio = number(mine.get("ratio_to_baseline"))
                 speed = number(mine.get("gflops")) / published.GFLOPS[unit]
-                shown = published.speed(speed, str(mine["status"]))
+                shown = published.speed(speed, str(mine["status"]), plain(mine["reason"]))
                 lines.append(("this campaign", str(mine["gpu_name"]), case, shown, _share(ratio)))
                 lines += [self._line(figure, unit) for figure in figures]
         timed = {str(case) for case in rows["case"]}
@@ -362,7 +392,7 @@ def _changed(variant: Variant, parent: Variant) -> str:
 
 
 def _badge(row: Row, draft: bool) -> str:
-    labels = [str(row["status"]).replace("_", " ")] if row["status"] != "ok" else []
+    labels = [words(row["status"], row["reason"])] if row["status"] != "ok" else []
     labels += ["baseline"] if row["is_baseline"] else []
     return ", ".join([*labels, "draft"] if draft else labels)
 
@@ -387,7 +417,7 @@ def _noise(row: Row) -> str:
     if (samples := int(row["samples"])) == 1:
         return f"One launch with a cold L2: {median}."
     spread = f"quartiles {low} to {high}" if low != high else f"both quartiles {low}"
-    where = "at rest" if regimes.at_rest([row]) else "with a cold L2"
+    where = regimes.where_timed([row])
     if regimes.has_processes([row]):
         ends = " to ".join(time_text(end) for end in regimes.interval_us(row))
         spread = f"medians of {int(row['processes'])} processes {ends}; {spread}"
@@ -398,7 +428,7 @@ def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         times = agreement.removeprefix("disagree: ")
-        remarks.append(f"the profilers' times differ: {_in_words(times)}")
+        remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
     if row.get("throttle_reasons"):
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
@@ -406,9 +436,10 @@ def _remarks(row: Row) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _in_words(agreement: str) -> str:
-    """Replaces the names of the regimes by the words that the page uses for them."""
-    return re.sub(r"\bhot (?=\d)", "back to back ", re.sub(r"\brest (?=\d)", "cold L2 ", agreement))
+def _in_words(agreement: str, timed: str) -> str:
+    """Replaces the names of the regimes by words; those of single launches are `timed`."""
+    single = re.sub(r"\brest (?=\d)", f"{timed} ", agreement)
+    return re.sub(r"\bhot (?=\d)", "in short bursts with a warm L2 ", single)
 
 
 def _share(ratio: float) -> str:

@@ -13,8 +13,9 @@ from warplog.worklog.pictures.story import path_table
 
 def markdown(page: Page, folder: Path) -> str:
     """Returns the page as Markdown for a file in `folder`; links to figures are relative to it."""
-    lines = [f"# {escape_markdown(page.title)}", "", escape_markdown(page.summary), ""]
+    lines = [f"# {escape_markdown(page.title)}", "", _quoting(page.summary), ""]
     lines += [escape_markdown(" ".join(page.lead)), ""]
+    lines += [escape_markdown(page.regimes), ""] if page.regimes else []
     lines += [
         *tabular.markdown_table(Table(("", ""), page.facts)),
         "",
@@ -53,6 +54,7 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
         escape_markdown("; ".join(rung.origins)),
         f"**{escape_markdown(rung.gap)}**" if rung.gap else "",
         f"Expected: {_quoting(rung.header.expected)}" if rung.header.expected else "",
+        _outcome(rung),
         ", ".join(figures),
         escape_markdown(rung.noise),
         *(escape_markdown(f"Note: {remark.removesuffix('.')}.") for remark in rung.remarks),
@@ -70,6 +72,13 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
     for table in (rung.factors, rung.states, rung.lines, rung.printed, rung.claims):
         if table:
             yield from ("", *tabular.markdown_table(table))
+
+
+def _outcome(rung: Rung) -> str:
+    """Returns what to compare with the expectation; "" if there is nothing."""
+    found = [f"**{escape_markdown(rung.got[0])}** {escape_markdown(rung.got[1])}"] if rung.got else []
+    found += [rung.verdict] if rung.verdict else []
+    return f"Got: {'; '.join(found)}." if found and rung.header.expected else ""
 
 
 def _picture(picture: Picture, folder: Path) -> list[str]:

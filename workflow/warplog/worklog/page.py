@@ -34,7 +34,10 @@ class Rung:
         gap: Why there are no numbers.
         idea: The variant's idea in one sentence.
         origins: Parent, credit and parameters, one text each.
-        figures: Headline numbers as (value, description).
+        figures: Headline numbers as (value, description), without `got`.
+        got: What to compare with the expectation: the gain over the parent, or the share of the baseline without one;
+            None if nothing was expected or there is no time.
+        verdict: How many of its claims are confirmed; "" without claims.
         percent: Speed in percent of the baseline, drawn as a bar; None if unknown.
         noise: The number of timed launches, their median and quartiles.
         excerpt: The lines of the source that show the idea; None if an earlier rung shows the same source.
@@ -81,6 +84,8 @@ class Rung:
     heat: HeatMap = field(default_factory=HeatMap)
     sass: tuple[str, ...] = ()
     memory: tuple[MemoryChart, ...] = ()
+    got: tuple[str, str] | None = None
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,7 @@ class Page:
         summaries: Tables about all rungs.
         waterfall: The main path, factor by factor; None if it is too short for one.
         chart: The Vega-Lite specification of the interactive charts; "" for none.
+        regimes: A sentence that explains the regimes of the times; "" for none.
     """
 
     family: str
@@ -123,6 +129,7 @@ class Page:
     pictures: tuple[Picture, ...]
     waterfall: Waterfall | None = None
     chart: str = ""
+    regimes: str = ""
 
     @property
     def about(self) -> str:

@@ -18,7 +18,7 @@ from warplog.plotting.style import Look, new_figure, styled
 
 TITLE = "Time of each case"
 NOTE = (
-    "points: change of the median cold time, or of the sustained time; lines: 99 % intervals from the samples within"
+    "points: change of the median time at rest, or of the sustained time; lines: 99 % intervals from the samples within"
     " the processes; grey: gaps that the same code shows between processes, which do not count"
 )
 MOST_ROWS = 70

@@ -18,7 +18,7 @@ from warplog.tables.view import gap_text
 
 TITLE = "Headline time over the campaigns"
 NOTE = (
-    "points: median cold time at rest; lines: smallest to largest median of a process (quartiles of the samples if"
+    "points: median time at rest; lines: smallest to largest median of a process (quartiles of the samples if"
     " there was only one); triangles: FASTER (down) or SLOWER (up) than the previous level,"
     " as judged by `warplog compare`; dashed: GPU, driver or clocks differ; each panel has its own axis"
 )

@@ -22,7 +22,7 @@ from warplog.core.files import write_text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes, view
-from warplog.tables.view import FigureTables
+from warplog.tables.view import FigureTables, words
 from warplog.worklog.asides import number, records
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
@@ -152,7 +152,7 @@ class Site:
             others = Table(("other cases",), tuple((other,) for other in names if other != case))
             content = {
                 "title": f"{page.family} at {case}",
-                "lead": f"All variants at {case}. {page.about}.",
+                "lead": " ".join(filter(None, (f"All variants at {case}. {page.about}.", page.regimes))),
                 "trail": (("Campaign", f"{_UP}index.html"), (page.family, "index.html")),
                 "tables": (
                     ("", links, _case_table(found, tables)),
@@ -176,7 +176,7 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
     lines = []
     for row in rows:
         if row["status"] != "ok":
-            lines.append((str(row["variant"]), str(row["status"]).replace("_", " "), "", "", "", ""))
+            lines.append((str(row["variant"]), words(row["status"], row["reason"]), "", "", "", ""))
             continue
         ends = " to ".join(_time(end) for end in regimes.interval_us(row))
         rate = published.speed(number(row.get(quantity.column)) * factor, "ok")

@@ -17,7 +17,7 @@ from warplog.worklog.asides import number
 
 TITLE = "Speed on several GPUs"
 NOTE = (
-    "points: median cold time of the headline case, as a rate; the share is that of the peak that each GPU's table"
+    "points: median time at rest of the headline case, as a rate; the share is that of the peak that each GPU's table"
     " states for this quantity. The ratio between two GPUs is no verdict: their clocks, drivers and memory differ"
 )
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")  # Okabe and Ito
