@@ -9,6 +9,7 @@ import pytest
 
 from host_family import make_family
 from warplog.catalog.contract import Measuring
+from warplog.catalog.family import load_family
 from warplog.core.columns import TABLES
 from warplog.machine import device
 from warplog.machine.device import Gpu
@@ -237,6 +238,21 @@ def test_a_row_has_the_host_time_of_a_launch(rows_of: Callable[..., Rows]) -> No
 
 def test_the_language_of_a_variant_is_in_its_row(rows_of: Callable[..., Rows]) -> None:
     assert [row["language"] for row in rows_of(measured(), Measuring())["variants"]] == ["cuda"]
+
+
+def test_variants_of_one_source_can_expect_different_things(tmp_path: Path) -> None:
+    place = make_family(tmp_path).variants[0].file.parent
+    (place / "right.cu").write_text(
+        "// right: as it is.\n//\n// Idea         a\n// Expected     half the time.\n// Cost         b\n"
+    )
+    entry = "  - {name: twice, file: right.cu, idea: again, expected: the same time}\n"
+    with (place / "family.yaml").open("a") as file:
+        file.write(entry)
+    family = load_family(place / "family.yaml")
+    nothing = VariantRecords(build=OK, check=OK, time=OK, extract=OK | {"rows": []}, nsys=OK)
+    source = Source(tmp_path, "h200", "sm_90", "live", CAMPAIGN)
+    rows = [table_rows._variant_row(family, one, family.variants, nothing, source) for one in family.variants]
+    assert [row["expected"] for row in rows] == ["half the time.", "the same time"]
 
 
 def test_resources_of_a_python_variant_are_those_that_cuobjdump_reads() -> None:

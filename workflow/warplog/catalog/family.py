@@ -53,6 +53,8 @@ class Variant:
         parent: variant that this one is based on.
         idea: the idea in one sentence.
         credit: publication of the idea.
+        expected: what was expected of it before it was measured, if the header of its source, which variants may
+            share, does not say it; "" otherwise.
         parameters: compile-time parameters, passed to nvcc as -D; of a Python variant, constants of its module.
         expects: expected properties of the compiled code, see family.schema.yaml.
         draft: whether campaigns exclude the variant unless it is named.
@@ -79,6 +81,7 @@ class Variant:
     expects: Mapping[str, Any]
     draft: bool
     library: bool = False
+    expected: str = ""
     tune: Space | None = None
     remark: str = ""
     published: tuple[Published, ...] = ()
@@ -416,6 +419,7 @@ def _variant(data: Mapping[str, Any], family: Mapping[str, Any], folder: Path) -
         expects=data.get("expects", {}),
         draft=data.get("draft", False),
         library=bool(library),
+        expected=data.get("expected", ""),
         tune=space_of(data, str(folder / "family.yaml")),
         published=tuple(Published(**figure) for figure in data.get("published", ())),
         memory=data.get("memory", {}),

@@ -283,7 +283,7 @@ def _variant_row(
         "parent": variant.parent,
         "idea": variant.idea,
         "credit": variant.credit,
-        "expected": read_header(variant.file).expected,
+        "expected": variant.expected or read_header(variant.file).expected,
         "is_baseline": variant.name == family.baseline,
         "headline_case": family.headline_case,
         "profile_cases": ",".join(family.profile_cases),
