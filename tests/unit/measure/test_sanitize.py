@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from host_family import DRIVER, make_job, named
+from host_family import DRIVER, compile_c, make_job, named
 from one_variant import record_of, sanitize_variant
 from warplog.catalog.contract import Measuring
 from warplog.core.errors import WarplogError
@@ -40,7 +40,7 @@ def job_of(tmp_path, monkeypatch):
     """Returns a function that makes a job whose launcher is the C code `body`, with a fake driver."""
     source = tmp_path / "driver.c"
     source.write_text(DRIVER)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
+    compile_c(source, tmp_path / "libcuda.so.1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
     def make(body, folder=tmp_path, tools=sanitize.TOOLS):

@@ -261,7 +261,9 @@ def _write_svg(figure: Figure, path: Path) -> None:
 
 
 def _write_pdf(figure: Figure, path: Path) -> None:
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf  # loads the library for fonts, which takes 0.3 s
+    from matplotlib.backends.backend_pdf import (
+        FigureCanvasPdf,
+    )  # loads the library for fonts, which takes 0.3 s
 
     canvas: Any = FigureCanvasPdf(figure)
     title, *notes = str(figure.get_label()).split("\n")
