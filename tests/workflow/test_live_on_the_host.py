@@ -140,9 +140,9 @@ def test_only_an_edited_module_is_measured_again(place: Path) -> None:
     launched(place)
     module = place / "host" / "scale" / "module.py"
     module.write_text(module.read_text() + "\n# another comment\n")
-    snakemake(place, "tables")
+    snakemake(place, "time")
     assert launched(place) == {"module"}
-    assert "Nothing to be done" in snakemake(place, "tables")
+    assert "Nothing to be done" in snakemake(place, "time")
 
 
 def test_only_a_lost_record_is_made_again(place: Path) -> None:

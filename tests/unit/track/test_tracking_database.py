@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import sqlalchemy
 from track_tables import LADDER
 from tracked_project import Project, moved
 
+import snakemake_runs
 from warplog.core.errors import WarplogError
 from warplog.track import connection, database
 
@@ -134,10 +137,13 @@ Project(Path({root!r})).log()
 def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
     project = Project(tmp_path / "shared").make()
     folders = [str(TESTS.parent / "workflow"), str(TESTS / "support"), str(TESTS / "unit" / "track")]
-    code = LOG.format(folders=folders, root=str(project.root))
+    script = tmp_path / "log.py"
+    script.write_text(LOG.format(folders=folders, root=str(project.root)))
     environment = {**os.environ, "DO_NOT_TRACK": "true"}
-    processes = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(2)]
-    assert [process.wait() for process in processes] == [0, 0]
+    run = partial(snakemake_runs.run_program, str(script), tmp_path, environment=environment)
+    with ThreadPoolExecutor(2) as both:
+        done = [one.result() for one in [both.submit(run), both.submit(run)]]
+    assert [one.returncode for one in done] == [0, 0], done[0].stderr + done[1].stderr
     assert Counter(run.data.params["variant"] for run in project.stored()) == dict.fromkeys(LADDER, 1)
     assert len(project.current()) == len(LADDER)
 
