@@ -230,7 +230,8 @@ def test_reasons_and_names_from_outside_do_no_harm(tmp_path, name, good):
     }
     tables = replace(good, measurements=hostile.replace({"variant": {"warptile": long}}), **renamed)
     figure = drawn(name, tables)
-    style.save(figure, tmp_path / "x.png", tmp_path / "x.svg")
+    # All formats draw the same text; one picture in pixels stands for the others.
+    style.save(figure, tmp_path / "x.svg", *([tmp_path / "x.png"] if name == "ladder" else []))
     xml.dom.minidom.parse(str(tmp_path / "x.svg"))
     assert any(
         text.startswith(("compile error: error: $\\frac{$", "naive: compile error")) for text in texts(figure)
