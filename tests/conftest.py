@@ -23,12 +23,15 @@ LONGEST = [
     "test_end_to_end",
     "test_live_on_the_host",
     "test_figures",
-    "test_jobs",
+    "test_tracking_faults",
     "test_tracking_store",
-    "test_two_boards",
-    "test_judging",
+    "test_side_by_side",
+    "test_jobs",
     "test_ways_to_run",
+    "test_judging",
     "test_house",
+    "test_two_boards",
+    "test_stale_builds",
     "test_tracking_database",
 ]
 

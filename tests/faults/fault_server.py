@@ -24,7 +24,8 @@ RECORDED = TESTS.parent / "results" / "recorded" / "h200" / "check" / "h200" / "
 KEPT = ("cublas", "naive")  # variants: a run each
 _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
-    "alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite", "pyarrow.parquet", "jsonschema_rs",
+    "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
+    "sqlalchemy.dialects.sqlite", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas.io.formats.csvs", "jsonschema_rs",
     "filelock", "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
     "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
@@ -145,7 +146,10 @@ def read_tables(folder: Path) -> dict[str, str]:
 
 
 def track_locked(folder: Path) -> None:
-    """Logs while another process holds the store's database locked."""
+    """Logs while another process holds the store's database locked, and does not wait long for it."""
+    from warplog.track import database
+
+    database._BUSY_S = 0.1
     with closing(sqlite3.connect(folder / "results" / "mlflow.db", isolation_level=None)) as sql:
         sql.execute("begin exclusive")
         track(folder)
@@ -216,7 +220,11 @@ def main(answers: Path) -> None:
     os.dup2(2, 1)
     for module in _IMPORTED:
         importlib.import_module(module)
+    from warplog.track import database
+
     read_records_of(RECORDED)  # children inherit the compiled schema
+    database._pattern()  # and the tables of an empty store
+    database._newest()
     for number, line in enumerate(sys.stdin):
         answer = answers / f"{number}.json"
         child = os.fork()

@@ -1,7 +1,9 @@
 """A family whose 'kernels' are C functions for the host, to test check and supervisor without a GPU."""
 
 import subprocess
+import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from warplog.catalog.family import Family, load_family
@@ -43,6 +45,21 @@ HEADER = (
 STRUCT = "struct A { const float* x; float* y; int N; float factor; };\n"
 
 
+def compile_c(source: Path, library: Path, *options: str) -> None:
+    """Compiles a C source to a library; the same source is compiled once per process."""
+    library.unlink(missing_ok=True)  # a process may have loaded it
+    library.write_bytes(_library(source.read_text(), *options))
+
+
+@cache
+def _library(text: str, *options: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "library.so"
+        command = ["cc", "-O1", "-shared", "-fPIC", *options, "-o", library, "-x", "c", "-", "-lm"]
+        subprocess.run(command, input=text, text=True, check=True)
+        return library.read_bytes()
+
+
 def make_family(folder: Path) -> Family:
     """Writes the family to `folder`/scale and loads it."""
     place = folder / "scale"
@@ -70,7 +87,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         f"{HEADER}{STRUCT}int warplog_launch(const struct A* a, void* stream) {{ {body} return 0; }}\n"
     )
     library = build / "kernel.so"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    compile_c(source, library)
     record = {
         "schema": 1,
         "stage": "build",
@@ -157,8 +174,7 @@ def make_timer(folder: Path, limited: int = 0) -> Path:
     """
     source, library = folder / "timer.c", folder / "timer.so"
     source.write_text(TIMER)
-    define = f"-DLIMITED={limited}"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", define, "-o", library, source], check=True)
+    compile_c(source, library, f"-DLIMITED={limited}")
     return library
 
 

@@ -1,4 +1,4 @@
-"""Runs Snakemake as `python -m snakemake` does, without importing it each time: see snakemake_server.py."""
+"""Runs Snakemake and scripts as Python does, without importing libraries each time: see snakemake_server.py."""
 
 import atexit
 import json
@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,17 @@ SERVER = Path(__file__).with_name("snakemake_server.py")
 LONGEST_S = 580
 
 
-@cache
+_starting = threading.Lock()
+
+
 def _server() -> Path:
+    """Returns the socket of the process of this worker."""
+    with _starting:
+        return _started()
+
+
+@cache
+def _started() -> Path:
     """Starts the process of this worker, which ends with its standard input; returns the socket where it listens."""
     folder = Path(tempfile.mkdtemp(prefix="server"))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -42,8 +52,15 @@ def _server() -> Path:
 
 def run(place: Path, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Runs Snakemake in a folder, with these arguments and variables, and returns its status and output."""
+    return run_program("snakemake", place, *arguments, environment=environment)
+
+
+def run_program(
+    program: str, place: Path, *arguments: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Does that for Snakemake or the script of this name."""
     request = {
-        "program": "snakemake",
+        "program": program,
         "arguments": arguments,
         "folder": str(place),
         "environment": dict(environment),
@@ -59,4 +76,4 @@ def run(place: Path, *arguments: str, environment: Mapping[str, str]) -> subproc
         status = int(server.makefile().readline())
         for log in (output, errors):
             log.seek(0)
-        return subprocess.CompletedProcess(["snakemake", *arguments], status, output.read(), errors.read())
+        return subprocess.CompletedProcess([program, *arguments], status, output.read(), errors.read())

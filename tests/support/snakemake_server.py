@@ -27,16 +27,21 @@ LIBRARIES = (
     *(
         "numpy",
         "pandas",
-        "pyarrow.parquet",
+        "pyarrow.dataset",
+        "pyarrow.pandas_compat",
         "yaml",
         "jsonschema_rs",
         "simpleeval",
         "grimp",
         "filelock",
         "pynvml",
+        "symtable",
+        "nbformat",
     ),
     *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "seaborn", "scipy.optimize"),
-    *("PIL.Image", "jinja2", "pygments.lexers", "altair", "vl_convert", "mlflow"),
+    *("PIL.Image", "jinja2", "pygments.lexers", "altair", "vl_convert"),
+    *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.tracking.sqlalchemy_workspace_store"),
+    *("alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite"),
 )
 # Snakemake starts the script of a job with this program instead of Python.
 INTERPRETER = """\

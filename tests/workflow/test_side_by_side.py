@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parents[2]
 RECORDED = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
 (OURS,) = [path.stem for path in (RECORDED / "campaign").glob("*.json")]
 THEIRS = "made-up-gpu"
-FAMILY = "quantization"
+FAMILY = "overlap"
 
 pytestmark = pytest.mark.timeout(600)
 

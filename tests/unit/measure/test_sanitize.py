@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from host_family import DRIVER, make_job, named
+from host_family import DRIVER, compile_c, make_job, named
 from one_variant import record_of, sanitize_variant
 from warplog.catalog.contract import Measuring
 from warplog.core.errors import WarplogError
@@ -40,7 +40,7 @@ def job_of(tmp_path, monkeypatch):
     """Returns a function that makes a job whose launcher is the C code `body`, with a fake driver."""
     source = tmp_path / "driver.c"
     source.write_text(DRIVER)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
+    compile_c(source, tmp_path / "libcuda.so.1")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
     def make(body, folder=tmp_path, tools=sanitize.TOOLS):
@@ -88,7 +88,7 @@ def test_arrays_in_host_memory_stay_there_and_are_pinned_during_the_launch(job_o
         if (!getenv("PINNED") || strcmp(words, getenv("PINNED"))) return 5;
         if (((unsigned char*)a->y)[0] != 0xFF) return 6;  // the poison of host memory, not the driver's 0x5a
         {COPY}"""
-    job = job_of("")
+    job = job_of("", tools=["memcheck"])
     source = job.build_folder / "launcher.c"
     text = source.read_text().replace("{  return", f"{{ {body} return")
     source.write_text("#include <stdio.h>\n#include <string.h>\n" + text)
@@ -117,7 +117,9 @@ def test_the_launcher_gets_arrays_of_exact_size_and_uninitialised_outputs(job_of
         fprintf(f, "%d %zu %zu %d\\n", a->N, malloc_usable_size((void*)a->x), malloc_usable_size(a->y),
                 ((unsigned char*)a->y)[0]);
         fclose(f); {COPY}"""
-    job = job_of("")  # to find its folder; a launcher with further headers replaces this one
+    job = job_of(
+        "", tools=["memcheck"]
+    )  # to find its folder; a launcher with further headers replaces this one
     source = job.build_folder / "launcher.c"
     text = source.read_text().replace("{  return", f"{{ {body} return")
     source.write_text("#include <stdio.h>\n#include <malloc.h>\n" + text)
@@ -259,7 +261,7 @@ def test_a_finding_is_attributed_to_its_variant(job_of, tool, tmp_path):
     # The fake racecheck prints the finding that a launcher has written.
     report = f'FILE* g = fopen("{tmp_path}/racecheck.txt", "w"); fputs("{RACE_LINE}", g); fclose(g); '
     clear = f'remove("{tmp_path}/racecheck.txt"); '
-    jobs = family(job_of, tmp_path, {"good": clear + COPY, "racy": report + COPY})
+    jobs = family(job_of, tmp_path, {"good": clear + COPY, "racy": report + COPY}, ["racecheck"])
     sanitize.sanitize_family(jobs, tool)
     found = {job.variant.name: record_of(job) for job in jobs}
     assert {name: check(record, "racecheck")["status"] for name, record in found.items()} == {

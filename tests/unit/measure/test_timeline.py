@@ -2,13 +2,12 @@
 
 import gzip
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from host_family import HEADER, STRUCT, make_job, make_timer
+from host_family import HEADER, STRUCT, compile_c, make_job, make_timer
 from made_up_launch import case_of, pipelined, times
 from warplog.core import remarks
 from warplog.core.records import FamilyRecord, read_json, sha256_file, write_json
@@ -51,7 +50,7 @@ def build_with_marks(folder: Path, job, body=RIGHT, marks=MARKS) -> Path:
     call = "marks();" if marks else ""
     launcher = f"int warplog_launch(const struct A* a, void* stream) {{ {body} {call} return 0; }}\n"
     source.write_text(f"{HEADER}#include <string.h>\n{STRUCT}{marks}{launcher}")
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    compile_c(source, library)
     record = read_json(job.build_folder / "record.json", "record")
     write_json(folder / "record.json", {**record, "library_sha256": sha256_file(library)}, "record")
     return folder / "record.json"

@@ -10,10 +10,10 @@ from tracked_project import Project, moved
 from warplog.cli.main import main
 
 
-@pytest.fixture
-def project(template: Project, tmp_path):
-    """A logged project with a superseded, an interrupted and a foreign run, and a second campaign."""
-    project = moved(template, tmp_path / "moved here")
+@pytest.fixture(scope="module")
+def grown(template: Project, tmp_path_factory) -> Project:
+    """Returns a logged project with a superseded, an interrupted and a foreign run, and a second campaign."""
+    project = moved(template, tmp_path_factory.mktemp("grown") / "moved here")
     (project.root / "files" / "naive" / "naive.cu").write_text("// edited\n")
     project.log()
     cut = project.run("warptile").info.run_id
@@ -23,6 +23,12 @@ def project(template: Project, tmp_path):
     write_tables(project.tables, campaign="h200-later")
     project.log({**CAMPAIGN, "campaign": "h200-later"})
     return project
+
+
+@pytest.fixture
+def project(grown: Project, tmp_path) -> Project:
+    """A copy of it to change."""
+    return moved(grown, tmp_path / "moved again")
 
 
 def states(project: Project) -> Counter[str]:

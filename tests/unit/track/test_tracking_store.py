@@ -106,7 +106,7 @@ def test_a_variant_added_in_front_leaves_the_other_runs_alone(project):
         project.edit(table, insert)
     colour = project.run("warptile").data.tags["mlflow.runColor"]
     assert project.changes(project.log()) == {"first": "created"}
-    assert project.run("warptile").data.tags["ladder_order"] == "8"
+    assert project.run("warptile").data.tags["ladder_order"] == "4"
     assert project.run("warptile").data.tags["mlflow.runColor"] != colour
 
 

@@ -52,10 +52,6 @@ _OFF = "error is 13 times the tolerance at 127x129x65"
 LADDER = {
     "cublas": Rung("the vendor's library", 51.2, (), 128, 65536, 24.0, 1.0, 0.49, (0.3, 0.1, 0.2)),
     "naive": Rung("one thread an element", 0.5, (), 32, 0, 98.0, 1.0, 2.9, (48.0, 0.0, 0.0)),
-    "gmem_coalesced": Rung("coalesced columns", 6.2, (), 32, 0, 99.0, 1.0, 1.9, (31.0, 0.0, 0.0)),
-    "smem_tiled": Rung("shared tiles", 9.1, _tiles(32, 32, 32), 37, 8192, 97.0, 1.0, 1.1, (4.0, 17.0, 5.0)),
-    "blocktile_1d": Rung("a column", 16.8, _tiles(64, 64, 8, 8), 46, 4096, 74.0, 1.1, 0.9, (2.5, 6.0, 2.0)),
-    "blocktile_2d": Rung("8x8 results a thread", 25.9, _LARGE, 122, 8192, 24.5, 2.0, 0.8, (1.8, 2.4, 1.1)),
     "vectorized": Rung("float4 | A transposed", 31.4, _LARGE, 120, 8192, 24.6, 1.9, 0.7, (1.2, 1.5, 0.9)),
     "warptile": Rung(
         "warp tiles", 36.3, _tiles(128, 128, 16, 8, 4), 168, 16384, 12.5, 1.0, 0.6, (0.9, 0.7, 0.6)
@@ -66,7 +62,7 @@ LADDER = {
 
 
 def write_tables(folder: Path, origin: str = "live", campaign: str = CAMPAIGN["campaign"]) -> Path:
-    """Writes the tables of sgemm (ten variants) and histogram (two variants, two cases of each size)."""
+    """Writes the tables of sgemm (six variants) and histogram (two variants, two cases of each size)."""
     made = MadeUpTables(origin, campaign)
     for order, name in enumerate(LADDER):
         _sgemm(made, order, name)

@@ -4,11 +4,10 @@ Setting (A, B) takes 100 A + 10 B microseconds. A 3, B 2 does not compile; A 2, 
 A 1, B 2 kills the process of the search as long as the file `trap` exists.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
-from host_family import REFERENCE, YAML
+from host_family import REFERENCE, YAML, compile_c
 from warplog.catalog.family import load_family
 from warplog.machine.device import Gpu
 from warplog.machine.toolchain import Tool
@@ -117,7 +116,7 @@ def make_place(place: Path) -> None:
     executable(place / "nvcc", COMPILER.replace("PLACE", str(place)))
     executable(place / "cuobjdump", "#!/bin/sh\n")
     (place / "timer.c").write_text(TIMER)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "timer.so", place / "timer.c"], check=True)
+    compile_c(place / "timer.c", place / "timer.so")
 
 
 def search(place: Path, minutes: float = 10.0, campaign: str = "c") -> Search:

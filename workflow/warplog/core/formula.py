@@ -2,7 +2,9 @@
 
 import ast
 import math
+import threading
 from collections.abc import Mapping
+from functools import lru_cache
 
 import simpleeval
 
@@ -52,11 +54,9 @@ def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
     try:
-        evaluator = simpleeval.SimpleEval(names=dict(values), functions=_FUNCTIONS)
-        evaluator.operators[ast.Pow] = _power
-        for kind in _REFUSED:
-            evaluator.nodes.pop(kind, None)
-        result: object = evaluator.eval(text)
+        evaluator = _local.evaluator
+        evaluator.names = dict(values)
+        result: object = evaluator.eval(text, _parsed(text))
     except Exception as error:  # simpleeval raises many types, including SyntaxError and ZeroDivisionError
         raise WarplogError(
             f"{where}: cannot evaluate {_shortened(text)} ({error}); known names: {', '.join(sorted(values))}"
@@ -84,3 +84,17 @@ def _is_finite(number: float) -> bool:
 def _shortened(text: str | float) -> str:
     shown = repr(text)
     return shown if len(shown) <= 80 else f"{shown[:79]}…"
+
+
+class _Local(threading.local):
+    """The evaluator of a thread: to make one takes longer than to evaluate a formula."""
+
+    def __init__(self) -> None:
+        self.evaluator = simpleeval.SimpleEval(functions=_FUNCTIONS)
+        self.evaluator.operators[ast.Pow] = _power
+        for kind in _REFUSED:
+            self.evaluator.nodes.pop(kind, None)
+
+
+_local = _Local()
+_parsed = lru_cache(maxsize=1024)(simpleeval.SimpleEval.parse)  # a formula is evaluated for each case

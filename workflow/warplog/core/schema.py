@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from functools import cache, reduce
+from copy import deepcopy
+from functools import cache, lru_cache, reduce
 from itertools import islice
 from operator import getitem
 from pathlib import Path
@@ -59,9 +60,13 @@ def load_yaml(path: Path) -> Any:
         WarplogError: The file cannot be read, is larger than 1 MiB, or is not strict YAML (see `parse_yaml`).
     """
     try:
-        return parse_yaml(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode())
+        return deepcopy(_parsed(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode()))
     except (yaml.YAMLError, ValueError) as error:
         raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
+
+
+# A process that makes several plans, such as one for each GPU model, reads the same families for each of them.
+_parsed = lru_cache(maxsize=64)(parse_yaml)
 
 
 def check(data: Any, schema: str, where: str) -> None:

@@ -5,6 +5,7 @@
 
 import ast
 import importlib
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _FOLDER = Path(__file__).parent
 
 
+@cache
 def needs() -> dict[str, tuple[str, ...]]:
     """Returns NEEDS of every figure by name, without importing the figures, which would take a second."""
     found = {}

@@ -19,6 +19,7 @@ B. Efron, Ann. Statist. 7 (1979) 1; N. Cliff, Psychol. Bull. 114 (1993) 494.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ _RESAMPLES, _SEED = 4000, 20240229
 _MOST_EXACT = 50
 
 Array = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int_]
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,8 @@ def judge(
     `noises` is what the same code shows, per pair; a gap below `least` never counts. The result is deterministic: the
     bootstrap has a fixed seed.
     """
-    times = [contrast(_times(a), _times(b)) for a, b in pairs]
-    cycles = [contrast(_cycles(a), _cycles(b)) if _has_clocks((*a, *b)) else None for a, b in pairs]
+    both = [_contrasts(a, b) for a, b in pairs]
+    times, cycles = [time for time, _ in both], [cycle for _, cycle in both]
     in_time = holm([t.p for t in times if t.p is not None])
     in_cycles = iter(holm([c.p for c in cycles if c is not None and c.p is not None]))
     verdicts = []
@@ -156,6 +158,12 @@ def judge_sustained(
     return verdicts
 
 
+def _contrasts(a: Processes, b: Processes) -> tuple[Contrast, Contrast | None]:
+    """Returns the contrasts of times and of cycles, if both sides have clocks."""
+    cycles = contrast(_cycles(a), _cycles(b)) if _has_clocks((*a, *b)) else None
+    return contrast(_times(a), _times(b)), cycles
+
+
 def contrast(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> Contrast:
     """Compares B with A; both hold the positive numbers of each process, at least one."""
     first, second = ([np.asarray(one, dtype=np.float64) for one in side] for side in (a, b))
@@ -186,14 +194,22 @@ def _exact(ranks: npt.NDArray[np.int_], size: int) -> float:
 
     It is the share of all choices of `size` ranks whose sum is at least as far from the mean as theirs.
     """
-    whole = int(ranks.sum())
-    choices = np.zeros((size + 1, whole + 1))
+    ways = _ways(tuple(sorted(ranks.tolist())), size)
+    mean = (ways.size - 1) * size / ranks.size
+    far = np.abs(np.arange(ways.size) - mean) >= abs(float(ranks[:size].sum()) - mean) - 1e-9
+    return float(ways[far].sum() / ways.sum())
+
+
+@lru_cache(maxsize=16)
+def _ways(ranks: tuple[int, ...], size: int) -> Array:
+    """Returns for each sum how many choices of `size` ranks have it; without ties, these depend on the numbers only."""
+    whole = sum(ranks)
+    choices: Array = np.zeros((size + 1, whole + 1))
     choices[0, 0] = 1
     for rank in ranks:
         choices[1:, rank:] += choices[:-1, : whole + 1 - rank].copy()
-    mean = whole * size / ranks.size
-    far = np.abs(np.arange(whole + 1) - mean) >= abs(float(ranks[:size].sum()) - mean) - 1e-9
-    return float(choices[size, far].sum() / choices[size].sum())
+    ways: Array = choices[size].copy()
+    return ways
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -211,31 +227,42 @@ def _number(processes: Sequence[Sequence[float]] | Sequence[Array]) -> float:
 
 
 def _interval(a: Sequence[Array], b: Sequence[Array]) -> tuple[float, float]:
-    random = np.random.default_rng(_SEED)
+    places = iter(_places(tuple(one.size for one in (*a, *b))))
     first, second = (
-        np.median([_resampled_medians(process, random) for process in side], axis=0) for side in (a, b)
+        np.median([_resampled_medians(process, next(places)) for process in side], axis=0) for side in (a, b)
     )
     tail = 50 * (1 - _CONFIDENCE)
     low, high = np.percentile(second / first, (tail, 100 - tail))
     return float(low), float(high)
 
 
-def _resampled_medians(values: Array, random: np.random.Generator) -> Array:
-    """Returns medians of bootstrap samples, without drawing the samples.
+def _resampled_medians(values: Array, places: tuple[Places, Places]) -> Array:
+    """Returns medians of bootstrap samples, whose two middle values have these places in the sorted values."""
+    ordered: Array = np.sort(values)
+    below, above = places
+    return (ordered[below] + ordered[above]) / 2
 
-    The median's index is an order statistic of uniform numbers, which has a Beta distribution; for an even number of
+
+@lru_cache(maxsize=4)
+def _places(sizes: tuple[int, ...]) -> list[tuple[Places, Places]]:
+    """Returns for processes of these sizes where the middle of each bootstrap sample lies in the sorted values.
+
+    The cycles of a measurement have the sizes of its times, and thus the same places. No samples are drawn: the
+    median's index is an order statistic of uniform numbers, which has a Beta distribution; for an even number of
     samples the next order statistic is drawn too.
     """
-    n = values.size
-    ordered: Array = np.sort(values)
-    middle = (n + 1) // 2
-    lower = random.beta(middle, n + 1 - middle, _RESAMPLES)
-    below: Array = ordered[np.minimum((n * lower).astype(int), n - 1)]
-    if n % 2:
-        return below
-    upper = 1 - (1 - lower) * random.random(_RESAMPLES) ** (1 / (n - middle))
-    above: Array = ordered[np.minimum((n * upper).astype(int), n - 1)]
-    return (below + above) / 2
+    random = np.random.default_rng(_SEED)
+    found = []
+    for n in sizes:
+        middle = (n + 1) // 2
+        lower = random.beta(middle, n + 1 - middle, _RESAMPLES)
+        below = np.minimum((n * lower).astype(int), n - 1)
+        above = below
+        if n % 2 == 0:
+            upper = 1 - (1 - lower) * random.random(_RESAMPLES) ** (1 / (n - middle))
+            above = np.minimum((n * upper).astype(int), n - 1)
+        found.append((below, above))
+    return found
 
 
 def _times(processes: Processes) -> list[tuple[float, ...]]:

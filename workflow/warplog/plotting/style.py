@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
@@ -262,6 +261,10 @@ def _write_svg(figure: Figure, path: Path) -> None:
 
 
 def _write_pdf(figure: Figure, path: Path) -> None:
+    from matplotlib.backends.backend_pdf import (
+        FigureCanvasPdf,
+    )  # loads the library for fonts, which takes 0.3 s
+
     canvas: Any = FigureCanvasPdf(figure)
     title, *notes = str(figure.get_label()).split("\n")
     about = {

@@ -66,11 +66,13 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.D
         raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in core/columns.py")
     frame = pd.DataFrame(rows, columns=list(columns))
     types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
+    typed = {}
     for column, description in columns.items():
+        values = frame[column]
         if description.kind == "str":
-            frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
-        frame[column] = frame[column].astype(types[description.kind])
-    return frame
+            values = values.astype(object).where(values.notna(), "")
+        typed[column] = values.astype(types[description.kind])
+    return pd.DataFrame(typed)
 
 
 _MOST_BYTES = 512 * 1024**2

@@ -110,18 +110,23 @@ class FigureTables:
         If the variant launches several kernels, the row shows the kernel with the longest `duration_us`, named in
         the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters.
         """
-        case = self.profiled_case
         kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
-        rows = self.metrics[(self.metrics["case"] == case) & (self.metrics["tool"] == "ncu")]
-        picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
-        taken = pd.concat(picked) if picked else rows
-        wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
-        wide = wide.reindex(columns=list(names)).astype(float)
-        wide.insert(0, "kernel", taken.groupby("variant")["kernel"].first())
-        table = self.ladder(case)[kept].join(wide, on="variant")
+        rows, kernels, metrics = self._captured
+        wide = metrics.reindex(columns=list(names)).astype(float)
+        wide.insert(0, "kernel", kernels)
+        table = self.ladder(self.profiled_case)[kept].join(wide, on="variant")
         table["kernel"] = table["kernel"].fillna("")
         table["gap"] = [self._why(rows, names, row) for row in table.to_dict("records")]
         return table
+
+    @cached_property
+    def _captured(self) -> "tuple[pd.DataFrame, pd.Series[str], pd.DataFrame]":
+        """The rows of ncu at the profiled case; by variant its longest kernel, and the metrics of that as columns."""
+        rows = self.metrics[(self.metrics["case"] == self.profiled_case) & (self.metrics["tool"] == "ncu")]
+        picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
+        taken = pd.concat(picked) if picked else rows
+        wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
+        return rows, taken.groupby("variant")["kernel"].first(), wide
 
     def _why(self, rows: pd.DataFrame, names: Sequence[str], row: Mapping[Hashable, Any]) -> str:
         if row["gap"] or any(pd.notna(row[name]) for name in names):

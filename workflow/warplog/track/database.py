@@ -45,7 +45,7 @@ def hold(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
 def prepare(file: Path) -> None:
     """Creates the database, or repairs one that an interrupted migration left; call while holding the lock.
 
-    The schema is created in a file beside it, which is renamed when it is complete, so that an interruption leaves
+    The schema is written to a file beside it, which is renamed when it is complete, so that an interruption leaves
     either no store or a whole one.
 
     Raises:
@@ -112,14 +112,37 @@ def _drop_journals(file: Path) -> None:
 
 
 def _create(file: Path) -> Path:
-    """Creates the tables of this MLflow version in `file`, or upgrades those that it has; returns `file`."""
+    """Writes an empty store of this MLflow version to `file`, which does not exist; returns `file`."""
+    with contextlib.closing(sqlite3.connect(file)) as sql:
+        _pattern().backup(sql)
+    return file
+
+
+@functools.cache
+def _pattern() -> sqlite3.Connection:
+    """Returns an empty store in memory: in a file, each of MLflow's hundreds of migration steps waits for the disk."""
+    import sqlalchemy
+    from mlflow.store.db import utils
+
+    engine = sqlalchemy.create_engine("sqlite://")
+    try:
+        # MLflow has no public call that creates the tables of a database; it does this itself when it opens a store.
+        utils._initialize_tables(engine)
+        pattern = sqlite3.connect(":memory:", check_same_thread=False)
+        with contextlib.closing(engine.raw_connection()) as made:
+            made.driver_connection.backup(pattern)
+    finally:
+        engine.dispose()
+    return pattern
+
+
+def _upgrade(file: Path) -> Path:
+    """Adds what a database lacks of the tables of this MLflow version; returns `file`."""
     import sqlalchemy
     from mlflow.store.db import utils
 
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     try:
-        # MLflow has no public call that creates the tables of a file and closes it again; it does this itself
-        # when it opens a store, and then keeps the file open.
         utils._initialize_tables(engine)
     finally:
         engine.dispose()
@@ -165,7 +188,7 @@ def _repair(file: Path) -> None:
         with contextlib.closing(sqlite3.connect(copy)) as target:
             sql.backup(target)
     try:
-        upgraded = _create(copy)
+        upgraded = _upgrade(copy)
     except Exception as error:
         if not isinstance(error, _upgrade_errors()):
             raise
