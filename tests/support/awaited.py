@@ -1,12 +1,6 @@
-"""What is newer than the recorded campaign that serves without a GPU: nothing, after the next recording."""
+"""What the recorded campaign that serves without a GPU lacks, until the next recording."""
 
 EDITED: set[tuple[str, str]] = set()
-NEW: set[tuple[str, str]] = {
-    *(("softmax", name) for name in ("naive", "block_per_row", "shuffle", "online", "vectorized")),
-    *(("layernorm", name) for name in ("naive", "block_per_row", "welford", "vectorized")),
-    *(
-        (family, name)
-        for family in ("softmax", "layernorm")
-        for name in ("registers", "warp_per_row", "cluster", "cupy", "triton", "torch")
-    ),
-}
+NEW: set[tuple[str, str]] = set()
+# A read of another block's shared memory that racecheck cannot see to be safe; see results/recorded/README.md.
+FOUND = {("bf16_gemm", "wgmma_stream_k", "racecheck")}
