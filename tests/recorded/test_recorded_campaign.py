@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import shipped_families
-from awaited import EDITED, FOUND, NEW
+from shipped_families import EDITED, FOUND, NEW
 from warplog.catalog import winners
 from warplog.cli import recording
 from warplog.core import paths
@@ -152,8 +152,8 @@ def test_every_family_variant_and_case_has_a_row_that_is_ok_or_unsupported(
 def test_it_was_measured_from_the_current_sources(measurements: pd.DataFrame) -> None:
     measured = {(r.family, r.variant): r.source_sha256 for r in measurements.itertuples()}
     changed = {(v.family, v.name) for v in VARIANTS if measured[v.family, v.name] != v.fingerprint()}
-    assert changed == EDITED, "record the campaign again, and empty tests/awaited.py"
-    assert not NEW & set(measured), "empty tests/awaited.py"
+    assert changed == EDITED, "record the campaign again, and empty tests/support/shipped_families.py"
+    assert not NEW & set(measured), "empty tests/support/shipped_families.py"
 
 
 def test_the_oracle_finds_nothing_wrong() -> None:
