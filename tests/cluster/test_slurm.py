@@ -27,10 +27,13 @@ def why_not() -> str:
         return "the executor plugin is not installed: uv sync --extra slurm"
     if shutil.which("sinfo") is None:
         return "SLURM is not installed: tests/cluster/up.sh install"
+    down = "no test cluster is up: tests/cluster/up.sh up"
+    if not any(path.read_text().strip() == "slurmctld" for path in Path("/proc").glob("[0-9]*/comm")):
+        return down  # sinfo would wait for it
     nodes = subprocess.run(
         ["sinfo", "-h", "-o", "%G"], capture_output=True, text=True, timeout=60, check=False
     )
-    return "" if "h100" in nodes.stdout else "no test cluster is up: tests/cluster/up.sh up"
+    return "" if "h100" in nodes.stdout else down
 
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2 * LONGEST_S)]
