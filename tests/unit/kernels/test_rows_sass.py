@@ -15,7 +15,11 @@ VARIANTS = [
     for variant in FAMILIES[name].variants
     if variant.language == "cuda"
 ]
-ONE_READ = [(name, variant) for name in NAMES for variant in ("registers", "warp_per_row", "cluster")]
+ONE_READ = [
+    *((name, variant) for name in NAMES for variant in ("registers", "warp_per_row", "cluster")),
+    ("softmax", "one_exponential"),
+]
+CLUSTERS = [*((name, "cluster") for name in NAMES), ("softmax", "one_exponential"), ("layernorm", "prefetch")]
 REGISTERS_PER_SM = 65536
 
 pytestmark = pytest.mark.nvcc
@@ -58,7 +62,7 @@ def test_the_oldest_gpu_is_served_too(kept_builds, family, name):
     compilers()
     variant = FAMILIES[family].variant(name)
     folder, record = built(FAMILIES[family], variant, "sm_75", kept_builds, Kind.RESOURCES)
-    if name == "cluster":
+    if (family, name) in CLUSTERS:
         assert (record["status"], "needs sm_90" in record["reason"]) == ("unsupported", True)
         return
     assert record["status"] == "ok", record["reason"]
@@ -118,17 +122,53 @@ def test_packs_of_bf16_stay_packed_between_their_uses(builds, family):
         assert kernel["registers_per_thread"] <= 64
 
 
-@pytest.mark.parametrize("family", NAMES)
-def test_blocks_of_a_cluster_tell_each_other_without_a_fence(builds, family):
+@pytest.mark.parametrize(("family", "name"), CLUSTERS)
+def test_blocks_of_a_cluster_tell_each_other_without_a_fence(builds, family, name):
     """A fence of the GPU waits for earlier stores to global memory, and a barrier of the cluster empties L1."""
-    for kernel in kernels(builds, family, "cluster", f"{family}_cluster"):
-        lines = body(builds, family, "cluster", kernel["mangled"])
+    for kernel in kernels(builds, family, name, f"{family}_{name}"):
+        lines = body(builds, family, name, kernel["mangled"])
         assert sum("STAS.128" in text for text in lines) == 1
         assert not [text for text in lines if "MEMBAR" in text and "GPU" in text]
         assert sum("UCGABAR_WAIT" in text for text in lines) == 1
         assert max(i for i, text in enumerate(lines) if "CCTL" in text) < lines.index(
             next(text for text in lines if "STAS" in text)
         )
+
+
+def test_one_exponential_has_at_most_half_of_the_exponentials_of_cluster(builds):
+    """One per element, and a few per thread that rescale sums, instead of two per element and in each reduction."""
+    for element, elements in (("If", 4 * 4), ("I13__nv_bfloat16", 4 * 8)):
+        (parent,) = kernels(builds, "softmax", "cluster", f"softmax_cluster{element}")
+        for kernel in kernels(builds, "softmax", "one_exponential", f"softmax_one_exponential{element}"):
+            exponentials = sass.matching(kernel["opcodes"], "MUFU.EX2")
+            assert elements <= exponentials <= elements + 4
+            assert 2 * exponentials <= sass.matching(parent["opcodes"], "MUFU.EX2")
+
+
+def test_exponentials_of_bf16_leave_room_for_1280_threads_per_sm(builds):
+    for kernel in kernels(builds, "softmax", "one_exponential", "bfloat16Li256E"):
+        assert kernel["registers_per_thread"] * 1280 <= REGISTERS_PER_SM
+
+
+def test_prefetch_requests_the_next_row_before_it_exchanges_this_one(builds):
+    """x comes by bulk copies alone: what is loaded otherwise is gamma and beta, a pack each per pack of results."""
+    for kernel in kernels(builds, "layernorm", "prefetch", "layernorm_prefetch"):
+        lines = body(builds, "layernorm", "prefetch", kernel["mangled"])
+        (first, second) = [i for i, text in enumerate(lines) if "UBLKCP" in text]
+        (sent,) = [i for i, text in enumerate(lines) if "STAS" in text]
+        reads = [i for i, text in enumerate(lines) if "LDS.128" in text][:4]
+        assert first < reads[0] < reads[-1] < second < sent
+        assert (
+            sass.matching(kernel["opcodes"], "LDG") == 2 * sass.matching(kernel["opcodes"], "STG.E.128") == 8
+        )
+
+
+def test_warps_of_prefetch_pass_no_barrier_and_no_fence_of_their_block_after_its_start(builds):
+    """Without clusters one barrier stands in for that of the cluster, once."""
+    for kernel in kernels(builds, "layernorm", "prefetch", "layernorm_prefetch"):
+        lines = body(builds, "layernorm", "prefetch", kernel["mangled"])
+        started = next(i for i, text in enumerate(lines) if "LDS.128" in text)
+        assert not [text for text in lines[started:] if re.search(r"\b(BAR|MEMBAR|FENCE|CCTL|UCGABAR)", text)]
 
 
 def test_rows_of_naive_are_read_element_by_element(builds):
