@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT<T> / THREADS)
     constexpr int SIZE = rows::Pack<T>::SIZE;
     __shared__ WarpExchange<THREADS / 32> exchange;
     exchange.begin();
-    const int index = cluster_index(), lane = threadIdx.x % 32, first = exchange.warp() * PACKS * 32 + lane;
+    const int index = exchange.cluster(), lane = threadIdx.x % 32, first = exchange.warp() * PACKS * 32 + lane;
     const rows::Row<T, true> row(x, index, columns);
     rows::Pack<T> pack[PACKS];
     load_packs(row, first, 32, pack);
@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT<T> / THREADS)
     sum = rows::over_lanes<32>(sum, rows::Sum());
 
     exchange.complete_begin();
-    const float4* of_warp = exchange.all(make_float4(max, sum, 0.0f, 0.0f), 0);
+    exchange.send(make_float4(max, sum, 0.0f, 0.0f));
+    const float4* of_warp = exchange.all();
     float row_max = LOWEST, row_sum = 0.0f;
 #pragma unroll 1
     for (int w = lane; w < exchange.warps(); w += 32) row_max = fmaxf(row_max, of_warp[w].x);

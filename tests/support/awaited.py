@@ -5,7 +5,7 @@ NEW: set[tuple[str, str]] = {
     *(("softmax", name) for name in ("naive", "block_per_row", "shuffle", "online", "vectorized")),
     *(("layernorm", name) for name in ("naive", "block_per_row", "welford", "vectorized")),
     ("softmax", "one_exponential"),
-    ("layernorm", "prefetch"),
+    ("layernorm", "one_exchange"),
     *(
         (family, name)
         for family in ("softmax", "layernorm")
