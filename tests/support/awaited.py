@@ -4,6 +4,8 @@ EDITED: set[tuple[str, str]] = set()
 NEW: set[tuple[str, str]] = {
     *(("softmax", name) for name in ("naive", "block_per_row", "shuffle", "online", "vectorized")),
     *(("layernorm", name) for name in ("naive", "block_per_row", "welford", "vectorized")),
+    ("softmax", "one_exponential"),
+    ("layernorm", "one_exchange"),
     *(
         (family, name)
         for family in ("softmax", "layernorm")
