@@ -4,7 +4,8 @@
 // block need no barrier before that, and one wait replaces the barrier and the wait for the other blocks.
 //
 // A block that is launched without a cluster takes ordinary stores and a barrier of the block instead. A cluster of one
-// block would do, but compute-sanitizer (2025.3) reports each of its st.async as an invalid write, and it empties L1.
+// block would do, but compute-sanitizer (2025.3) reports each of its st.async as an invalid write, and its start
+// invalidates L1.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -70,7 +71,7 @@ struct WarpExchange {
         if constexpr (BLOCKS == 1)
             __syncthreads();
         else
-            wait();
+            wait_for_messages(&received, 0);
         return of_warp;
     }
 
@@ -86,24 +87,6 @@ struct WarpExchange {
             "}\n" ::"r"(shared_address(&of_warp[warp()])),
             "r"(shared_address(&received)), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
             : "memory");
-    }
-
-    // The stores are released in the scope of the cluster, in which they must be acquired: mbarrier::wait acquires in
-    // that of the block. An acquire of shared memory alone empties no L1, in contrast to mbarrier::wait_cluster.
-    __device__ __forceinline__ void wait() {
-        uint32_t is_over = 0;
-        do {
-            asm volatile(
-                "{\n"
-                ".reg .pred p;\n"
-                "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], 0;\n"
-                "selp.u32 %0, 1, 0, p;\n"
-                "}\n"
-                : "=r"(is_over)
-                : "r"(shared_address(&received))
-                : "memory");
-        } while (!is_over);
-        asm volatile("fence.acquire.sync_restrict::shared::cluster.cluster;" ::: "memory");
     }
 };
 

@@ -1,21 +1,22 @@
-// one_exchange: a cluster handles two rows, exchanges their moments once, and ends; both rows share gamma and beta.
+// one_exchange: a cluster handles two rows, with one exchange of moments and one load of gamma and beta, and ends.
 //
-// Idea         `cluster` has as many clusters as run at once, and each repeats: load, two barriers, exchange, write.
-//              With two blocks per SM there are times without loads in flight: 1024 x 65536 bf16 takes 1.43 times as
-//              long as a copy. Here a cluster ends after one exchange, and the loads of other clusters fill the times in
-//              which it waits: 128 KiB per SM are in flight instead of 64. Each warp sends the mean of its part and the
-//              squared differences from it, of both rows, to all blocks, where each warp combines them: one wait, and
-//              no barrier of the block.
-//              A cluster that starts empties L1, so that gamma and beta come from L2. For one row they would be twice
-//              the bytes of x. Two rows share what is loaded and unpacked of them: 122 instructions per 16 bytes of
-//              bf16 instead of 179.
-//              A block alone handles two rows of up to 16 KiB in the same way. It finds gamma and beta in L1. Rows of
-//              up to 4 KiB run the kernel of `warp_per_row`.
+// Idea         `cluster` launches as many clusters as can run at once, and each repeats for row after row: load, two
+//              barriers, exchange, write. With two blocks per SM there are times without loads in flight: 1024 x 65536
+//              bf16 takes 1.43 times as long as a copy. Here a cluster ends after one exchange, and while it waits,
+//              loads of other clusters are in flight: 128 KiB per SM instead of 64. For both rows, each warp finds the
+//              mean of its part and the sum of squared differences from it, and sends them to all blocks. Each warp
+//              combines what all of them sent: one wait, and no barrier of the block.
+//              A cluster that starts invalidates L1, so that gamma and beta come from L2. With one row per cluster they
+//              would be twice the bytes of x. Two rows share the loading and unpacking of gamma and beta: 122
+//              instructions per 16 bytes of bf16 instead of 179.
+//              Rows of up to 16 KiB are handled in the same way by one block per two rows, without a cluster, which
+//              finds gamma and beta in L1. Rows of up to 4 KiB run the kernel of `warp_per_row`.
 // Expected     1.35 times `cluster` at 1024 x 65536 bf16 and 1.15 times at 1024 x 32768 fp32: at least 0.92 of the
-//              bandwidth of a copy. 1.08 times at 4096 x 4096 bf16, since there is less work per byte. The same time
-//              where `cluster` is already limited by DRAM.
-// Cost         64 registers per thread: 1024 threads per SM. A few long rows occupy half as many SMs.
-// Constraints  As `cluster`. A row of more than 128 KiB shares nothing with another.
+//              bandwidth of a copy in both cases. 1.08 times at 4096 x 4096 bf16, where there is less work per byte:
+//              about 0.92 of a copy. The same time where `cluster` is already limited by DRAM.
+// Cost         64 registers per thread: 1024 threads per SM. If there are only a few long rows, half as many SMs have
+//              work.
+// Constraints  As `cluster`. Rows of more than 128 KiB are handled one per cluster.
 // Source       Dao-AILab, quack (norms over clusters, which end with their row); NVIDIA, PTX ISA, st.async; T. Chan,
 //              G. Golub and R. LeVeque, Updating formulae and a pairwise algorithm for computing sample variances,
 //              1979.
@@ -26,17 +27,17 @@
 #include "warp_exchange.cuh"
 
 constexpr int PACKS = 4;               // per thread and row
-constexpr int OF_A_WARP = PACKS * 32;  // packs of a row
-constexpr int LARGE_BLOCK = 512;       // for rows of more than MOST_BLOCKS blocks of BLOCK threads
+constexpr int OF_A_WARP = PACKS * 32;  // packs of each row
+constexpr int LARGE_BLOCK = 512;       // for rows that MOST_BLOCKS blocks of BLOCK threads cannot hold
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= LARGE_BLOCK, "a block has whole warps and at most 512 threads");
 static_assert(ROWS_AT_ONCE == 1 || ROWS_AT_ONCE == 2, "a message holds the moments of two rows");
 
-// Threads per SM for which registers are left: a thread keeps 16 for each of its rows.
+// Threads that an SM has registers for: a thread keeps 16 registers of packs for each of its rows.
 template <int ROWS>
 constexpr int RESIDENT = ROWS == 1 ? 1280 : 1024;
 
-// By one instruction of the special function unit and a step of Newton's method.
+// 1 / value, from an instruction of the special function unit and a step of Newton's method.
 __device__ __forceinline__ float reciprocal(float value) {
     const float estimate = __fdividef(1.0f, value);
     return estimate + estimate * (1.0f - value * estimate);
@@ -50,8 +51,8 @@ __device__ __forceinline__ rows::Pack<T> load_pack(const uint4* from, bool is_he
     return {{wide.x, wide.y, wide.z, wide.w}};
 }
 
-// The mean of the elements of a warp's packs, and the squares of their differences from it. In each pack the
-// differences are taken from its own mean, so that an element is unpacked once.
+// The mean of the elements of a warp's packs, and the sum of their squared differences from it; `per_pack` is 1 / the
+// number of these packs. Differences are first taken from the mean of their pack, so that an element is unpacked once.
 template <typename T>
 __device__ __forceinline__ float2 moments_of(const rows::Pack<T> (&pack)[PACKS], int first, int packs, float per_pack) {
     constexpr int SIZE = rows::Pack<T>::SIZE;
@@ -73,8 +74,8 @@ __device__ __forceinline__ float2 moments_of(const rows::Pack<T> (&pack)[PACKS],
     return make_float2(mean, rows::over_lanes<32>(squares, rows::Sum()));
 }
 
-// One cluster, or block, per ROWS rows; its warps have the packs of each row in their order. Beyond the last row a
-// cluster handles the last row again.
+// One cluster, or one block, per ROWS rows; each warp has PACKS * 32 consecutive packs of each. Where the last cluster
+// has fewer rows, it handles the last row twice.
 template <typename T, int THREADS, int BLOCKS, int ROWS>
 __global__ void __launch_bounds__(THREADS, RESIDENT<ROWS> / THREADS) layernorm_one_exchange(const Layer<T> layer) {
     constexpr int SIZE = rows::Pack<T>::SIZE, WARPS = BLOCKS * THREADS / 32, LANES = WARPS < 32 ? WARPS : 32;
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT<ROWS> / THREADS) layernorm_o
 #pragma unroll
         for (int j = 0; j < PACKS; ++j) pack[r][j] = load_pack<T>(from + j * 32, is_held(j));
     }
-    // As early as here, since the compiler moves no load of x behind this.
+    // Here, although only send requires it, since the compiler moves no load of x behind it.
     exchange.complete_begin();
 
     const auto packs_of = [&](int warp) { return max(0, min(packs - warp * OF_A_WARP, OF_A_WARP)); };
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT<ROWS> / THREADS) layernorm_o
             if (is_held(j)) out[r][j * 32] = make_uint4(result.word[0], result.word[1], result.word[2], result.word[3]);
         }
         if (j + 1 < PACKS) load_factors(j + 1);
-        __syncwarp();  // or the compiler would unpack more of gamma and beta than registers can hold
+        __syncwarp();  // keeps the compiler from unpacking more of gamma and beta than registers can hold
     }
 }
 

@@ -1,19 +1,21 @@
-// one_exponential: e^x is computed once per element and kept until the sum of the row is known.
+// one_exponential: e^x is computed once per element and kept in registers until the sum of the row is known.
 //
-// Idea         `cluster` keeps the logits and computes e^x twice, once for the sum and once for the result, and its
-//              reductions rescale a sum at each of their steps. In bf16 these exponentials and the unpacking around
-//              them are the limit: 178 instructions per 16 bytes, 23 of them on the special function unit, which is
-//              busy to 66 % on average, in bursts between which it waits for memory. Here a warp finds its largest
-//              logit first, then keeps e^(x - largest) in fp32, and a result is one multiplication. Reductions find
-//              the maximum first and rescale once. Each warp sends its pair to all blocks of the cluster, so that a
-//              block needs no barrier. 112 instructions per 16 bytes remain, 9 of them on that unit.
+// Idea         `cluster` keeps the logits and computes e^x twice per element, for the sum and for the result, and each
+//              step of its reductions rescales a sum. In bf16 these exponentials and the unpacking of logits are the
+//              limit: 178 instructions per 16 bytes, 23 of them on the special function unit. That unit is busy 66 % of
+//              the time on average, in bursts, between which it waits for memory. Here a warp first finds its largest
+//              logit and then keeps e^(x - largest) in fp32. Once the sum of the row is known, a result takes one
+//              multiplication. Reductions find the maximum first and rescale each sum once. Each warp sends its maximum
+//              and its sum to all blocks of the cluster itself, without a barrier of its block. 112 instructions per 16
+//              bytes remain, 9 of them on the special function unit.
 //              Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of `registers`: at
 //              4096 x 4096 (16 KiB per row, 8 KiB in bf16) this variant runs the code of `registers`.
-// Expected     1.12 times `cluster` at 1024 x 65536 bf16, at least 0.92 of the bandwidth of a copy: less work per byte
-//              than `cluster` has in fp32, where it reaches 0.96. The same time as `cluster` in fp32, where DRAM is
-//              already the limit.
+// Expected     1.12 times `cluster` at 1024 x 65536 bf16, 66 to 68 us on an H200, at least 0.92 of the bandwidth of a
+//              copy: there is less work per byte than `cluster` has in fp32, where it reaches 0.96. In fp32 the same
+//              time as `cluster`, since DRAM is already the limit.
 // Cost         In bf16 a thread keeps 32 registers of exponentials instead of 16 of logits: 1280 threads per SM instead
-//              of 1536, and 80 KiB in flight instead of 96. More messages within a cluster: 64 for each block.
+//              of 1536, and 80 KiB of loads in flight instead of 96. At 1024 x 65536 bf16 each block receives 64
+//              messages, one per warp of the cluster, instead of 4, one per block.
 // Constraints  As `cluster`.
 // Source       Dao-AILab, quack (softmax: exponentials stay in registers until the sum is known); NVIDIA, PTX ISA,
 //              st.async.
@@ -25,15 +27,15 @@
 
 constexpr int PACKS = 4;             // per thread
 constexpr int OF_A_BLOCK = 4 * 512;  // packs of the longest row that one block handles
-constexpr int LARGE_BLOCK = 512;     // for rows of more than MOST_BLOCKS blocks of BLOCK threads
+constexpr int LARGE_BLOCK = 512;     // for rows that MOST_BLOCKS blocks of BLOCK threads cannot hold
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= LARGE_BLOCK, "a block has whole warps and at most 512 threads");
 
-// Threads per SM for which registers are left: a thread keeps 16 (fp32) or 32 (bf16) exponentials.
+// Threads that an SM has registers for: a thread keeps 16 (fp32) or 32 (bf16) exponentials.
 template <typename T>
 constexpr int RESIDENT = sizeof(T) == 4 ? 1536 : 1280;
 
-// One cluster per row; its warps have the packs of the row in their order.
+// One cluster per row, in which each warp has PACKS * 32 consecutive packs.
 template <typename T, int THREADS>
 __global__ void __launch_bounds__(THREADS, RESIDENT<T> / THREADS)
     softmax_one_exponential(const T* __restrict__ x, T* __restrict__ y, int columns) {
