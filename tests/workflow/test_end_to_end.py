@@ -15,9 +15,9 @@ import pytest
 
 import shipped_families
 import snakemake_runs
-from awaited import EDITED, NEW
 from copied_project import copy_project
 from sass_builds import compilers
+from shipped_families import EDITED, NEW
 from warplog import figures, worklog
 from warplog.core.defaults import DEFAULTS
 from warplog.core.records import read_json

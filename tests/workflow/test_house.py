@@ -44,7 +44,10 @@ PLANTED = {  # module: an import that breaks a rule, and how lint-imports report
     "core/text.py": ("import warplog.machine.device", "core.text -> warplog.machine.device"),
     "metrics/metric.py": ("from warplog.plan import plan", "metrics.metric -> warplog.plan.plan"),
     "judge/verdicts.py": ("from warplog.worklog import page", "judge.verdicts -> warplog.worklog.page"),
-    "track/runs.py": ("from warplog.measure import build", "track.runs -> warplog.measure.building.build"),
+    "track/runs.py": (
+        "from warplog.measure.building import build",
+        "track.runs -> warplog.measure.building.build",
+    ),
     "machine/nvml.py": ("from warplog.machine import device", ".nvml -> .device"),
     "core/records.py": ("import snakemake", "core.records -> snakemake"),
 }

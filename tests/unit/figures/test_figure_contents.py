@@ -331,6 +331,15 @@ def test_timeline_takes_whole_launches(good):
     )
 
 
+def test_the_title_of_the_timeline_says_how_busy_the_gpu_is(good):
+    rows = MODULES["timeline"].data(good)
+    rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
+    title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+    assert title.startswith("Timeline of launches: the GPU is busy 41.5 % of the time or more (warptile) ·")
+    title = MODULES["timeline"].draw(rows.assign(busy_pct=np.nan), style.look(good)).get_suptitle()
+    assert title.startswith("Timeline of launches ·")
+
+
 def test_occupancy_names_the_limiter_and_ties(good):
     assert row("occupancy", good, "warptile")["limiter"] == "registers"
     assert row("occupancy", good, "naive")["limiter"] == "registers, warps"

@@ -177,6 +177,31 @@ def test_quantization_tells_blocks_and_needs_no_counters(steps):
     assert "tile_128" in words(drawn("quantization", uncounted))
 
 
+def title(name, tables, change=lambda rows: rows):
+    made = module(name)
+    return made.draw(change(made.data(tables)), style.look(tables)).get_suptitle().replace("\n", " ")
+
+
+def test_titles_state_the_finding(pipelines, traces, steps):
+    assert title("overlap", pipelines).startswith(
+        "Overlap of copies and kernels: three_streams takes 5.96 ms instead of 16.5"
+    )
+    assert title("power_trace", traces).startswith(
+        "Energy depends on the data: 0.500 to 1.32 pJ per FLOP in cublas ·"
+    )
+    assert "tile_128_two_blocks takes 2.00 times as long at 33793 as at 33792" in title("quantization", steps)
+
+
+def test_titles_without_a_finding_name_the_subject(pipelines, traces, steps):
+    shown = title("overlap", pipelines, lambda rows: rows.assign(is_baseline=False))
+    assert shown.startswith("Overlap of copies and kernels in one launch ·")
+    shown = title("power_trace", traces, lambda rows: rows.assign(pj_per_flop=np.nan))
+    assert shown.startswith("Clock, power and speed of back-to-back launches ·")
+    assert title("quantization", steps, lambda rows: rows.assign(median_us=1.0)).startswith(
+        "Tile and wave quantization ·"
+    )
+
+
 def test_pieces_too_narrow_to_be_told_apart_are_one_bar():
     overlap = module("overlap")
     piece = {"engine": "kernel", "duration_us": 5.0}

@@ -81,6 +81,19 @@ def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
     return events.assign(start_us=events["start_us"] - events["start_us"].min())
 
 
+def _finding(rungs: pd.DataFrame) -> str:
+    """Returns the shortest wall time beside that of the baseline; the title without a finding if one is unknown."""
+    known = rungs[(rungs["gap"] == "") & rungs["wall_us"].notna()].to_dict("records")
+    before = next((rung for rung in known if rung["is_baseline"]), None)
+    if before is None or len(known) < 2:
+        return TITLE
+    best = min(known, key=lambda rung: float(rung["wall_us"]))
+    if best["variant"] == before["variant"]:
+        return f"{TITLE}: none is faster than {before['variant']}"
+    times = f"{number(best['wall_us'] / 1e3)} ms instead of {number(before['wall_us'] / 1e3)} ms"
+    return f"Overlap of copies and kernels: {best['variant']} takes {times}"
+
+
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws three lanes per variant on one time axis: copies to the device, kernels, copies to the host."""
@@ -92,7 +105,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     }
     joined = any(len(own) < (data["variant"] == variant).sum() for variant, own in lanes.items())
     figure = new_figure(
-        f"{TITLE} · {first['family']}, case {first['case']}",
+        f"{_finding(rungs)} · {first['family']}, case {first['case']}",
         0.84 + 2 * row_in() * len(rungs),
         NOTE + JOINED * joined,
         look,

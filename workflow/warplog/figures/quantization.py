@@ -1,5 +1,6 @@
 """Where does the time grow in steps although the work grows evenly? Do tiles and waves explain it?"""
 
+import itertools
 import json
 import re
 
@@ -10,7 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import MUTED, SideLabel, is_narrow, line_in, plot_width_in, side_labels, tick
+from warplog.plotting.labels import (
+    MUTED,
+    SideLabel,
+    is_narrow,
+    line_in,
+    number,
+    plot_width_in,
+    side_labels,
+    tick,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
@@ -22,6 +32,7 @@ NOTE = (
     "medians {regime}; thin lines: predicted from tiles and waves alone, time = started waves x time "
     "per wave at the size with the fullest waves, waves = blocks / (SMs x blocks per SM)"
 )
+_NEAR, _LEAST_STEP = 1.02, 1.1
 LIMIT = re.compile(r"occupancy_limit_\w+_blocks")
 
 
@@ -104,13 +115,27 @@ def _launch(tables: FigureTables, variant: str, rows_of_tile: int) -> tuple[floa
     return float(limits.min()), float(grid["value"].iloc[0] / np.ceil(size.iloc[0] / rows_of_tile))
 
 
+def _finding(data: pd.DataFrame) -> str:
+    """Returns the largest step in time between sizes within 2 % of each other; the title without one below 10 %."""
+    steps: list[tuple[float, str, float, float]] = []
+    for name, own in data[data["gap"] == ""].groupby("variant", sort=False):
+        times = own.sort_values("size")[["size", "median_us"]].to_numpy(dtype=float)
+        for (before, us_before), (size, us) in itertools.pairwise(times):
+            if size <= _NEAR * before:
+                steps.append((us / us_before, str(name), size, before))
+    factor, variant, size, before = max(steps, default=(0.0, "", 0.0, 0.0))
+    if factor < _LEAST_STEP:
+        return TITLE
+    return f"{TITLE}: {variant} takes {number(factor)} times as long at {size:.0f} as at {before:.0f}"
+
+
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws speed and time over the size, predictions as thin lines, whole waves as dotted lines."""
     names = list(dict.fromkeys(data["variant"]))
     body = max(4.6, 0.75 + 2 * line_in() * len(names))
     note = NOTE.format(regime=data.iloc[0]["regime"])
-    figure = new_figure(f"{TITLE} · {data.iloc[0]['family']}", body, note, look)
+    figure = new_figure(f"{_finding(data)} · {data.iloc[0]['family']}", body, note, look)
     grid = figure.subplots(2, 1, sharex=True)
     unit, factor = rate_unit("GFLOP/s", data["gflops"])
     _lines(grid[0], data, "gflops", factor, look)

@@ -105,6 +105,16 @@ def _launch_median_us(events: pd.DataFrame) -> float:
     return float(np.median(times))
 
 
+def _finding(rungs: pd.DataFrame) -> str:
+    """Returns how busy the GPU is at least, and where; the title without a finding if that is unknown."""
+    known = rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()].to_dict("records")
+    if not known:
+        return TITLE
+    least = min(known, key=lambda rung: float(rung["busy_pct"]))
+    where = f" ({least['variant']})" if len(known) > 1 else ""
+    return f"{TITLE}: the GPU is busy {number(least['busy_pct'])} % of the time or more{where}"
+
+
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws one lane per variant on one time axis, one row per stream; durations and gaps beside them."""
@@ -113,7 +123,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     streams = max(1, int(data.groupby("variant")["stream"].nunique().max()))
     cut = (rungs["events"] > MOST_EVENTS).any()
     note = NOTE + (f"; only the first {MOST_EVENTS} events of a lane are drawn" if cut else "")
-    title = f"{TITLE} · {first['family']}, case {first['case']}"
+    title = f"{_finding(rungs)} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.84 + row_in() * len(rungs) * max(1.0, 0.5 * streams), note, look)
     axes = figure.add_subplot()
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
