@@ -24,7 +24,7 @@ def test_the_regimes_are_explained_if_there_are_any_and_sustained_only_where_it_
     assert regimes.explained([COLD]) == ""
     both = regimes.explained([COLD, SUSTAINED])
     assert "at rest (single launches" in both
-    assert "sustained (launches back to back until a limit" in both
+    assert "sustained (launches back to back, at a limit of the board" in both
     assert "sustained" not in regimes.explained([COLD | {"set_mhz": 1980.0}])
     hot = regimes.explained([COLD | {"hot_us": 120.0, "throttle_reasons": "sw_power_cap"}])
     assert "unless they are called back to back" in hot

@@ -48,7 +48,9 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     power = {"sustained_sm_mhz": 1500.0, "sustained_power_w": 695.0}
     page = told(changed(recorded, "warptile", **long, **power))
     figures = rung(page, "warptile").figures
-    assert figures[:2] == (("44.5 TFLOP/s", "at 4096, at rest"), ("35.6 TFLOP/s", "sustained"))
+    rest, share, run = figures[:3]
+    assert (rest, run) == (("44.5 TFLOP/s", "at 4096, at rest"), ("35.6 TFLOP/s", "sustained"))
+    assert share == ("86.7 %", "of cublas"), "which is that at rest"
     assert rung(page, "vectorized").figures[0][1] == "at 4096"
     assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
     assert rung(page, "warptile").limits[0] == (
@@ -60,8 +62,9 @@ def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recor
     long = {"sustained_us": 4000.0, "limited_by": "power", "set_mhz": 1980.0}
     page = told(changed(recorded, "warptile", **long))
     told_once = (
-        "Times and speeds are at rest (single launches, with pauses that keep the SM clock at its maximum) unless"
-        " they are called sustained (launches back to back until a limit of the board acts, usually its power limit)."
+        "Times and speeds are at rest (single launches, each started after a pause with the SM clock set to its"
+        " maximum) unless they are called sustained (launches back to back, at a limit of the board if they reach one,"
+        " usually its power limit)."
     )
     assert page.regimes == told_once
     assert "at rest" not in " ".join(page.method).lower()

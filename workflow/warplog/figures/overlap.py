@@ -91,7 +91,7 @@ def _finding(rungs: pd.DataFrame) -> str:
     if best["variant"] == before["variant"]:
         return f"{TITLE}: none is faster than {before['variant']}"
     times = f"{number(best['wall_us'] / 1e3)} ms instead of {number(before['wall_us'] / 1e3)} ms"
-    return f"Overlap of copies and kernels: {best['variant']} takes {times}"
+    return f"Overlap of copies and kernels: {best['variant']} takes {times} under nsys"
 
 
 @styled

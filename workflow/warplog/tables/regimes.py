@@ -91,8 +91,8 @@ def where_timed(rows: Iterable[Row]) -> str:
 
 def explained(rows: Collection[Row]) -> str:
     """Returns one sentence that explains the regimes of the times; "" if none of them needs it."""
-    rest = "single launches, with pauses that keep the SM clock at its maximum"
-    sustained = "launches back to back until a limit of the board acts, usually its power limit"
+    rest = "single launches, each started after a pause with the SM clock set to its maximum"
+    sustained = "launches back to back, at a limit of the board if they reach one, usually its power limit"
     hot = "short bursts of launches without pauses and with a warm L2"
     if at_rest(rows):
         if any(value(row, "sustained_us") > 0 for row in rows):

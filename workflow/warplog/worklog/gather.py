@@ -366,5 +366,6 @@ def _picture(path: Path, captions: Path, family: str) -> Picture:
     source = captions / f"{path.stem}.rst"
     text = source.read_text(encoding="utf-8") if source.is_file() else ""
     lines = [line for line in text.splitlines() if not line.startswith("..")]
-    caption = re.sub(r"\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split())).replace("|family|", family)
+    plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
+    caption = plain.replace("|family|", family)
     return Picture(path.stem, path.stem.replace("_", " ").capitalize(), caption, path)

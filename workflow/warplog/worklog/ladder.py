@@ -313,13 +313,14 @@ class Ladder:
         return number(row.get("bytes")) if self.tables.profiled_case == self.tables.case else math.nan
 
     def _figures(self, row: Row) -> tuple[tuple[str, str], ...]:
-        """Returns the speed, in a long run too if that is slower, and the ratios to baseline and parent."""
+        """Returns the speed, its ratio to the baseline, the speed of a slower long run, and the gain over a parent."""
         if row["status"] != "ok":
             return ()
         run = regimes.long_run(row, self.tables.peak("max_sm_mhz"))
         found = [(self.speed(row), f"at {row['case']}{', at rest' if run and run.at_rest else ''}")]
+        found += [share] if (share := self._share(row)) else []
         found += [(self.speed(row, run.factor), run.regime)] if run else []
-        found += [pair for pair in (self._share(row), self._over_parent(row)) if pair]
+        found += [gain] if (gain := self._over_parent(row)) else []
         return tuple(pair for pair in found if pair[0])
 
     def _share(self, row: Row) -> tuple[str, str] | None:
