@@ -195,6 +195,15 @@ def test_of_a_triton_module_the_longest_kernel_is_shown_with_its_decorators(tmp_
     assert found.code.splitlines()[-1] == "    return y"
 
 
+def test_of_a_python_module_the_kernel_that_was_launched_is_shown(tmp_path):
+    (tmp_path / "some.py").write_text(TRITON)
+    assert excerpt(tmp_path / "some.py", "small").code.splitlines()[1] == "def small(x):"
+    assert excerpt(tmp_path / "some.py", "elsewhere").first == 11, "else the longest"
+    both = RAW.replace("KERNEL =", 'OTHER = r"""\n__global__ void other() {\n\n\n\n\n\n}\n"""\nKERNEL =')
+    (tmp_path / "raw.py").write_text(both)
+    assert "void twice" in excerpt(tmp_path / "raw.py", "twice(float *)").code
+
+
 def test_of_a_triton_kernel_longer_than_a_page_the_longest_loop_is_shown(tmp_path):
     body = "".join(f"    a{i} = {i}\n" for i in range(PAGE_LINES))
     found = in_python(tmp_path, TRITON.replace("    for i", f"{body}    for i"))

@@ -56,7 +56,11 @@ def excerpt(path: Path, kernel: str = "", others: Sequence[Path] = ()) -> Excerp
     text = read_source(path)
     lines = text.splitlines()
     if path.suffix == _PYTHON:
-        return _shown(path, lines, *(marked(path, lines) or main_lines(text, PAGE_LINES) or (1, len(lines))))
+        return _shown(
+            path,
+            lines,
+            *(marked(path, lines) or main_lines(text, PAGE_LINES, bare_name(kernel)) or (1, len(lines))),
+        )
     chosen = marked(path, lines) or _of_streams(text, _bare(text))
     if not chosen and kernel:
         small = (file for file in others if file.is_file() and file.stat().st_size <= MOST_BYTES)
