@@ -104,7 +104,7 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("80 registers per thread, 24 would", "80 registers per thread, 32 would", "32", "24"),
         (
             "It is bound by L1 and shared memory, at 98.3 %",
-            "The closest ceiling is L1 and shared memory at 98.3 %, less than the 80 % that would make it the bound,",
+            "No unit reaches 80 % of its peak; the busiest is L1 and shared memory, at 98.3 %",
             "close",
             "bound",
         ),

@@ -19,14 +19,14 @@ def launch(*values):
     ("kind", "words"),
     [
         ("memory", "It is bound by L2, at 71 % of the peak."),
-        ("latency", "No ceiling is close; the closest is L2 at 71 %. Latency is the likely bound."),
-        ("near", "The closest ceiling is L2 at 71 %, less than the 80 % that would make it the bound."),
+        ("latency", "No unit is near its peak; the busiest is L2, at 71 %. Latency is the likely bound."),
+        ("near", "No unit reaches 80 % of its peak; the busiest is L2, at 71 %."),
         (
             "atomics",
-            "No ceiling is close; the closest is L2 at 71 %. Its global atomics contend for few addresses, and L2"
+            "No unit is near its peak; the busiest is L2, at 71 %. Its global atomics contend for few addresses, and L2"
             " serialises those on one address.",
         ),
-        ("launch", "No ceiling is close; the closest is L2 at 71 %. The grid does not fill the GPU."),
+        ("launch", "No unit is near its peak; the busiest is L2, at 71 %. The grid does not fill the GPU."),
     ],
 )
 def test_the_ceiling_and_the_longest_state(kind, words):

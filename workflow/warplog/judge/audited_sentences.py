@@ -482,8 +482,8 @@ _CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
 _SAME = rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({_CEILING}), at {N} % of the peak{_SAME}", _limits_bound),
-    (rf"The closest ceiling is ({_CEILING}) at {N} %{_SAME}, less than the 80 %", _limits_close),
-    (rf"No ceiling is close; the closest is ({_CEILING}) at {N} %{_SAME}", _limits_far),
+    (rf"No unit reaches 80 % of its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_close),
+    (rf"No unit is near its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
     (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"

@@ -208,10 +208,9 @@ def _ceiling(bound: Bound) -> str:
     if not math.isnan(bound.l2_pct):
         l2 = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    far = f"No ceiling is close; the closest is {bound.ceiling} at {used}{l2}"
+    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{l2}"
     return {
-        "near": f"The closest ceiling is {bound.ceiling} at {used}{l2}, less than the {BOUND_PCT:.0f} % that would make"
-        " it the bound.",
+        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{l2}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. The grid does not fill the GPU.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
