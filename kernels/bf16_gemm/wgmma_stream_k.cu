@@ -46,6 +46,9 @@ constexpr int MOST_BLOCKS = 1024;
 // The number of the next cluster to start; wraps back to 0 for the next launch.
 __device__ unsigned next_number;
 
+// The numbers that clusters took, by their position in the grid.
+__device__ int number_at[MOST_BLOCKS / Neighbours::BLOCKS];
+
 // Whether a block has left sums that no block has taken yet; all zero between launches.
 __device__ unsigned has_left[MOST_BLOCKS];
 
@@ -113,11 +116,15 @@ __device__ __forceinline__ void carry(Messages& messages, const pieces::Deal& de
     }
 }
 
-// The number of a cluster, by one of its threads. Where clusters wait for each other, they count in the order in which
-// they start: the one waited for is then always running.
-__device__ __forceinline__ int take_number(const pieces::Deal& deal) {
-    if (deal.shared == 0) return blockIdx.x / Neighbours::BLOCKS;
-    return static_cast<int>(atomicInc(&next_number, deal.clusters - 1));
+// Takes a number for this cluster, by one of its threads before cluster_sync. Clusters that wait for each other count
+// in the order in which they start: the one waited for is then always running.
+__device__ __forceinline__ void take_number(const pieces::Deal& deal, int position) {
+    if (deal.shared > 0) number_at[position] = static_cast<int>(atomicInc(&next_number, deal.clusters - 1));
+}
+
+// The number of this cluster, by all of its threads after cluster_sync.
+__device__ __forceinline__ int number_of(const pieces::Deal& deal, int position) {
+    return deal.shared > 0 ? __ldcg(&number_at[position]) : position;
 }
 
 __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THREADS, 1)
@@ -127,22 +134,19 @@ __global__ void __cluster_dims__(Neighbours::BLOCKS, 1, 1) __launch_bounds__(THR
     extern __shared__ uint8_t shared[];
     __shared__ TileRing::Barriers barriers;
     __shared__ Messages messages;
-    __shared__ int number;  // of this cluster
     TileRing ring(tma::align(shared), barriers);  // at the same address in every block
+    const int position = blockIdx.x / Neighbours::BLOCKS;
     if (threadIdx.x == 0) {
         tma::prefetch(a_map), tma::prefetch(b_map), tma::prefetch(c_map);
         mbarrier::init(&messages.left, CONSUMER_THREADS);
         mbarrier::init(&messages.came, 1);
         ring.init(Neighbours::PEERS * CONSUMERS * 4);
-        if (cluster_rank() == 0) number = take_number(deal);
+        if (cluster_rank() == 0) take_number(deal, position);
     }
     cluster_sync();
-    // Only by the producer: the first block stays until the producers of the others have loaded its tiles.
-    if (threadIdx.x == 0 && cluster_rank() != 0) number = read_in(&number, 0);
-    __syncthreads();
 
     const Neighbours neighbours(cluster_rank());
-    const int cluster = number, block = cluster * Neighbours::BLOCKS + cluster_rank();
+    const int cluster = number_of(deal, position), block = cluster * Neighbours::BLOCKS + cluster_rank();
     pieces::Walk walk(deal, cluster);
     pieces::Piece piece;
     if (threadIdx.x < 128) {

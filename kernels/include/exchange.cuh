@@ -1,8 +1,8 @@
 // What the blocks of a cluster tell each other (sm_90), based on the PTX ISA (st.async): four floats from each to all.
 //
 // A store to the shared memory of another block is asynchronous and counts its bytes at a barrier there, for which the
-// receiver waits. So no barrier of the cluster is required, whose fence waits for all stores of the GPU's memory
-// (MEMBAR.ALL.GPU) and whose end empties L1 (CCTL.IVALL).
+// receiver waits. So no barrier of the cluster is required, whose fence waits for all earlier stores to global memory
+// (MEMBAR.ALL.GPU) and whose end invalidates L1 (CCTL.IVALL).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,6 +20,26 @@ __device__ __forceinline__ int cluster_blocks() {
     uint32_t blocks;
     asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
     return static_cast<int>(blocks);
+}
+
+// Returns once the phase of that parity has ended (mbarrier.cuh). What other blocks of the cluster stored by st.async
+// is then visible. Such stores are released at cluster scope and must be acquired at cluster scope; mbarrier::wait
+// acquires at block scope. The fence acquires shared memory alone, so that it does not invalidate L1, in contrast to
+// mbarrier::wait_cluster.
+__device__ __forceinline__ void wait_for_messages(uint64_t* barrier, int parity) {
+    uint32_t is_over = 0;
+    do {
+        asm volatile(
+            "{\n"
+            ".reg .pred p;\n"
+            "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, p;\n"
+            "}\n"
+            : "=r"(is_over)
+            : "r"(shared_address(barrier)), "r"(parity)
+            : "memory");
+    } while (!is_over);
+    asm volatile("fence.acquire.sync_restrict::shared::cluster.cluster;" ::: "memory");
 }
 
 // In shared memory. All blocks call begin, complete_begin, and then `all` equally often.
@@ -49,7 +69,7 @@ struct Exchange {
         const int turn = round % 2, blocks = cluster_blocks();
         if (threadIdx.x == 0) mbarrier::expect(&received[turn], blocks * static_cast<int>(sizeof(float4)));
         if (threadIdx.x < blocks) send(&of_block[turn][cluster_rank()], &received[turn], threadIdx.x, mine);
-        mbarrier::wait(&received[turn], round / 2 % 2);
+        wait_for_messages(&received[turn], round / 2 % 2);
         return of_block[turn];
     }
 

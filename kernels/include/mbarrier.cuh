@@ -133,21 +133,6 @@ __device__ __forceinline__ void cluster_meet() {
     asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
 
-// Reads `word` in the shared memory of block `rank` of the cluster, after a cluster_sync that follows the write.
-__device__ __forceinline__ int read_in(const int* word, int rank) {
-    int value;
-    asm volatile(
-        "{\n"
-        ".reg .b32 remote;\n"
-        "mapa.shared::cluster.u32 remote, %1, %2;\n"
-        "ld.shared::cluster.s32 %0, [remote];\n"
-        "}\n"
-        : "=r"(value)
-        : "r"(shared_address(word)), "r"(rank)
-        : "memory");
-    return value;
-}
-
 // By `threads` threads of the block, in whole warps; `barrier` is 1 to 15.
 __device__ __forceinline__ void named_sync(int barrier, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

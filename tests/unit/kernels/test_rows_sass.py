@@ -15,7 +15,15 @@ VARIANTS = [
     for variant in FAMILIES[name].variants
     if variant.language == "cuda"
 ]
-ONE_READ = [(name, variant) for name in NAMES for variant in ("registers", "warp_per_row", "cluster")]
+ONE_READ = [
+    *((name, variant) for name in NAMES for variant in ("registers", "warp_per_row", "cluster")),
+    ("softmax", "one_exponential"),
+]
+CLUSTERS = [
+    *((name, "cluster") for name in NAMES),
+    ("softmax", "one_exponential"),
+    ("layernorm", "one_exchange"),
+]
 REGISTERS_PER_SM = 65536
 
 pytestmark = pytest.mark.nvcc
@@ -58,7 +66,7 @@ def test_the_oldest_gpu_is_served_too(kept_builds, family, name):
     compilers()
     variant = FAMILIES[family].variant(name)
     folder, record = built(FAMILIES[family], variant, "sm_75", kept_builds, Kind.RESOURCES)
-    if name == "cluster":
+    if (family, name) in CLUSTERS:
         assert (record["status"], "needs sm_90" in record["reason"]) == ("unsupported", True)
         return
     assert record["status"] == "ok", record["reason"]
@@ -118,17 +126,103 @@ def test_packs_of_bf16_stay_packed_between_their_uses(builds, family):
         assert kernel["registers_per_thread"] <= 64
 
 
-@pytest.mark.parametrize("family", NAMES)
-def test_blocks_of_a_cluster_tell_each_other_without_a_fence(builds, family):
+@pytest.mark.parametrize(("family", "name"), CLUSTERS)
+def test_blocks_of_a_cluster_tell_each_other_without_a_fence(builds, family, name):
     """A fence of the GPU waits for earlier stores to global memory, and a barrier of the cluster empties L1."""
-    for kernel in kernels(builds, family, "cluster", f"{family}_cluster"):
-        lines = body(builds, family, "cluster", kernel["mangled"])
-        assert sum("STAS.128" in text for text in lines) == 1
+    senders = 0
+    for kernel in kernels(builds, family, name, f"{family}_{name}"):
+        lines = body(builds, family, name, kernel["mangled"])
+        sends = [i for i, text in enumerate(lines) if "STAS.128" in text]
         assert not [text for text in lines if "MEMBAR" in text and "GPU" in text]
         assert sum("UCGABAR_WAIT" in text for text in lines) == 1
-        assert max(i for i, text in enumerate(lines) if "CCTL" in text) < lines.index(
-            next(text for text in lines if "STAS" in text)
-        )
+        if sends:  # the kernel of rows that a block handles alone sends nothing
+            senders += 1
+            assert len(sends) == 1
+            assert max(i for i, text in enumerate(lines) if "CCTL" in text) < sends[0]
+    assert senders >= 2
+
+
+def test_one_exponential_has_at_most_half_of_the_exponentials_of_cluster(builds):
+    """One per element, and a few per thread that rescale sums, instead of two per element and in each reduction."""
+    for element, elements in (("If", 4 * 4), ("I13__nv_bfloat16", 4 * 8)):
+        (parent,) = kernels(builds, "softmax", "cluster", f"softmax_cluster{element}")
+        for kernel in kernels(builds, "softmax", "one_exponential", f"softmax_one_exponential{element}"):
+            exponentials = sass.matching(kernel["opcodes"], "MUFU.EX2")
+            assert elements <= exponentials <= elements + 4
+            assert 2 * exponentials <= sass.matching(parent["opcodes"], "MUFU.EX2")
+
+
+def test_exponentials_of_bf16_leave_room_for_1280_threads_per_sm(builds):
+    for kernel in kernels(builds, "softmax", "one_exponential", "bfloat16Li256E"):
+        assert kernel["registers_per_thread"] * 1280 <= REGISTERS_PER_SM
+
+
+PACKS_OF_A_THREAD = 4  # of each row
+
+
+def one_exchange(builds, word=""):
+    """Its kernels, and how many rows each handles at once."""
+    found = kernels(builds, "layernorm", "one_exchange", f"layernorm_one_exchange{word}")
+    return [(kernel, int(re.search(r"Li(\d)EEv", kernel["mangled"])[1])) for kernel in found]
+
+
+def test_one_exchange_loads_gamma_and_beta_once_for_two_rows(builds):
+    handled = set()
+    for kernel, rows in one_exchange(builds):
+        handled.add(rows)
+        assert sass.matching(kernel["opcodes"], "STG") == sass.matching(kernel["opcodes"], "STG.E.128")
+        assert sass.matching(kernel["opcodes"], "STG.E.128") == rows * PACKS_OF_A_THREAD
+        assert sass.matching(kernel["opcodes"], "LDG.E.128") == (rows + 2) * PACKS_OF_A_THREAD
+        assert sass.matching(kernel["opcodes"], "LDG") == (rows + 2) * PACKS_OF_A_THREAD
+    assert handled == {1, 2}
+
+
+def test_one_exchange_has_all_loads_of_its_rows_under_way_before_the_first_is_used(builds):
+    for kernel, rows in one_exchange(builds):
+        lines = body(builds, "layernorm", "one_exchange", kernel["mangled"])
+        loads = [i for i, text in enumerate(lines) if "LDG.E.128" in text][: rows * PACKS_OF_A_THREAD]
+        between = [text for text in lines[loads[0] : loads[-1]] if re.search(r"\b(FADD|FFMA|FMUL)\b", text)]
+        assert between == [], kernel["kernel"]
+
+
+def test_one_exchange_of_two_rows_requests_gamma_and_beta_before_it_waits_for_other_blocks(builds):
+    waiting = 0
+    for kernel, rows in one_exchange(builds):
+        lines = body(builds, "layernorm", "one_exchange", kernel["mangled"])
+        waits = [i for i, text in enumerate(lines) if "TRYWAIT" in text]
+        if rows == 2 and waits:
+            waiting += 1
+            loads = [i for i, text in enumerate(lines) if "LDG.E.128" in text]
+            assert loads[rows * PACKS_OF_A_THREAD + 1] < waits[0]
+    assert waiting == 2
+
+
+def test_one_exchange_leaves_room_for_1024_threads_per_sm(builds):
+    for kernel, _ in one_exchange(builds):
+        assert kernel["registers_per_thread"] * 1024 <= REGISTERS_PER_SM
+
+
+def test_one_exchange_of_two_rows_has_at_most_three_quarters_of_the_work_of_cluster(builds):
+    """Instructions per pack of bf16."""
+    (parent,) = kernels(builds, "layernorm", "cluster", "layernorm_clusterI13__nv_bfloat16")
+    for kernel, rows in one_exchange(builds, "I13__nv_bfloat16"):
+        if rows == 2:
+            mine = sum(kernel["opcodes"].values()) / (rows * PACKS_OF_A_THREAD)
+            assert mine <= 0.75 * sum(parent["opcodes"].values()) / PACKS_OF_A_THREAD
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("softmax", "one_exponential"), ("layernorm", "one_exchange")], ids=lambda text: text
+)
+def test_a_cluster_that_waits_for_messages_keeps_l1_and_takes_no_barrier_of_its_block(builds, family, name):
+    """The one barrier is that of launches without clusters, which stands in for the cluster's at the start."""
+    for kernel in kernels(builds, family, name, f"{family}_{name}"):
+        lines = body(builds, family, name, kernel["mangled"])
+        sent = [i for i, text in enumerate(lines) if "STAS" in text]
+        if sent:
+            assert not [
+                text for text in lines[sent[0] :] if re.search(r"\b(BAR|MEMBAR|FENCE|CCTL|UCGABAR)", text)
+            ]
 
 
 def test_rows_of_naive_are_read_element_by_element(builds):
