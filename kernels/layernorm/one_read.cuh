@@ -1,4 +1,5 @@
-// The kernels of registers.cu and warp_per_row.cu, for variants that use them for some lengths of rows.
+// Rows that are read once, by a block or by lanes of a warp that keep them in registers. See registers.cu and
+// warp_per_row.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,11 +8,11 @@
 
 namespace {
 
-constexpr int WARPS_BLOCK = 128, MOST_OF_A_WARP = 32 * 8, MOST_OF_A_BLOCK = 8 * 1024;
+constexpr int MOST_OF_A_WARP = 32 * 8, MOST_OF_A_BLOCK = 8 * 1024;
 
-// One block per row, PACKS packs of it per thread: see registers.cu.
+// One block per row, PACKS packs of it per thread.
 template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS) layernorm_block(const Layer<T> layer) {
+__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS) layernorm_registers(const Layer<T> layer) {
     __shared__ float sums[32], deviations[32];
     const rows::Row<T, true> row(layer.x, blockIdx.x, layer.columns);
     rows::Pack<T> pack[PACKS];
@@ -28,15 +29,16 @@ template <typename T>
 void launch_blocks(const Layer<T>& layer, cudaStream_t stream) {
     const int packs = layer.packs();
     if (packs <= 4 * 512)
-        layernorm_block<T, 4, 512><<<layer.row_count, rows::threads_for(packs, 4), 0, stream>>>(layer);
+        layernorm_registers<T, 4, 512><<<layer.row_count, rows::threads_for(packs, 4), 0, stream>>>(layer);
     else
-        layernorm_block<T, 8, 1024><<<layer.row_count, rows::threads_for(packs, 8), 0, stream>>>(layer);
+        layernorm_registers<T, 8, 1024><<<layer.row_count, rows::threads_for(packs, 8), 0, stream>>>(layer);
 }
 
-// LANES lanes per row, PACKS packs of it per lane: see warp_per_row.cu.
-template <typename T, int LANES, int PACKS>
-__global__ void __launch_bounds__(WARPS_BLOCK) layernorm_warps(const Layer<T> layer) {
-    const int index = (blockIdx.x * WARPS_BLOCK + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+// LANES lanes per row, PACKS packs of it per lane.
+template <typename T, int LANES, int PACKS, int THREADS>
+__global__ void __launch_bounds__(THREADS) layernorm_warp_per_row(const Layer<T> layer) {
+    const int index = (blockIdx.x * THREADS + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
+    // Lanes without a row take the last one as well, since the whole warp shuffles, and write nothing.
     const rows::Row<T, true> row(layer.x, min(index, layer.row_count - 1), layer.columns);
     rows::Pack<T> pack[PACKS];
     load_packs(row, lane, LANES, pack);
@@ -48,16 +50,16 @@ __global__ void __launch_bounds__(WARPS_BLOCK) layernorm_warps(const Layer<T> la
 }
 
 // Launches up to a warp per row, of at most MOST_OF_A_WARP packs.
-template <typename T>
+template <int THREADS = 128, typename T>
 void launch_warps(const Layer<T>& layer, cudaStream_t stream) {
     const int packs = layer.packs();
-    const auto blocks = [=](int lanes) { return (layer.row_count - 1) / (WARPS_BLOCK / lanes) + 1; };
+    const auto blocks = [=](int lanes) { return (layer.row_count - 1) / (THREADS / lanes) + 1; };
     if (packs <= 8 * 4)
-        layernorm_warps<T, 8, 4><<<blocks(8), WARPS_BLOCK, 0, stream>>>(layer);
+        layernorm_warp_per_row<T, 8, 4, THREADS><<<blocks(8), THREADS, 0, stream>>>(layer);
     else if (packs <= 32 * 4)
-        layernorm_warps<T, 32, 4><<<blocks(32), WARPS_BLOCK, 0, stream>>>(layer);
+        layernorm_warp_per_row<T, 32, 4, THREADS><<<blocks(32), THREADS, 0, stream>>>(layer);
     else
-        layernorm_warps<T, 32, 8><<<blocks(32), WARPS_BLOCK, 0, stream>>>(layer);
+        layernorm_warp_per_row<T, 32, 8, THREADS><<<blocks(32), THREADS, 0, stream>>>(layer);
 }
 
 }  // namespace

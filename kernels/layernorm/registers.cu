@@ -15,31 +15,14 @@
 
 #include <cuda_runtime.h>
 
-#include "two_reads.cuh"
-
-// One block per row, PACKS packs of it per thread.
-template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS) layernorm_registers(const Layer<T> layer) {
-    __shared__ float sums[32], deviations[32];
-    const rows::Row<T, true> row(layer.x, blockIdx.x, layer.columns);
-    rows::Pack<T> pack[PACKS];
-    load_packs(row, threadIdx.x, blockDim.x, pack);
-    const float mean = rows::over_block(sum_of(pack), 0.0f, sums, rows::Sum()) / layer.columns;
-    float squares = squares_of(row, threadIdx.x, blockDim.x, pack, mean);
-    squares = rows::over_block(squares, 0.0f, deviations, rows::Sum());
-    write_packs(row, layer.gamma, layer.beta, layer.out(blockIdx.x), threadIdx.x, blockDim.x, pack, mean,
-                scale_of(squares, layer.columns, layer.epsilon));
-}
+#include "one_read.cuh"
 
 template <typename T>
 static cudaError_t layernorm(const Layer<T>& layer, cudaStream_t stream) {
-    const int packs = layer.packs();
-    if (!layer.is_aligned() || packs > 8 * 1024)
+    if (!layer.is_aligned() || layer.packs() > MOST_OF_A_BLOCK)
         launch_two_reads(layer, stream);
-    else if (packs <= 4 * 512)
-        layernorm_registers<T, 4, 512><<<layer.row_count, rows::threads_for(packs, 4), 0, stream>>>(layer);
     else
-        layernorm_registers<T, 8, 1024><<<layer.row_count, rows::threads_for(packs, 8), 0, stream>>>(layer);
+        launch_blocks(layer, stream);
     return cudaGetLastError();
 }
 

@@ -8,7 +8,6 @@
 namespace {
 
 constexpr int LOADS = 4;  // packs in flight per thread
-constexpr int TWO_READS_BLOCK = 512;
 
 // Arrays and sizes of a launch.
 template <typename T>
@@ -57,9 +56,9 @@ __device__ __forceinline__ void write_row(const rows::Row<T, ALIGNED>& row, cons
     }
 }
 
-// One block per row.
-template <typename T, bool ALIGNED>
-__global__ void __launch_bounds__(TWO_READS_BLOCK) layernorm_two_reads(const Layer<T> layer) {
+// One block of THREADS threads per row.
+template <typename T, bool ALIGNED, int THREADS>
+__global__ void __launch_bounds__(THREADS) layernorm_vectorized(const Layer<T> layer) {
     __shared__ Moments part[32];
     const rows::Row<T, ALIGNED> row(layer.x, blockIdx.x, layer.columns);
     const Moments moments = rows::over_block(read_row(row), no_elements(), part, Merge());
@@ -67,10 +66,11 @@ __global__ void __launch_bounds__(TWO_READS_BLOCK) layernorm_two_reads(const Lay
     write_row(row, layer.gamma, layer.beta, layer.out(blockIdx.x), moments.mean, scale);
 }
 
-template <typename T>
+template <int THREADS = 512, typename T>
 void launch_two_reads(const Layer<T>& layer, cudaStream_t stream) {
-    const auto kernel = layer.is_aligned() ? layernorm_two_reads<T, true> : layernorm_two_reads<T, false>;
-    kernel<<<layer.row_count, TWO_READS_BLOCK, 0, stream>>>(layer);
+    const auto kernel =
+        layer.is_aligned() ? layernorm_vectorized<T, true, THREADS> : layernorm_vectorized<T, false, THREADS>;
+    kernel<<<layer.row_count, THREADS, 0, stream>>>(layer);
 }
 
 }  // namespace

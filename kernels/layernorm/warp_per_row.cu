@@ -18,35 +18,15 @@
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// LANES lanes per row, PACKS packs of it per lane.
-template <typename T, int LANES, int PACKS>
-__global__ void __launch_bounds__(BLOCK) layernorm_warp_per_row(const Layer<T> layer) {
-    const int index = (blockIdx.x * BLOCK + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    // Lanes without a row take the last one as well, since the whole warp shuffles, and write nothing.
-    const rows::Row<T, true> row(layer.x, min(index, layer.row_count - 1), layer.columns);
-    rows::Pack<T> pack[PACKS];
-    load_packs(row, lane, LANES, pack);
-    const float mean = rows::over_lanes<LANES>(sum_of(pack), rows::Sum()) / layer.columns;
-    const float squares = rows::over_lanes<LANES>(squares_of(row, lane, LANES, pack, mean), rows::Sum());
-    const float scale = scale_of(squares, layer.columns, layer.epsilon);
-    if (index < layer.row_count)
-        write_packs(row, layer.gamma, layer.beta, layer.out(index), lane, LANES, pack, mean, scale);
-}
-
 template <typename T>
 static cudaError_t layernorm(const Layer<T>& layer, cudaStream_t stream) {
     const int packs = layer.packs();
-    const auto blocks = [=](int lanes) { return (layer.row_count - 1) / (BLOCK / lanes) + 1; };
     if (!layer.is_aligned() || packs > MOST_OF_A_BLOCK)
         launch_two_reads(layer, stream);
-    else if (packs > 32 * 8)
+    else if (packs > MOST_OF_A_WARP)
         launch_blocks(layer, stream);
-    else if (packs > 32 * 4)
-        layernorm_warp_per_row<T, 32, 8><<<blocks(32), BLOCK, 0, stream>>>(layer);
-    else if (packs > 8 * 4)
-        layernorm_warp_per_row<T, 32, 4><<<blocks(32), BLOCK, 0, stream>>>(layer);
     else
-        layernorm_warp_per_row<T, 8, 4><<<blocks(8), BLOCK, 0, stream>>>(layer);
+        launch_warps<BLOCK>(layer, stream);
     return cudaGetLastError();
 }
 

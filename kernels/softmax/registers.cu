@@ -15,29 +15,15 @@
 
 #include <cuda_runtime.h>
 
-#include "two_reads.cuh"
-
-// One block per row, PACKS packs of it per thread.
-template <typename T, int PACKS, int THREADS>
-__global__ void __launch_bounds__(THREADS, rows::RESIDENT_THREADS / THREADS)
-    softmax_registers(const T* __restrict__ x, T* __restrict__ y, int columns) {
-    __shared__ Pair part[32];
-    const rows::Row<T, true> row(x, blockIdx.x, columns);
-    rows::Pack<T> pack[PACKS];
-    load_packs(row, threadIdx.x, blockDim.x, pack);
-    const Pair pair = rows::over_block(pair_of(pack), no_logits(), part, Combine());
-    write_packs(row, y + static_cast<size_t>(blockIdx.x) * columns, threadIdx.x, blockDim.x, pack, pair);
-}
+#include "one_read.cuh"
 
 template <typename T>
 static cudaError_t softmax(const T* x, T* y, int row_count, int columns, cudaStream_t stream) {
     const int packs = columns / rows::Pack<T>::SIZE;
-    if (!rows::are_aligned<T>(columns, x, y) || packs > 8 * 1024)
+    if (!rows::are_aligned<T>(columns, x, y) || packs > MOST_OF_A_BLOCK)
         launch_two_reads(x, y, row_count, columns, stream);
-    else if (packs <= 4 * 512)
-        softmax_registers<T, 4, 512><<<row_count, rows::threads_for(packs, 4), 0, stream>>>(x, y, columns);
     else
-        softmax_registers<T, 8, 1024><<<row_count, rows::threads_for(packs, 8), 0, stream>>>(x, y, columns);
+        launch_blocks(x, y, row_count, columns, packs, stream);
     return cudaGetLastError();
 }
 

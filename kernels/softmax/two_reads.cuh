@@ -8,7 +8,6 @@
 namespace {
 
 constexpr int LOADS = 4;  // packs in flight per thread
-constexpr int TWO_READS_BLOCK = 512;
 
 // The pair of this thread's packs.
 template <typename T, bool ALIGNED>
@@ -31,21 +30,21 @@ __device__ __forceinline__ void write_row(const rows::Row<T, ALIGNED>& row, T* o
     }
 }
 
-// One block per row.
-template <typename T, bool ALIGNED>
-__global__ void __launch_bounds__(TWO_READS_BLOCK)
-    softmax_two_reads(const T* __restrict__ x, T* __restrict__ y, int columns) {
+// One block of THREADS threads per row.
+template <typename T, bool ALIGNED, int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    softmax_vectorized(const T* __restrict__ x, T* __restrict__ y, int columns) {
     __shared__ Pair part[32];
     const rows::Row<T, ALIGNED> row(x, blockIdx.x, columns);
     const Pair pair = rows::over_block(read_row(row), no_logits(), part, Combine());
     write_row(row, y + static_cast<size_t>(blockIdx.x) * columns, pair);
 }
 
-template <typename T>
+template <int THREADS = 512, typename T>
 void launch_two_reads(const T* x, T* y, int row_count, int columns, cudaStream_t stream) {
-    const auto kernel =
-        rows::are_aligned<T>(columns, x, y) ? softmax_two_reads<T, true> : softmax_two_reads<T, false>;
-    kernel<<<row_count, TWO_READS_BLOCK, 0, stream>>>(x, y, columns);
+    const bool is_aligned = rows::are_aligned<T>(columns, x, y);
+    const auto kernel = is_aligned ? softmax_vectorized<T, true, THREADS> : softmax_vectorized<T, false, THREADS>;
+    kernel<<<row_count, THREADS, 0, stream>>>(x, y, columns);
 }
 
 }  // namespace

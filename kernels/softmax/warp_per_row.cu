@@ -18,33 +18,15 @@
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-// LANES lanes per row, PACKS packs of it per lane.
-template <typename T, int LANES, int PACKS>
-__global__ void __launch_bounds__(BLOCK)
-    softmax_warp_per_row(const T* __restrict__ x, T* __restrict__ y, int row_count, int columns) {
-    const int index = (blockIdx.x * BLOCK + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
-    // Lanes without a row take the last one as well, since the whole warp shuffles, and write nothing.
-    const rows::Row<T, true> row(x, min(index, row_count - 1), columns);
-    rows::Pack<T> pack[PACKS];
-    load_packs(row, lane, LANES, pack);
-    const Pair pair = rows::over_lanes<LANES>(pair_of(pack), Combine());
-    if (index < row_count) write_packs(row, y + static_cast<size_t>(index) * columns, lane, LANES, pack, pair);
-}
-
 template <typename T>
 static cudaError_t softmax(const T* x, T* y, int row_count, int columns, cudaStream_t stream) {
     const int packs = columns / rows::Pack<T>::SIZE;
-    const auto blocks = [=](int lanes) { return (row_count - 1) / (BLOCK / lanes) + 1; };
     if (!rows::are_aligned<T>(columns, x, y) || packs > MOST_OF_A_BLOCK)
         launch_two_reads(x, y, row_count, columns, stream);
-    else if (packs > 32 * 8)
+    else if (packs > MOST_OF_A_WARP)
         launch_blocks(x, y, row_count, columns, packs, stream);
-    else if (packs > 32 * 4)
-        softmax_warp_per_row<T, 32, 8><<<blocks(32), BLOCK, 0, stream>>>(x, y, row_count, columns);
-    else if (packs > 8 * 4)
-        softmax_warp_per_row<T, 32, 4><<<blocks(32), BLOCK, 0, stream>>>(x, y, row_count, columns);
     else
-        softmax_warp_per_row<T, 8, 4><<<blocks(8), BLOCK, 0, stream>>>(x, y, row_count, columns);
+        launch_warps<BLOCK>(x, y, row_count, columns, packs, stream);
     return cudaGetLastError();
 }
 
