@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from warplog.core.defaults import DEFAULTS
+from warplog.core.records import sustained_runs
 from warplog.core.statistics import summarise
-from warplog.measure.pooling import missing_runs, pooled
+from warplog.measure.pooling import missing_runs, missing_sustained, pooled
 
 SETTINGS = dict(DEFAULTS["time"])
 STATE = {
@@ -185,6 +186,34 @@ def test_runs_are_added_until_the_median_is_precise_enough() -> None:
     assert missing_runs(of(356.0, 375.0, 357.0), 0.004) == pytest.approx(97 - 3, abs=2)
     assert missing_runs(of(356.0, 360.0, 357.0), 0.004) == 2
     assert missing_runs(of(356.0, 357.0, 356.5), 0.004) == 0, "three are enough"
+
+
+def test_sustained_runs_are_added_until_their_median_is_precise_enough() -> None:
+    """What the controller of the power limit does to the mean is not counted: times are compared at the limit."""
+    runs = [sustained(number, us) for number, us in ((1, 300.0), (2, 309.0), (3, 302.0))]
+    assert missing_sustained(runs, 0.004, None) == pytest.approx(31 - 3, abs=1)
+    assert missing_sustained([sustained(number, 300.0) for number in (1, 2, 3)], 0.004, None) == 0
+    assert missing_sustained([], 0.004, None) == 0
+    # The same line through power and time: 1 % less power at half a percent more time.
+    swinging = [
+        sustained(number, 300.0 * factor, steps=[[700.0 / factor**2, 300.0 * factor]] * 4)
+        for number, factor in ((1, 1.0), (2, 1.02), (3, 0.98))
+    ]
+    assert missing_sustained(swinging, 0.004, 700.0) == 0
+    assert missing_sustained(swinging, 0.004, None) > 0
+    failed = {**runs[0], "status": "crashed"}
+    assert missing_sustained([failed, *runs], 0.004, None) == 0
+
+
+def test_sustained_runs_of_further_processes_count_and_are_kept_apart() -> None:
+    """Process 5 measured nothing at rest; process 4 has further placements at rest."""
+    runs = [sustained(number, us) for number, us in ((1, 10.0), (2, 12.0), (5, 14.0))]
+    found = pooled(of(8.0, 8.1), runs, SETTINGS)
+    assert found["sustained"]["mean_us"] == 12.0
+    assert [run["mean_us"] for run in found["further_sustained"]] == [14.0]
+    assert [run["mean_us"] for run in sustained_runs(found)] == [10.0, 12.0, 14.0]
+    assert [one["process"] for one in found["processes"]] == [1, 2]
+    assert "further_sustained" not in pooled(of(8.0, 8.1), runs[:2], SETTINGS)
 
 
 def test_further_runs_take_a_bounded_time() -> None:

@@ -163,8 +163,13 @@ def test_a_case_that_a_limit_slows_down_has_a_sustained_time_in_its_record(tmp_p
 class Supervisor:
     """Stands in for run_cases: answers with times that `median_us(name)` gives, and records the tasks."""
 
-    def __init__(self, median_us: Callable[[str], float], limited: Sequence[str] = ()) -> None:
-        self._median_us, self._limited = median_us, limited
+    def __init__(
+        self,
+        median_us: Callable[[str], float],
+        limited: Sequence[str] = (),
+        sustained_us: Callable[[str], float] = lambda _: 9.0,
+    ) -> None:
+        self._median_us, self._limited, self._sustained_us = median_us, limited, sustained_us
         self.tasks: list[Task] = []
         self.failing = ""
 
@@ -178,7 +183,7 @@ class Supervisor:
         own = {"case": name, "status": "ok", "reason": "", "process": process_of(name), "seconds": 0.0}
         if mode == "sustain":
             run = {
-                "mean_us": 9.0,
+                "mean_us": self._sustained_us(name),
                 "sm_mhz": None,
                 "power_w": None,
                 "limits": [],
@@ -280,6 +285,19 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
     assert sustained.mode == "sustain"
     assert sustained.cases == ("1/right:1000", "2/right:1000", "3/right:1000")
     assert len(supervised(Supervisor(equal))) == 1
+
+
+def test_sustained_times_that_differ_too_much_are_measured_in_further_processes(
+    supervised: Callable[..., list[Task]],
+) -> None:
+    """At most three more, whose numbers follow that of the process with further placements."""
+    limited = ("right:1000", "other:1000")
+    wide = Supervisor(equal, limited, lambda name: 105.0 if name == "3/other:1000" else 100.0)
+    _, _, further = supervised(wide)
+    assert further.mode == "sustain"
+    assert further.cases == ("5/other:1000", "6/other:1000", "7/other:1000")
+    narrow = Supervisor(equal, limited, lambda name: 100.7 if name == "3/other:1000" else 100.0)
+    assert len(supervised(narrow)) == 2
 
 
 def test_a_case_without_captures_is_sustained_only_by_the_fast_variants_and_the_baseline(

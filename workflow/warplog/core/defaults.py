@@ -22,9 +22,9 @@ DEFAULTS: Mapping[str, Any] = {
     },
     "time": {
         "processes": 3,
-        "placements": 24,
-        "placement_seconds": 0.2,
-        "run_error": 0.005,
+        "placements": 64,
+        "placement_seconds": 0.4,
+        "run_error": 0.0035,
         "min_samples": 8,
         "max_samples": 20,
         "max_seconds": 0.045,

@@ -31,6 +31,12 @@ _MOST_BYTES = 64 << 20
 _FAMILY_STAGES = ("check", "sanitize", "time", "profile", "timeline", "extract")
 
 
+def sustained_runs(case: Mapping[str, Any]) -> list[Record]:
+    """Returns the sustained runs of a case of stage `time`, one per process; [] if it was not measured sustained."""
+    own = [one["sustained"] for one in case.get("processes", ()) if one.get("sustained")]
+    return [*own, *case.get("further_sustained", ())]
+
+
 def write_json(path: Path, data: Mapping[str, Any], schema: str | None = None) -> None:
     """Writes `data` as JSON atomically: `path` holds either the old or the complete new content.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.records import FamilyRecord, Record, read_json
+from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
 from warplog.core.verification.invariants import shown_correct
 from warplog.judge.verdicts import Samples
 
@@ -167,7 +167,7 @@ def _processes(case: Mapping[str, Any], where: str) -> tuple[Samples, ...]:
 
 
 def _sustained(case: Mapping[str, Any], where: str) -> tuple[float, ...]:
-    measured = [one["sustained"] for one in case.get("processes", ()) if one.get("sustained")]
+    measured = sustained_runs(case)
     found = _numbers([one.get("mean_us") for one in measured])
     if len(found) != len(measured):
         raise WarplogError(f"{where}: the sustained times are not positive numbers; time the variant again")

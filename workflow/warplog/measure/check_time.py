@@ -22,7 +22,7 @@ from warplog.measure.job import (
     refuse_unproven,
     task_of,
 )
-from warplog.measure.pooling import missing_runs, pooled
+from warplog.measure.pooling import missing_runs, missing_sustained, pooled
 from warplog.measure.supervise import discard, run_cases
 from warplog.measure.worker.main import parts_of, process_of
 
@@ -102,9 +102,9 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
     error of `run_error`, a further process measures it with up to `placements` more placements of the arrays, for
     up to `placement_seconds`. If a power or thermal limit lowers the clock of back-to-back launches, it is also
-    measured sustained, in as many processes. In each process, the variants run in a random order for each case. The
-    seed of the order and of the addresses follows from campaign and file, so that an interrupted job goes on with
-    the same one.
+    measured sustained, in as many processes, and in up to as many again if these differ too much. In each process,
+    the variants run in a random order for each case. The seed of the order and of the addresses follows from
+    campaign and file, so that an interrupted job goes on with the same one.
 
     Args:
         jobs: the variants of one family.
@@ -158,10 +158,10 @@ class _Processes:
         }
         self._run("time", more, self._rest)
         self._run("sustain", dict.fromkeys(processes, self._to_sustain()), self._sustained)
+        self._run("sustain", self._sustain_again(len(processes)), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
         for (name, case), found in self._rest.items():
-            limit_w = self._job.gpu.power_limit_w
-            combined = pooled(found, self._sustained[name, case], dict(settings), limit_w)
+            combined = pooled(found, self._sustained[name, case], dict(settings), self._job.gpu.power_limit_w)
             results[name][case] = {"case": case, **combined}
         return results, self._session
 
@@ -189,6 +189,18 @@ class _Processes:
             return near or variant == family.baseline or case in family.profile_cases
 
         return [pair for pair in at_rest if is_wanted(*pair)]
+
+    def _sustain_again(self, processes: int) -> dict[str, list[Pair]]:
+        """Returns the pairs for which `processes` sustained runs are too few, by the number of a further process.
+
+        There are at most as many further processes. Their numbers follow that of the process with further placements.
+        """
+        error, limit_w = self._job.settings["run_error"], self._job.gpu.power_limit_w
+        missing = {pair: missing_sustained(found, error, limit_w) for pair, found in self._sustained.items()}
+        return {
+            str(processes + 1 + number): [pair for pair, count in missing.items() if number <= count]
+            for number in range(1, processes + 1)
+        }
 
     def discard(self) -> None:
         """Removes the files of the finished work."""

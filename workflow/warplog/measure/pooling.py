@@ -19,23 +19,37 @@ RANGE_OF_NORMAL = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8
 
 
 def missing_runs(rest: Sequence[Record], error: float, most_s: float = math.inf) -> int:
-    """Returns how many more runs the median over runs needs for a relative standard error of `error`.
+    """Returns how many more runs at rest the median over runs needs for a relative standard error of `error`.
 
-    There are never so many that they would take longer than `most_s` seconds.
-
-    The standard deviation of the run medians is estimated from their range, which is 1.69 standard deviations for three
-    normal values. Medians that differ by at most 0.2 us, the resolution of CUDA events, need no further runs; nor does
-    a case that failed in a process, since it has no time.
+    There are never so many that they would take longer than `most_s` seconds. A case that failed in a process needs
+    none, since it has no time.
     """
-    if len(rest) < 2 or any(one["status"] != "ok" for one in rest):
+    if any(one["status"] != "ok" for one in rest):
         return 0
-    medians: list[float] = [one["cold"]["median_us"] for one in rest]
-    if max(medians) - min(medians) <= _LEAST_GAP_US:
-        return 0
-    deviation = (max(medians) / min(medians) - 1) / RANGE_OF_NORMAL[min(len(medians), max(RANGE_OF_NORMAL))]
-    wanted = math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(medians)
+    wanted = _missing([one["cold"]["median_us"] for one in rest], error)
     each_s = min(one.get("seconds", 0.0) for one in rest)
-    return max(0, int(min(wanted, most_s / max(each_s, _LEAST_RUN_S))))
+    return int(min(wanted, most_s / max(each_s, _LEAST_RUN_S)))
+
+
+def missing_sustained(results: Sequence[Record], error: float, power_limit_w: float | None) -> int:
+    """Returns how many more sustained runs the median over runs needs for a relative standard error of `error`."""
+    if any(one["status"] != "ok" for one in results):
+        return 0
+    return _missing([one["sustained"]["mean_us"] for one in _at_limit(results, power_limit_w)], error)
+
+
+def _missing(times_us: Sequence[float], error: float) -> int:
+    """Returns how many more times the median needs for a relative standard error of `error`.
+
+    Their standard deviation is estimated from their range, which is 1.69 standard deviations for three normal values.
+    Times that differ by at most 0.2 us, the resolution of CUDA events, need no further ones.
+    """
+    if len(times_us) < 2 or max(times_us) - min(times_us) <= _LEAST_GAP_US:
+        return 0
+    deviation = (max(times_us) / min(times_us) - 1) / RANGE_OF_NORMAL[
+        min(len(times_us), max(RANGE_OF_NORMAL))
+    ]
+    return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(times_us))
 
 
 def pooled(
@@ -77,6 +91,7 @@ def pooled(
         **({"sustained": _sustained(sustained)} if sustained else {}),
         **_state(rest),
         "processes": [_process(one, sustained) for one in rest],
+        **_further(rest, sustained),
         "seconds": round(seconds, 3),
     }
 
@@ -171,6 +186,13 @@ def _process(rest: Record, sustained: Sequence[Record]) -> Record:
         **({"sustained": later["sustained"]} if later else {}),
         "seconds": rest.get("seconds", 0.0) + (later or {}).get("seconds", 0.0),
     }
+
+
+def _further(rest: Sequence[Record], sustained: Sequence[Record]) -> Record:
+    """Returns the sustained runs of processes that measured nothing at rest, under their key in the record."""
+    numbers = {one["process"] for one in rest}
+    runs = [one["sustained"] for one in sustained if one["process"] not in numbers]
+    return {"further_sustained": runs} if runs else {}
 
 
 def _remark(rest: Sequence[Record], cold: Record, settings: Record) -> str:

@@ -11,7 +11,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.catalog.header import read_header
 from warplog.core import remarks, text
 from warplog.core.columns import TABLES
-from warplog.core.records import Record
+from warplog.core.records import Record, sustained_runs
 from warplog.machine.device import Gpu, Peaks
 from warplog.tables import published, timelines
 from warplog.tables.agreement import agreement, other_pass
@@ -334,7 +334,7 @@ def sustained_columns(found: Record, flops: float, is_captured: bool = True) -> 
         run = {"mean_us": found["hot"]["median_us"], "sm_mhz": mhz, "power_w": None, "limits": []}
     if run is None:
         return {}
-    means = [one["sustained"]["mean_us"] for one in found.get("processes", ()) if "sustained" in one]
+    means = [one["mean_us"] for one in sustained_runs(found)]
     return {
         "sustained_us": run["mean_us"],
         "sustained_sm_mhz": run["sm_mhz"],
@@ -389,7 +389,7 @@ def power_trace_rows(found: Record, flops: float) -> Iterator[dict[str, Any]]:
     if not run or not trace:
         return
     samples_us = np.asarray(run["samples_us"])
-    first = next((one["sustained"] for one in found.get("processes", ()) if "sustained" in one), run)
+    first = next(iter(sustained_runs(found)), run)
     launches = first["launches"] / samples_us.size  # per batch
     ends_s = np.cumsum(samples_us) * launches * 1e-6
     for i, time_s in enumerate(trace["time_s"]):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from warplog.core.records import Record
+from warplog.core.records import Record, sustained_runs
 from warplog.core.statistics import summarise
 from warplog.core.verification import timelines
 
@@ -79,7 +79,7 @@ def inconsistent(case: Mapping[str, Any]) -> str:
     if why := _of_processes(case["cold"]["samples_us"], processes):
         return why
     if run := case.get("sustained"):
-        means = [one["sustained"]["mean_us"] for one in processes if "sustained" in one]
+        means = [one["mean_us"] for one in sustained_runs(case)]
         if means and (why := _differs("mean_us", run["mean_us"], median(means), "its processes give")):
             return f"sustained.{why}"
         if run["mean_us"] <= 0:

@@ -258,7 +258,7 @@ class _Runner:
 
         process, settings = process_of(name), self._task["settings"]
         if is_repeated(name):
-            settings = settings | {"hot_cases": "none"}
+            settings = settings | {"hot_cases": "none", "max_samples": settings["min_samples"]}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
             launcher.prepare(problem, SEEDS["time"])
