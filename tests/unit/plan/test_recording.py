@@ -1,7 +1,9 @@
 """`warplog record` copies a live campaign without its large files, and refuses one made from recorded tables."""
 
 import hashlib
+import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -174,6 +176,22 @@ def test_copies_the_ncu_report_of_a_requested_variant(tmp_path: Path) -> None:
     folder, _ = record_campaign(tmp_path, "h200", ["naive"])
     kept = [path.name for path in (folder / "profile" / "h200" / "sgemm").iterdir()]
     assert sorted(kept) == ["session-1.ncu-rep"]
+
+
+def test_a_raw_report_is_kept_without_the_path_of_the_project(tmp_path: Path) -> None:
+    """The line tables of its kernels hold that path, on the machine that measured."""
+    results = campaign(tmp_path, profiled=True)
+    report = results / "profile" / "h200" / "sgemm" / "session-1.ncu-rep"
+    report.write_bytes(b"\x01/home/ada/gemm project/kernels/sgemm\0naive.cu\0/kernels/transpose\0\xff")
+    extract = results / "extract" / "h200" / "sgemm.json"
+    extract.parent.mkdir(parents=True)
+    extract.write_text(json.dumps({"sha256": sha256(report.read_bytes()).hexdigest()}))
+    folder, _ = record_campaign(tmp_path, "h200", ["naive"])
+    kept = (folder / report.relative_to(results)).read_bytes()
+    assert kept == b"\x01/" + b"_" * 21 + b"/kernels/sgemm\0naive.cu\0/kernels/transpose\0\xff"
+    digest = json.loads((folder / extract.relative_to(results)).read_text())["sha256"]
+    assert digest == sha256(kept).hexdigest()
+    assert b"ada" in report.read_bytes(), "the live report stays as it is"
 
 
 def test_recording_again_replaces_the_previous_copy(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from warplog.core import paths
@@ -37,7 +38,7 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = (), gpu: 
     """Copies the live campaign to results/recorded/<name>; returns the folder and its size in bytes.
 
     Args:
-        reports: variants whose raw ncu reports are copied too.
+        reports: variants whose raw ncu reports are copied too, without the path of the project on the GPU's machine.
         gpu: slug of the GPU, if the run had several campaigns (`gpus`).
 
     The copy contains a manifest with the SHA-256 of every file. A previous recording of that name is replaced after the
@@ -58,11 +59,14 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = (), gpu: 
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
     found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file() and not _is_long_csv(p)}
-    for source in sorted(found | _sessions(results, reports)):
+    raw = _sessions(results, reports)
+    for source in sorted(found | raw):
         place = fresh / source.relative_to(results)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, place)
         total += source.stat().st_size
+    for report in raw:
+        _anonymise(fresh, fresh / report.relative_to(results))
     if total > _MOST_BYTES:
         shutil.rmtree(fresh)
         raise WarplogError(
@@ -89,6 +93,22 @@ def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
             paths.captures(path) / (records.get(variant, {}).get("report") or "-") for variant in variants
         }
     return {path for path in found if path.is_file()}
+
+
+def _anonymise(recorded: Path, report: Path) -> None:
+    """Overwrites the path of the project in a raw report, and writes the new digest into the records that name it.
+
+    The line tables of the kernels (-lineinfo) hold the path of their folder. The length of the file does not change.
+    """
+    data = report.read_bytes()
+    before = sha256(data).hexdigest()
+    folder = re.escape(f"/kernels/{report.parent.name}".encode())
+    data = re.sub(rb"/[\x20-\x7e]{1,400}?(?=" + folder + rb")", lambda m: b"/".ljust(len(m[0]), b"_"), data)
+    report.write_bytes(data)
+    for record in recorded.glob("extract/*/*.json"):
+        text = record.read_text(encoding="utf-8")
+        if before in text:
+            record.write_text(text.replace(before, sha256(data).hexdigest()), encoding="utf-8")
 
 
 def _campaign(results: Path) -> Record:
