@@ -281,6 +281,18 @@ def test_ladder_shows_sustained_beside_rest_and_names_the_regime_and_the_whisker
     assert "outlined" not in earlier.get_supxlabel()
 
 
+def test_ladder_outlines_no_variant_that_is_slower_back_to_back_without_a_limit(good):
+    tables = limited(good)
+    rows = tables.measurements.copy()
+    slower = (rows["variant"] == "warptile") & (rows["case"] == "4096")
+    rows.loc[slower, "sustained_us"] = rows.loc[slower, "median_us"] * 1.1
+    tables = replace(tables, measurements=rows)
+    assert np.isnan(row("ladder", tables, "warptile")["percent_long"])
+    assert row("ladder", tables, "tma_pipelined")["percent_long"] > 0
+    unlimited = drawn("ladder", replace(tables, measurements=rows.assign(limited_by="")))
+    assert "outlined" not in unlimited.get_supxlabel()
+
+
 def test_ladder_marks_a_gain_within_noise(good):
     tables = limited(good)
     assert row("ladder", tables, "best_of")["tied"]

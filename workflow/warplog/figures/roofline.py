@@ -168,7 +168,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     others, coloured = drawn[~drawn["variant"].isin(shown)], drawn[drawn["variant"].isin(shown)]
     labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
     body = 2.8 if is_narrow() else max(4.2, 0.75 + line_in() * len(labelled))
-    figure = new_figure(_title(first, coloured), body, _note(data, coloured, others), look)
+    figure = new_figure(_title(first, coloured), body, _note(data, coloured, others), look, timed=True)
     axes = figure.add_subplot()
     axes.set(xscale="log", yscale="log")
     labels = [_label(point, look) for point in labelled.to_dict("records")]

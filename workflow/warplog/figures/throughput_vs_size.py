@@ -116,7 +116,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     body = max(
         2.6 if is_narrow() else 3.3, 0.75 + line_in() * (0 if is_narrow() else labelled["variant"].nunique())
     )
-    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look)
+    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look, timed=True)
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
         axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
