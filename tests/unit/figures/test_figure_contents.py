@@ -314,6 +314,32 @@ def test_a_case_of_another_kind_stands_alone_in_the_throughput(good):
     assert "open marks: 8191x8193" in drawn("throughput_vs_size", tables).get_supxlabel().replace("\n", " ")
 
 
+def shaped(tables):
+    """The tables with cases that are shapes without an order, of which the last has two dimensions swapped."""
+    shapes = {"2048": "1x65536", "4096": "4096x4096", "8192": "16384x1024"}
+    rows = tables.measurements[tables.measurements["case"].isin(list(shapes))]
+    variants = tables.variants.assign(headline_case="4096x4096")
+    return replace(tables, measurements=rows.assign(case=rows["case"].map(shapes)), variants=variants)
+
+
+def test_no_line_joins_shapes_and_the_title_counts_the_cases_that_a_variant_wins(good):
+    figure = drawn("throughput_vs_size", shaped(good))
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1x65536", "4096x4096", "16384x1024"]
+    inside = [line for line in axes.lines if line.get_transform() == axes.transData]
+    assert all(len(line.get_xdata()) == 1 for line in inside), "dots, no lines"
+    title = figure.get_suptitle().replace("\n", " ")
+    assert title == "Throughput by case: cublas is the fastest or tied with it in 3 of 3 cases · sgemm"
+    labels = {text.get_text() for text in axes.texts}
+    assert "cublas" in labels
+    assert set(MODULES["throughput_vs_size"].data(shaped(good))["drawn"]) == {True}
+
+
+def test_a_shape_without_a_time_is_marked(good):
+    tables = shaped(sgemm({("naive", "4096"): "timeout"}))
+    assert "timeout" in texts(drawn("throughput_vs_size", tables))
+
+
 def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
     assert "tma_pipelined" not in drawn("throughput_vs_size", good).get_suptitle()
     assert "cublas is the fastest at 16384" in drawn("throughput_vs_size", good).get_suptitle()
