@@ -373,9 +373,20 @@ def test_the_title_of_the_timeline_says_how_busy_the_gpu_is(good):
     rows = MODULES["timeline"].data(good)
     rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
     title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
-    assert title.startswith("Timeline of launches: the GPU is busy 41.5 % of the time or more (warptile) ·")
+    assert title.startswith("Timeline of launches: in warptile the GPU is busy only 41.5 % of the time ·")
+    rows["busy_pct"] = 99.5
+    title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+    assert title.startswith(
+        "Timeline of launches: the GPU is busy at least 99.5 % of the time in every variant ·"
+    )
     title = MODULES["timeline"].draw(rows.assign(busy_pct=np.nan), style.look(good)).get_suptitle()
     assert title.startswith("Timeline of launches ·")
+
+
+@pytest.mark.parametrize("name", ["timeline", "overlap"])
+def test_figures_of_traced_launches_name_their_regime(name, good):
+    note = shown(name, good).get_supxlabel().replace("\n", " ")
+    assert "nsys, hot: launches back to back" in note
 
 
 def test_occupancy_names_the_limiter_and_ties(good):

@@ -8,7 +8,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from worklog_pages import CAMPAIGN, CAPTIONS, CLAIM, FAMILY, PICTURES, RECORDED, Page, hot_line, rung, told
+from worklog_pages import (
+    CAMPAIGN,
+    CAPTIONS,
+    CLAIM,
+    FAMILY,
+    PICTURES,
+    RECORDED,
+    SHOWN,
+    Page,
+    hot_line,
+    rung,
+    told,
+)
 
 from warplog import worklog
 from warplog.core.errors import WarplogError
@@ -79,7 +91,7 @@ def test_the_html_needs_nothing_else(page):
     assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
     assert not re.search(r"@import|url\(|https?:", source)
     assert len(source) < 2 << 20  # the longest address that a browser opens, see --report
-    assert seen.tags.count("img") == len(PICTURES) == 7
+    assert seen.tags.count("img") == len(SHOWN) == 6
     assert seen.tags.count("pre") == len(page.rungs)
     for tag in ("table", "section", "figure", "ul"):
         assert source.count(f"<{tag}") == source.count(f"</{tag}>")
@@ -102,8 +114,17 @@ def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
 def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     pictures = [*PICTURES, Path("claims.png"), Path("new.png")]
     page = worklog.gather(FAMILY, recorded, CAMPAIGN, pictures, CAPTIONS)
-    assert [one.name for one in page.pictures][-2:] == ["timeline", "new"]
+    assert [one.name for one in page.pictures][-2:] == ["bank_conflicts", "new"]
     assert page.ladder.name == "ladder"
+
+
+def test_a_timeline_that_only_repeats_the_times_is_left_out(recorded):
+    path = RECORDED / "figures/sgemm/timeline.png"
+    assert worklog.gather(FAMILY, recorded, CAMPAIGN, [path], CAPTIONS).pictures == ()
+    apart = recorded.timeline.copy()
+    apart.loc[apart["variant"] == "warptile", "duration_us"] *= 0.5
+    shown = worklog.gather(FAMILY, replace(recorded, timeline=apart), CAMPAIGN, [path], CAPTIONS).pictures
+    assert [picture.name for picture in shown] == ["timeline"]
 
 
 def test_markdown_links_the_figures_from_where_it_lies(page):
@@ -111,7 +132,7 @@ def test_markdown_links_the_figures_from_where_it_lies(page):
     assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [
         (RECORDED / "figures" / "sgemm" / "ladder.png").resolve()
     ]
-    assert len(links) == len(PICTURES)
+    assert len(links) == len(SHOWN)
 
 
 def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):

@@ -20,6 +20,9 @@ FAMILY = replace(  # variants that were added after that campaign are drafts
 )
 CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
 PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
+SHOWN = [
+    path for path in PICTURES if path.stem != "timeline"
+]  # which only repeats the times of this campaign
 CAPTIONS = PROJECT / "workflow" / "report"
 HOSTILE = (
     "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"

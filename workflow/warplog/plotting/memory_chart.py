@@ -5,6 +5,7 @@ campaigns record. A counter that is missing is shown as n/a; what no counter cov
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,9 +19,10 @@ METRICS = (
     "dram_throughput_pct",
 )  # fmt: skip
 NOTE = (
-    "arrows: executed load and store instructions of all warps, sectors per request, bytes; from L2 to L1: at most what "
-    "L1 did not hold; to L2: global stores, all of which L1 passes on; boxes: bytes looked up, hit rate, and percent of "
-    "the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less than the parent"
+    "arrows: executed load and store instructions of all warps, sectors per request, bytes; requested: bytes that L1 "
+    "did not hold, at most; stored: bytes of global stores, all of which L1 passes on; boxes: bytes looked up, hit "
+    "rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less than "
+    "the parent"
 )
 WIDTH, HEIGHT = 640.0, 200.0
 # Left and right edge of each unit.
@@ -210,7 +212,7 @@ def _flow(
 def _bytes(
     counters: _Counters, name: str, what: str, ends: tuple[float, float], y: float, bound: str = ""
 ) -> Arrow:
-    """Returns an arrow for bytes, with a sign before them if they are only a bound."""
+    """Returns an arrow for bytes, with a sign before the number if they are only a bound."""
     idle, text = counters.sum(name) == 0, counters.text("B", name)
-    shown = text if idle or text.startswith(_ABSENT) else f"{bound}{text}"
+    shown = text if idle else re.sub(r"(?=\d)", bound, text, count=1)
     return Arrow((ends[0], y), (ends[1], y), shown, what, is_idle=idle)
