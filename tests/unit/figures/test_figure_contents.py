@@ -106,6 +106,28 @@ def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
     assert rows.loc["FP32 peak", "peak_source"] in shown("roofline", good).get_supxlabel().replace("\n", " ")
 
 
+def covering(figure):
+    """The pairs of texts of a figure that overlap, and the texts that reach beyond its edge."""
+    figure.draw_without_rendering()
+    found = [text for text in figure.axes[0].texts if text.get_text().strip() and not text.get_rotation()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
+    pairs = [(a, b) for i, (a, one) in enumerate(boxes) for b, other in boxes[i + 1 :] if one.overlaps(other)]
+    return pairs + [text for text, box in boxes if box.x1 > figure.bbox.x1 or box.x0 < 0]
+
+
+def test_labels_of_the_roofline_cover_neither_each_other_nor_the_algorithms_line(good):
+    for tables in (good, vector_add()):
+        figure = drawn("roofline", tables)
+        assert covering(figure) == []
+        axes = figure.axes[0]
+        mark = next(line for line in axes.lines if list(line.get_ydata()) == [0, 1])
+        across = axes.transData.transform((mark.get_xdata()[0], axes.get_ylim()[0]))[0]
+        (peak,) = (text for text in axes.texts if text.get_text().startswith("FP32 peak"))
+        box = peak.get_window_extent()
+        assert not box.x0 < across < box.x1
+        assert box.x1 < axes.bbox.x1 + 0.05 * figure.dpi
+
+
 def test_roofline_of_an_unknown_gpu_has_points_only(good):
     tables = replace(good, gpus=good.gpus.iloc[:0])
     rows = MODULES["roofline"].data(tables)
