@@ -26,7 +26,7 @@ from warplog import worklog
 from warplog.core.errors import WarplogError
 from warplog.tables import view
 from warplog.worklog import asides
-from warplog.worklog.html import html
+from warplog.worklog.html import _web, html
 
 
 def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, recorded, tmp_path):
@@ -88,13 +88,37 @@ def test_the_html_needs_nothing_else(page):
     source = html(page)
     seen = Page(source)
     assert {"script", "link", "iframe", "object", "base"}.isdisjoint(seen.tags)
-    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
-    assert not re.search(r"@import|url\(|https?:", source)
+    assert all(address.startswith("data:image/png;base64,") for address in seen.addresses)
+    assert all(link.startswith(("#", "https://")) for link in seen.links)
+    loading = re.sub(r'<a href="https://[^"]*" rel="noopener">', "", source)
+    assert not re.search(r"@import|url\(|fetch\(|https?:", loading)
     assert len(source) < 2 << 20  # the longest address that a browser opens, see --report
     assert seen.tags.count("img") == len(SHOWN) == 6
     assert seen.tags.count("pre") == len(page.rungs)
     for tag in ("table", "section", "figure", "ul"):
         assert source.count(f"<{tag}") == source.count(f"</{tag}>")
+
+
+def test_web_addresses_of_sources_are_links(page):
+    seen = Page(html(page))
+    assert "https://siboehm.com/articles/22/CUDA-MMM" in seen.links
+    assert "S. Boehm, siboehm.com/articles/22/CUDA-MMM, kernel 1" in seen.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see https://a-b.org/x_y?z=1&w=2.", "https://a-b.org/x_y?z=1&amp;w=2"),
+        ("(http://example.com), 4", "http://example.com"),
+        ("nvidia.github.io/cccl/cub", "https://nvidia.github.io/cccl/cub"),
+        ("cp.async.commit_group in naive.cu, me@example.com, javascript:alert(1)", None),
+        ('"https://example.com"><script>', "https://example.com"),
+    ],
+)
+def test_only_web_addresses_become_links(text, shown):
+    made = str(_web(text))
+    assert re.findall(r'<a href="([^"]*)" rel="noopener">', made) == ([shown] if shown else [])
+    assert "<script" not in made
 
 
 def test_a_name_in_the_summary_of_a_family_is_shown_as_code(recorded, tmp_path):
@@ -307,7 +331,7 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     seen = Page(html(page))
     shown = f"4 to 8 times faster, see naive Got {ratio} the speed of naive (4096); {step.verdict}"
     assert shown in seen.text
-    assert "#claims-rung-gmem_coalesced" in seen.addresses
+    assert "#claims-rung-gmem_coalesced" in seen.links
     assert 'id="claims-rung-gmem_coalesced"' in html(page)
     assert (
         f"Got: **{ratio}** the speed of naive (4096); {step.verdict}."
