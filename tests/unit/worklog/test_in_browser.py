@@ -1,6 +1,7 @@
 """The page in a real browser: charts, heat map, links, print and phone; nothing is asked of a network."""
 
 import math
+import re
 import shutil
 from dataclasses import replace
 
@@ -90,6 +91,14 @@ def test_case_and_unit_are_chosen(opened):
     page.select_option('select[name="in_case"]', "1024")
     page.check('input[name="in_unit"][value="% of cublas"]')
     page.wait_for_selector("text=% of cublas at 1024, with a cold L2")
+
+
+def test_the_axis_of_sizes_bears_the_names_of_the_cases(opened):
+    labels = opened.drawn().eval_on_selector_all(
+        "#chart svg .role-axis-label text", "all => all.map(one => one.textContent)"
+    )
+    assert {"128", "1024", "8192"} <= set(labels)
+    assert not [label for label in labels if re.fullmatch(r"[\d.]+[kMG]", label)]
 
 
 def test_a_value_appears_under_the_pointer(opened):

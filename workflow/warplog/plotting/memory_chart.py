@@ -24,9 +24,9 @@ NOTE = (
     "rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less than "
     "the parent"
 )
-WIDTH, HEIGHT = 640.0, 200.0
+WIDTH, HEIGHT = 660.0, 200.0
 # Left and right edge of each unit.
-_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (552.0, WIDTH)
+_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (572.0, WIDTH)
 _UPPER, _LOWER = (
     (0.0, 86.0),
     (114.0, HEIGHT),

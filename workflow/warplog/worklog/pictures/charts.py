@@ -22,7 +22,6 @@ Row = Mapping[str, Any]
 _MOST_HIGHLIGHTED = 6
 _FEW = 10  # variants for which there are strong colours
 _WIDTH, _BAR = 600, 17
-_PLAIN = "datum.value < 1e5 ? format(datum.value, 'd') : format(datum.value, '.3~s')"
 
 
 def points(
@@ -134,7 +133,8 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
         )
     )
     if joined:
-        across, along = _by_size(size_label), "size"
+        sizes = {str(one["case"]): one["size"] for one in values}
+        across, along = _by_size({case: sizes[case] for case in joined}, size_label), "size"
         marks = base.transform_filter("datum.joined && datum.size > 0").mark_line(point=True)
     else:
         across, along = alt.X("case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-45)), "case"
@@ -169,15 +169,16 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
     return str(whole.configure_view(stroke=None).to_json(indent=None))
 
 
-def _by_size(size_label: str) -> "alt.X":
+def _by_size(sizes: Mapping[str, float], size_label: str) -> "alt.X":
+    """Returns the axis of sizes, with a tick at each case that bears its name."""
     import altair as alt
 
-    return alt.X(
-        "size:Q",
-        scale=alt.Scale(type="log", base=2, nice=False),
-        title=size_label,
-        axis=alt.Axis(labelExpr=_PLAIN),
+    names = json.dumps({f"{size:.0f}": case for case, size in sizes.items()})
+    axis = alt.Axis(
+        values=list(sizes.values()), labelExpr=f"{names}[format(datum.value, 'd')]", labelOverlap=True
     )
+    scale = alt.Scale(type="log", base=2, nice=False)
+    return alt.X("size:Q", scale=scale, title=size_label, axis=axis)
 
 
 @cache
