@@ -123,6 +123,15 @@ def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
         assert page.eval_on_selector(bar, kept) == ["exact", True], bar
 
 
+def test_a_printed_page_cuts_no_speed_and_has_no_heading_of_folded_parts(browser, address):
+    shown = Shown(browser, address, width=680)  # A4 without margins
+    shown.page.emulate_media(media="print")
+    right = "all => Math.max(...all.map(one => one.getBoundingClientRect().left + one.scrollWidth))"
+    assert shown.page.eval_on_selector_all(".fall .speed", right) <= 680
+    assert not shown.page.is_visible(".part")
+    shown.close()
+
+
 def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):
     page = opened.page
     page.evaluate(
