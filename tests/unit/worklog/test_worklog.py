@@ -140,6 +140,9 @@ def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     page = worklog.gather(FAMILY, recorded, CAMPAIGN, pictures, CAPTIONS)
     assert [one.name for one in page.pictures][-2:] == ["bank_conflicts", "new"]
     assert page.ladder.name == "ladder"
+    named = {one.name: one.title for one in page.pictures}
+    assert named["throughput_vs_size"] == "Throughput by problem size"
+    assert named["roofline"] == "Roofline"
 
 
 def test_a_timeline_that_only_repeats_the_times_is_left_out(recorded):

@@ -30,6 +30,12 @@ _ORDER = (
     "bank_conflicts",
     "timeline",
 )
+_TITLES = {  # where the name of a figure does not say what it shows
+    "power_trace": "Clock, power and speed over time",
+    "swim_lanes": "Warps of one SM over time",
+    "throughput_vs_size": "Throughput by problem size",
+    "timeline": "Timeline of launches",
+}
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
 _CHECKED = "Every variant was checked against a reference, computed in float64, before it was timed."
@@ -369,4 +375,5 @@ def _picture(path: Path, captions: Path, family: str) -> Picture:
     lines = [line for line in text.splitlines() if not line.startswith("..")]
     plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
     caption = plain.replace("|family|", family)
-    return Picture(path.stem, path.stem.replace("_", " ").capitalize(), caption, path)
+    title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
+    return Picture(path.stem, title, caption, path)

@@ -28,9 +28,8 @@ _LINE, _GAP, _PAGE = 78, 2, 46
 _SMALL_LINE = 88  # characters per line in the smallest font; a wider table is scaled
 # Text up to this length is never wrapped; longer text is if the table is wider than the line.
 _SHORT = 14
-# Figures with one panel and labels beside it are legible below the full width.
-_CHARTS = ("throughput_vs_size", "roofline", "quantization", "power_trace")
-_MOST_HEIGHT = 0.38
+# A figure is as wide as the text unless it would be higher than this; smaller, the text in it could not be read.
+_SIZE = r"width=\linewidth,height=0.45\textheight,keepaspectratio"
 _HEAD = """\
 % Preamble: \\usepackage{booktabs,graphicx,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
 % Copy single tables and figures or include the whole file; \\clearpage before each variant limits pending floats."""
@@ -79,18 +78,12 @@ def _figure(page: Page, picture: Picture, folder: Path) -> str:
     return "\n".join(
         [
             r"\begin{figure}[tbp]",
-            rf"\centering\includegraphics[{_size(picture.name)}]{{{path}}}",
+            rf"\centering\includegraphics[{_SIZE}]{{{path}}}",
             rf"\caption{{{escape(f'{picture.title}. {picture.caption}')}}}",
             rf"\label{{fig:{_label(f'{page.family}-{picture.name}')}}}",
             r"\end{figure}",
         ]
     )
-
-
-def _size(figure: str) -> str:
-    """Returns the largest width and height of a figure, so that two with their captions fit on a page."""
-    share = "0.85" if figure in _CHARTS else ""
-    return rf"width={share}\linewidth,height={_MOST_HEIGHT}\textheight,keepaspectratio"
 
 
 def _ladder(rungs: tuple[Rung, ...]) -> Table:
