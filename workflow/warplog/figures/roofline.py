@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from warplog.core.numbers import rate_unit
 from warplog.plotting.highlight import GREY, highlighted
@@ -301,6 +302,8 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
 def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: tuple[float, float]) -> None:
     """Writes the labels along the roofs, where they cover neither markers nor other lines; `size` is in inches."""
     (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    figure = axes.get_figure(root=True)
+    assert figure is not None
 
     def place(x: float, y: float) -> tuple[float, float]:
         return size[0] * np.log(x / x0) / np.log(x1 / x0), size[1] * np.log(y / y0) / np.log(y1 / y0)
@@ -311,21 +314,24 @@ def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: t
         at = [point[_intensity(level)] for level in LEVELS if point[_intensity(level)] > 0]
         lines += [((min(at), point["rate"]), (max(at), point["rate"]))] if at else []
     obstacles = np.vstack([sampled(place(*start), place(*end)) for start, end in lines])
-    for text, start, end in roofs:
+    slanted_first = sorted(roofs, key=lambda roof: roof[1][1] == roof[2][1])  # their places are fewer
+    for text, start, end in slanted_first:
         if not text:
             continue
         a, b, box = place(*start), place(*end), (text_width_in(text), 0.8 * line_in())
         is_flat = a[1] == b[1]
         corner, covered = along((0, a[1]) if is_flat else a, b, box, obstacles, size, late=is_flat)
         obstacles = np.vstack([obstacles, covered])
-        axes.annotate(
+        across, up = np.subtract(b, a) / size
+        above = ScaledTranslation(0 if is_flat else -3 / 72, 4 / 72, figure.dpi_scale_trans)
+        axes.text(
+            corner[0] / size[0],
+            corner[1] / size[1],
             text,
-            (corner[0] / size[0], corner[1] / size[1]),
-            (0, 4) if is_flat else (-3, 4),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            rotation=float(np.degrees(np.arctan2(b[1] - a[1], b[0] - a[0]))),
+            transform=axes.transAxes + above,
+            rotation=float(np.degrees(np.arctan2(up, across))),
             rotation_mode="anchor",
+            transform_rotates_text=True,  # the final size of the axes is that of the layout
             zorder=4,
         )
 
