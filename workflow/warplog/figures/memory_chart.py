@@ -119,13 +119,17 @@ def _draw_arrow(axes: Axes, arrow: Arrow) -> None:
             "\n".join(filter(None, (arrow.above, arrow.below))),
             (x0, y0 + (0.7 if abs(y1 - y0) > _FAR else 0.5) * (y1 - y0)),
         )
-        shown = {
-            "va": "center",
-            "color": ink,
-            "bbox": {**ON_PAPER, "alpha": 0.9},
-            "zorder": 4,
-        }  # above the next arrow
-        axes.annotate(text, place, (3, 0), textcoords="offset points", **shown)
+        paper = {**ON_PAPER, "alpha": 0.9}
+        axes.annotate(
+            text,
+            place,
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            color=ink,
+            bbox=paper,
+            zorder=4,  # above the next arrow
+        )
         return
     middle = (x0 + x1) / 2, y0
     axes.annotate(
