@@ -106,6 +106,28 @@ def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
     assert rows.loc["FP32 peak", "peak_source"] in shown("roofline", good).get_supxlabel().replace("\n", " ")
 
 
+def covering(figure):
+    """The pairs of texts of a figure that overlap, and the texts that reach beyond its edge."""
+    figure.draw_without_rendering()
+    found = [text for text in figure.axes[0].texts if text.get_text().strip() and not text.get_rotation()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
+    pairs = [(a, b) for i, (a, one) in enumerate(boxes) for b, other in boxes[i + 1 :] if one.overlaps(other)]
+    return pairs + [text for text, box in boxes if box.x1 > figure.bbox.x1 or box.x0 < 0]
+
+
+def test_labels_of_the_roofline_cover_neither_each_other_nor_the_algorithms_line(good):
+    for tables in (good, vector_add()):
+        figure = drawn("roofline", tables)
+        assert covering(figure) == []
+        axes = figure.axes[0]
+        mark = next(line for line in axes.lines if list(line.get_ydata()) == [0, 1])
+        across = axes.transData.transform((mark.get_xdata()[0], axes.get_ylim()[0]))[0]
+        (peak,) = (text for text in axes.texts if text.get_text().startswith("FP32 peak"))
+        box = peak.get_window_extent()
+        assert not box.x0 < across < box.x1
+        assert box.x1 < axes.bbox.x1 + 0.05 * figure.dpi
+
+
 def test_roofline_of_an_unknown_gpu_has_points_only(good):
     tables = replace(good, gpus=good.gpus.iloc[:0])
     rows = MODULES["roofline"].data(tables)
@@ -281,6 +303,18 @@ def test_ladder_shows_sustained_beside_rest_and_names_the_regime_and_the_whisker
     assert "outlined" not in earlier.get_supxlabel()
 
 
+def test_ladder_outlines_no_variant_that_is_slower_back_to_back_without_a_limit(good):
+    tables = limited(good)
+    rows = tables.measurements.copy()
+    slower = (rows["variant"] == "warptile") & (rows["case"] == "4096")
+    rows.loc[slower, "sustained_us"] = rows.loc[slower, "median_us"] * 1.1
+    tables = replace(tables, measurements=rows)
+    assert np.isnan(row("ladder", tables, "warptile")["percent_long"])
+    assert row("ladder", tables, "tma_pipelined")["percent_long"] > 0
+    unlimited = drawn("ladder", replace(tables, measurements=rows.assign(limited_by="")))
+    assert "outlined" not in unlimited.get_supxlabel()
+
+
 def test_ladder_marks_a_gain_within_noise(good):
     tables = limited(good)
     assert row("ladder", tables, "best_of")["tied"]
@@ -300,6 +334,32 @@ def test_a_case_of_another_kind_stands_alone_in_the_throughput(good):
     alone = [line for line in axes.lines if list(line.get_xdata()) == [8191]]
     assert {line.get_markerfacecolor() for line in alone} == {"white"}
     assert "open marks: 8191x8193" in drawn("throughput_vs_size", tables).get_supxlabel().replace("\n", " ")
+
+
+def shaped(tables):
+    """The tables with cases that are shapes without an order, of which the last has two dimensions swapped."""
+    shapes = {"2048": "1x65536", "4096": "4096x4096", "8192": "16384x1024"}
+    rows = tables.measurements[tables.measurements["case"].isin(list(shapes))]
+    variants = tables.variants.assign(headline_case="4096x4096")
+    return replace(tables, measurements=rows.assign(case=rows["case"].map(shapes)), variants=variants)
+
+
+def test_no_line_joins_shapes_and_the_title_counts_the_cases_that_a_variant_wins(good):
+    figure = drawn("throughput_vs_size", shaped(good))
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1x65536", "4096x4096", "16384x1024"]
+    inside = [line for line in axes.lines if line.get_transform() == axes.transData]
+    assert all(len(line.get_xdata()) == 1 for line in inside), "dots, no lines"
+    title = figure.get_suptitle().replace("\n", " ")
+    assert title == "Throughput by case: cublas is the fastest or tied with it in 3 of 3 cases · sgemm"
+    labels = {text.get_text() for text in axes.texts}
+    assert "cublas" in labels
+    assert set(MODULES["throughput_vs_size"].data(shaped(good))["drawn"]) == {True}
+
+
+def test_a_shape_without_a_time_is_marked(good):
+    tables = shaped(sgemm({("naive", "4096"): "timeout"}))
+    assert "timeout" in texts(drawn("throughput_vs_size", tables))
 
 
 def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
@@ -335,9 +395,20 @@ def test_the_title_of_the_timeline_says_how_busy_the_gpu_is(good):
     rows = MODULES["timeline"].data(good)
     rows.loc[rows["variant"] == "warptile", "busy_pct"] = 41.5
     title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
-    assert title.startswith("Timeline of launches: the GPU is busy 41.5 % of the time or more (warptile) ·")
+    assert title.startswith("Timeline of launches: in warptile the GPU is busy only 41.5 % of the time ·")
+    rows["busy_pct"] = 99.5
+    title = MODULES["timeline"].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
+    assert title.startswith(
+        "Timeline of launches: the GPU is busy at least 99.5 % of the time in every variant ·"
+    )
     title = MODULES["timeline"].draw(rows.assign(busy_pct=np.nan), style.look(good)).get_suptitle()
     assert title.startswith("Timeline of launches ·")
+
+
+@pytest.mark.parametrize("name", ["timeline", "overlap"])
+def test_figures_of_traced_launches_name_their_regime(name, good):
+    note = shown(name, good).get_supxlabel().replace("\n", " ")
+    assert "nsys, hot: launches back to back" in note
 
 
 def test_occupancy_names_the_limiter_and_ties(good):

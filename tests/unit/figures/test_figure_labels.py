@@ -41,7 +41,7 @@ def test_long_text_is_wrapped_or_cut():
     assert fit("x" * 300, 2.0).endswith("…")
 
 
-def test_remarks_that_differ_in_their_number_are_one():
+def test_remarks_about_times_and_others_are_told_apart_and_merged():
     reasons = [
         "47 samples below 1485 MHz",
         "100 samples below 1485 MHz; tuned elsewhere",
@@ -49,10 +49,8 @@ def test_remarks_that_differ_in_their_number_are_one():
         "tuned elsewhere",
     ]
     ladder = pd.DataFrame({"variant": list("abcd"), "status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
-    assert style.remarks(ladder) == [
-        "a and b: 47–100 samples below 1485 MHz",
-        "b: tuned elsewhere",
-    ]
+    assert style.remarks(ladder, about_timing=True) == ["a and b: each up to 100 samples below 1485 MHz"]
+    assert style.remarks(ladder, about_timing=False) == ["b: tuned elsewhere"]
 
 
 @pytest.mark.parametrize(
@@ -60,19 +58,29 @@ def test_remarks_that_differ_in_their_number_are_one():
     [
         (["1 samples below 1485 MHz"], "a: 1 sample below 1485 MHz"),
         (
-            ["1 of 60 launches discarded", "3 of 80 launches discarded"],
-            "all variants: 1–3 of 60–80 launches discarded",
+            [
+                "40 of 60 launches discarded: clock below 1960 MHz",
+                "3 of 80 launches discarded: clock below 1960 MHz",
+            ],
+            "all variants: each up to 40 of 60 launches discarded: clock below 1960 MHz",
         ),
-        (["1 sample below 1485 MHz", "3 samples below 1485 MHz"], "all variants: 1–3 samples below 1485 MHz"),
+        (
+            ["1 of 60 launches discarded: clock below 1960 MHz"] * 2,
+            "all variants: each 1 of 60 launches discarded: clock below 1960 MHz",
+        ),
+        (
+            ["1 sample below 1485 MHz", "3 samples below 1485 MHz"],
+            "all variants: each up to 3 samples below 1485 MHz",
+        ),
     ],
 )
-def test_remarks_use_the_singular_for_one(reasons, remark):
+def test_a_footer_gives_the_largest_count_and_no_range(reasons, remark):
     ladder = pd.DataFrame({"variant": list("ab")[: len(reasons)], "status": "ok", "reason": reasons})
-    assert style.remarks(ladder) == [remark]
+    assert style.remarks(ladder, about_timing=True) == [remark]
 
 
 def test_a_remark_names_its_variants_and_counts_those_that_do_not_fit():
     ladder = pd.DataFrame({"variant": list("abcdefg"), "status": "ok", "reason": "tuned elsewhere"})
     ladder.loc[ladder["variant"] == "a", "reason"] = ""
-    assert style.remarks(ladder) == ["b, c, d and 3 more: tuned elsewhere"]
-    assert style.remarks(ladder.head(5)) == ["b, c, d and e: tuned elsewhere"]
+    assert style.remarks(ladder, about_timing=False) == ["b, c, d and 3 more: tuned elsewhere"]
+    assert style.remarks(ladder.head(5), about_timing=False) == ["b, c, d and e: tuned elsewhere"]

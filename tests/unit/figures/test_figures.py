@@ -36,6 +36,8 @@ UNITS = {
     "warp_stalls": ("(%)", None),
 }
 
+TIMED = ("ladder", "quantization", "roofline", "throughput_vs_size")  # figures of the times of launches
+
 PLOT = script("publish/plot_family")
 
 
@@ -68,7 +70,7 @@ def test_axes_have_units_and_the_stamp_tells_the_origin(name, good):
     stamp = figure.get_supxlabel()
     assert "NVIDIA H200" in stamp
     assert "recorded campaign synthetic" in stamp
-    assert "SM at 1967–1980 MHz" in stamp
+    assert ("SM at 1967–1980 MHz" in stamp) == (name in TIMED)
     assert "sgemm" in figure.get_suptitle()
     assert figure.get_figwidth() == pytest.approx(7.2)
 
@@ -243,6 +245,13 @@ def test_stamp_repeats_what_the_tables_remark(good):
     stale.loc[stale["variant"].isin(["naive", "warptile"]), "reason"] = "recorded for an earlier version"
     line = style.origin_line(replace(good, measurements=stale))
     assert line.endswith("naive and warptile: recorded for an earlier version")
+
+
+def test_only_figures_of_times_repeat_what_is_remarked_on_them(good):
+    rows = good.measurements.assign(reason="3 of 60 launches discarded: clock below 1960 MHz")
+    noted = replace(good, measurements=rows)
+    told = {name: "launches discarded" in drawn(name, noted).get_supxlabel() for name in FIGURES}
+    assert {name for name, has in told.items() if has} == set(TIMED)
 
 
 def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):

@@ -61,9 +61,25 @@ def test_boxes_and_arrows_have_the_recorded_values():
     assert {box.name: box.used for box in drawn.boxes}["L2"] == pytest.approx(0.172)
 
 
+def test_the_arrows_between_l1_and_l2_have_the_bytes_that_follow_from_the_counters():
+    """131072 stores of 16 sectors of 32 bytes are 67.1 MB; of 4.36 GB, 94.5 % were not in L1."""
+    assert {"≤ 4.12 GB requested", "67.1 MB stored"} <= set(labels(chart("cp_async", KERNEL)))
+    stores_only = chart("stores_only", {**KERNEL, "l1_bytes": 131072.0 * 16 * 32, "l1_hit_pct": 0.0})
+    assert "0 B requested" in labels(stores_only)
+    few = chart("loads_of_few_bytes", {**KERNEL, "l1_bytes": 2 * 131072.0 * 16 * 32, "l1_hit_pct": 0.0})
+    assert "≤ 67.1 MB requested" in labels(few), "what was not in L1 contains the stores"
+    assert "▼ ≤ 66.9 MB requested" in labels(
+        chart("fewer", {**KERNEL, "l1_bytes": 1.34e8, "l1_hit_pct": 0.0}, KERNEL)
+    )
+    unknown = labels(chart("old", {"l2_bytes": 1e9}))
+    assert {"n/a B requested", "n/a B stored"} <= set(unknown)
+
+
 def test_traffic_that_does_not_exist_is_not_drawn_as_traffic():
     idle = [arrow for arrow in chart("stores_only", KERNEL).arrows if arrow.is_idle]
     assert [arrow.above for arrow in idle] == ["no loads"]
+    bypassed = chart("bypassed", {**KERNEL, "inst_stg": 0.0, "l1_bytes": 0.0}).arrows
+    assert [arrow.below for arrow in bypassed if arrow.above == "0 B"] == ["requested", "stored"]
     assert not any("TMA" in label or "async" in label for label in labels(chart("plain", KERNEL)))
     tma = chart(
         "tma", {**KERNEL, "inst_utmaldg": 131072.0, "inst_hgmma": 10.0, "inst_lds": 0.0, "inst_ldsm": 0.0}
@@ -98,7 +114,13 @@ def test_figure_shows_the_fastest_variant_with_counters_below_its_parent():
     assert rows["place"].dropna().to_dict() == {"warptile": 0.0, "double_buffered": 1.0}
     assert rows.loc["warptile", "dram_bytes_read"] == 9.18e8
     figure = FIGURE.draw(FIGURE.data(tables), style.look(tables))
-    assert figure.get_suptitle().startswith("Memory chart: warptile and double_buffered · sgemm, case 4096")
+    title = figure.get_suptitle().replace("\n", " ")
+    assert title.startswith(
+        "Memory chart: double_buffered reads 0.373 times as much from device memory as warptile · sgemm"
+    )
+    same = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
+    title = FIGURE.draw(FIGURE.data(same), style.look(same)).get_suptitle().replace("\n", " ")
+    assert title.startswith("Memory chart: double_buffered moves as much as warptile within 10 % ·")
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "double_buffered"]
     assert {"918 MB", "▼ 342 MB"} <= set(texts(figure))
 

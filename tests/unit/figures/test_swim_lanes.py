@@ -1,5 +1,6 @@
 """The figure `swim_lanes`, from made-up launches whose regions are known."""
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -91,6 +92,19 @@ def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
     assert (last - first) * 1e3 == pytest.approx((high - low) * MHZ, rel=0.01)
 
 
+def test_the_title_states_how_long_consumers_wait_and_the_note_the_regime(drawn):
+    title, note = (text.replace("\n", " ") for text in (drawn.get_suptitle(), drawn.get_supxlabel()))
+    assert re.match(r"Warps of one SM over time: consumers wait [\d.]+ % of their time · sgemm", title)
+    assert "one launch after a warm-up (hot: warm L2)" in note
+
+
+def test_a_build_that_is_faster_with_marks_has_a_negative_overhead():
+    tables = with_launches(sgemm(), tma_pipelined=lookback())
+    rows = FIGURE.data(tables).assign(overhead_pct=-0.61)
+    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(rows, style.look(tables)).axes)
+    assert "−0.61 %" in titles.replace("\n", " ")
+
+
 def test_a_variant_that_failed_is_a_labelled_gap(drawn):
     assert "crashed: illegal address" in texts(drawn)
 
@@ -104,6 +118,7 @@ def test_look_back_waits_are_drawn_by_slot():
     names = [label.get_text() for label in panel.get_yticklabels()]
     assert names == ["slot 0, worker 0", "slot 0, worker 1", "slot 1, worker 0", "slot 1, worker 1"]
     assert "look-back 1.14 µs" in panel.get_title(loc="left")
+    assert figure.get_suptitle().startswith("Warps of one SM over time: a look-back takes 1.14 µs ·")
 
 
 def test_of_many_warps_one_of_each_kind_is_drawn_per_slot_and_the_heading_says_so():

@@ -361,9 +361,18 @@ def test_the_figure_shows_every_claim_with_its_verdict(recorded, tmp_path):
     assert box.x1 < picture.get_figwidth() + 0.05
 
 
+def test_the_figure_cuts_neither_claims_nor_conditions(recorded):
+    long = {"claim": "A claim that is much longer than its column. " * 4, "condition": "0.99975 .. 1.00025"}
+    picture = drawn([row | long for row in recorded.values()])
+    assert not [text for text in words(picture) if "…" in text]
+    assert words(picture).count("0.99975 .. 1.00025") == len(recorded)
+    picture.draw_without_rendering()
+    assert max(text.get_window_extent().x1 for text in picture.axes[0].texts) <= picture.bbox.x1
+
+
 def test_the_figure_without_claims_says_so():
     assert "this family has no claims" in drawn([]).get_suptitle()
-    assert words(drawn([])) == ["", "id", "claim", "case", "measured", "confirmed if"]
+    assert words(drawn([])) == ["id", "claim", "case", "measured", "confirmed if"]
 
 
 @pytest.mark.filterwarnings("error:.*constrained_layout.*")

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from worklog_pages import HOSTILE, Page, told
 
@@ -45,21 +46,31 @@ def test_the_reader_chooses_case_unit_regime_order_and_variants(page):
     assert 1 <= len(named["chosen"]["value"]) <= 6
 
 
-def test_cases_of_the_same_size_stand_side_by_side(page, recorded):
-    def across(one):
-        return json.loads(one.chart)["vconcat"][1]["encoding"]["x"]
+def below(page):
+    return json.loads(page.chart)["vconcat"][1]
 
-    assert across(page)["field"] == "size"
-    same = told(replace(recorded, measurements=recorded.measurements.assign(size=4096.0)))
-    assert across(same)["field"] == "case"
-    assert set(across(same)["sort"]) == set(recorded.measurements["case"])
+
+def test_cases_of_the_same_size_stand_side_by_side_and_no_line_joins_them(page, recorded):
+    assert (below(page)["encoding"]["x"]["field"], below(page)["mark"]["type"]) == ("size", "line")
+    same = below(told(replace(recorded, measurements=recorded.measurements.assign(size=4096.0))))
+    assert (same["encoding"]["x"]["field"], same["mark"]["type"]) == ("case", "point")
+    assert set(same["encoding"]["x"]["sort"]) == set(recorded.measurements["case"])
+
+
+def test_a_line_leaves_out_a_case_of_another_kind(recorded):
+    rows = recorded.measurements
+    other = rows[rows["case"] == "4096"].assign(case="4095x4097", size=4095)
+    page = told(replace(recorded, measurements=pd.concat([rows, other])))
+    joined = {case: one["joined"] for (_, case, _), one in values(page).items()}
+    assert [case for case, is_joined in joined.items() if not is_joined] == ["4095x4097"]
+    assert "datum.joined" in json.dumps(below(page)["transform"])
 
 
 def test_a_page_with_charts_is_one_file_that_asks_no_network(page):
     source = html(page, "window.vegaEmbed = () => 0;")
     seen = Page(source)
     assert seen.tags.count("script") == 2
-    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
+    assert all(address.startswith("data:image/png;base64,") for address in seen.addresses)
     assert 'class="static"' in source
 
 

@@ -1,6 +1,7 @@
 """The page in a real browser: charts, heat map, links, print and phone; nothing is asked of a network."""
 
 import math
+import re
 import shutil
 from dataclasses import replace
 
@@ -92,6 +93,14 @@ def test_case_and_unit_are_chosen(opened):
     page.wait_for_selector("text=% of cublas at 1024, with a cold L2")
 
 
+def test_the_axis_of_sizes_bears_the_names_of_the_cases(opened):
+    labels = opened.drawn().eval_on_selector_all(
+        "#chart svg .role-axis-label text", "all => all.map(one => one.textContent)"
+    )
+    assert {"128", "1024", "8192"} <= set(labels)
+    assert not [label for label in labels if re.fullmatch(r"[\d.]+[kMG]", label)]
+
+
 def test_a_value_appears_under_the_pointer(opened):
     page = opened.drawn()
     page.hover("#chart svg .mark-rect.role-mark path >> nth=3")
@@ -112,6 +121,15 @@ def test_a_printed_page_keeps_the_colours_that_are_its_numbers(opened):
     kept = "one => [getComputedStyle(one).getPropertyValue('print-color-adjust'), one.offsetWidth > 0]"
     for bar in (".fall .up", ".gauge div", ".listing .heat"):
         assert page.eval_on_selector(bar, kept) == ["exact", True], bar
+
+
+def test_a_printed_page_cuts_no_speed_and_has_no_heading_of_folded_parts(browser, address):
+    shown = Shown(browser, address, width=680)  # A4 without margins
+    shown.page.emulate_media(media="print")
+    right = "all => Math.max(...all.map(one => one.getBoundingClientRect().left + one.scrollWidth))"
+    assert shown.page.eval_on_selector_all(".fall .speed", right) <= 680
+    assert not shown.page.is_visible(".part")
+    shown.close()
 
 
 def test_a_mention_of_a_line_opens_the_heat_map_at_that_line(opened):

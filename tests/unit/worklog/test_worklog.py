@@ -8,13 +8,25 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from worklog_pages import CAMPAIGN, CAPTIONS, CLAIM, FAMILY, PICTURES, RECORDED, Page, hot_line, rung, told
+from worklog_pages import (
+    CAMPAIGN,
+    CAPTIONS,
+    CLAIM,
+    FAMILY,
+    PICTURES,
+    RECORDED,
+    SHOWN,
+    Page,
+    hot_line,
+    rung,
+    told,
+)
 
 from warplog import worklog
 from warplog.core.errors import WarplogError
 from warplog.tables import view
 from warplog.worklog import asides
-from warplog.worklog.html import html
+from warplog.worklog.html import _web, html
 
 
 def test_every_rung_stands_in_the_order_of_the_ladder_in_every_form(page, recorded, tmp_path):
@@ -76,13 +88,37 @@ def test_the_html_needs_nothing_else(page):
     source = html(page)
     seen = Page(source)
     assert {"script", "link", "iframe", "object", "base"}.isdisjoint(seen.tags)
-    assert all(address.startswith(("data:image/png;base64,", "#")) for address in seen.addresses)
-    assert not re.search(r"@import|url\(|https?:", source)
+    assert all(address.startswith("data:image/png;base64,") for address in seen.addresses)
+    assert all(link.startswith(("#", "https://")) for link in seen.links)
+    loading = re.sub(r'<a href="https://[^"]*" rel="noopener">', "", source)
+    assert not re.search(r"@import|url\(|fetch\(|https?:", loading)
     assert len(source) < 2 << 20  # the longest address that a browser opens, see --report
-    assert seen.tags.count("img") == len(PICTURES) == 7
+    assert seen.tags.count("img") == len(SHOWN) == 6
     assert seen.tags.count("pre") == len(page.rungs)
     for tag in ("table", "section", "figure", "ul"):
         assert source.count(f"<{tag}") == source.count(f"</{tag}>")
+
+
+def test_web_addresses_of_sources_are_links(page):
+    seen = Page(html(page))
+    assert "https://siboehm.com/articles/22/CUDA-MMM" in seen.links
+    assert "S. Boehm, siboehm.com/articles/22/CUDA-MMM, kernel 1" in seen.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see https://a-b.org/x_y?z=1&w=2.", "https://a-b.org/x_y?z=1&amp;w=2"),
+        ("(http://example.com), 4", "http://example.com"),
+        ("nvidia.github.io/cccl/cub", "https://nvidia.github.io/cccl/cub"),
+        ("cp.async.commit_group in naive.cu, me@example.com, javascript:alert(1)", None),
+        ('"https://example.com"><script>', "https://example.com"),
+    ],
+)
+def test_only_web_addresses_become_links(text, shown):
+    made = str(_web(text))
+    assert re.findall(r'<a href="([^"]*)" rel="noopener">', made) == ([shown] if shown else [])
+    assert "<script" not in made
 
 
 def test_a_name_in_the_summary_of_a_family_is_shown_as_code(recorded, tmp_path):
@@ -102,8 +138,20 @@ def test_the_same_input_gives_the_same_bytes(page, recorded, tmp_path):
 def test_the_figure_of_claims_is_left_to_the_tables(recorded):
     pictures = [*PICTURES, Path("claims.png"), Path("new.png")]
     page = worklog.gather(FAMILY, recorded, CAMPAIGN, pictures, CAPTIONS)
-    assert [one.name for one in page.pictures][-2:] == ["timeline", "new"]
+    assert [one.name for one in page.pictures][-2:] == ["bank_conflicts", "new"]
     assert page.ladder.name == "ladder"
+    named = {one.name: one.title for one in page.pictures}
+    assert named["throughput_vs_size"] == "Throughput by problem size"
+    assert named["roofline"] == "Roofline"
+
+
+def test_a_timeline_that_only_repeats_the_times_is_left_out(recorded):
+    path = RECORDED / "figures/sgemm/timeline.png"
+    assert worklog.gather(FAMILY, recorded, CAMPAIGN, [path], CAPTIONS).pictures == ()
+    apart = recorded.timeline.copy()
+    apart.loc[apart["variant"] == "warptile", "duration_us"] *= 0.5
+    shown = worklog.gather(FAMILY, replace(recorded, timeline=apart), CAMPAIGN, [path], CAPTIONS).pictures
+    assert [picture.name for picture in shown] == ["timeline"]
 
 
 def test_markdown_links_the_figures_from_where_it_lies(page):
@@ -111,7 +159,7 @@ def test_markdown_links_the_figures_from_where_it_lies(page):
     assert [(RECORDED / "worklog" / link).resolve() for link in links[:1]] == [
         (RECORDED / "figures" / "sgemm" / "ladder.png").resolve()
     ]
-    assert len(links) == len(PICTURES)
+    assert len(links) == len(SHOWN)
 
 
 def test_a_failed_rung_has_its_reason_and_no_numbers(recorded):
@@ -286,7 +334,7 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     seen = Page(html(page))
     shown = f"4 to 8 times faster, see naive Got {ratio} the speed of naive (4096); {step.verdict}"
     assert shown in seen.text
-    assert "#claims-rung-gmem_coalesced" in seen.addresses
+    assert "#claims-rung-gmem_coalesced" in seen.links
     assert 'id="claims-rung-gmem_coalesced"' in html(page)
     assert (
         f"Got: **{ratio}** the speed of naive (4096); {step.verdict}."

@@ -96,6 +96,12 @@ def test_no_page_hides_a_character(page, tmp_path):
     assert r"// fast\u{202e}wols\u{1b}[2J" in worklog.markdown(hostile, tmp_path)
 
 
+def test_markdown_says_how_to_read_the_tables_before_the_first_of_them(page, tmp_path):
+    source = worklog.markdown(page, tmp_path)
+    key, first_step = source.index("## How to read the tables"), source.index("## 1. ")
+    assert source.index("## The main path") < key < first_step
+
+
 def test_latex_environments_close_and_rows_have_all_their_cells(page, hostile):
     for source in (worklog.latex(one, Path()) for one in (page, hostile)):
         opened, cells = [], 0
@@ -129,6 +135,8 @@ def test_latex_includes_each_figure_as_pdf_if_there_is_one_with_its_caption(page
     ladder = Picture("ladder", "Speed", "Bars of 50 %.", drawn / "ladder.png")
     roofline = Picture("roofline", "Roofline", "Points_and roofs.", drawn / "roofline.png")
     source = worklog.latex(replace(page, ladder=ladder, key=(), pictures=(roofline,)), tmp_path / "worklog")
+    assert source.count(r"\begin{figure}[tbp]") == 2
+    assert source.count(r"[width=\linewidth,height=0.45\textheight,keepaspectratio]") == 2
     found = re.findall(r"\\includegraphics.*?\{(.*?)\}\n\\caption\{(.*)\}\n\\label\{(.*)\}", source)
     assert found == [
         ("../figures/ladder.png", r"Speed. Bars of 50 \%.", "fig:sgemm-ladder"),
@@ -157,6 +165,7 @@ def test_latex_breaks_what_is_wider_than_a_line_and_cuts_what_is_longer_than_a_p
     assert parts == [(str(n), str(len(parts))) for n in range(1, len(parts) + 1)]
     assert all(source.count(rf"variant\_\allowbreak{{}}{n} &") == 1 for n in range(40))
     assert source.count("A note.") == 1
+    assert "A note." in source.partition(r"\caption{Wide (2 of")[0], "a note stands below the first part"
     assert r"\begin{tabular}{@{}lr@{}}" in source.partition(r"\caption{Narrow}")[2]
 
 

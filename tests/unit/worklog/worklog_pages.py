@@ -20,6 +20,9 @@ FAMILY = replace(  # variants that were added after that campaign are drafts
 )
 CAMPAIGN = read_json(RECORDED / "campaign" / "h200.json", "record")
 PICTURES = sorted((RECORDED / "figures" / "sgemm").glob("*.png"))
+SHOWN = [
+    path for path in PICTURES if path.stem != "timeline"
+]  # which only repeats the times of this campaign
 CAPTIONS = PROJECT / "workflow" / "report"
 HOSTILE = (
     "<script>alert(1)</script> \\input{x} a_b & 50 % $y^2$ #1 {z} | ~ [u](v) *w* `q` \"r\" 's'\nnew\tline"
@@ -33,18 +36,21 @@ CLAIM = {
 
 
 class Page(HTMLParser):
-    """The tags, addresses and visible text of an HTML page."""
+    """The tags, addresses that are loaded, links and visible text of an HTML page."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.addresses: list[str] = []
+        self.links: list[str] = []
         self.words: list[str] = []
         self.feed(source)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data")]
+        named = [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "poster")]
+        (self.links if tag == "a" else self.addresses).extend(named)
+        assert tag != "a" or named[:1] == [] or named[0].startswith("#") or ("rel", "noopener") in attrs
         assert not [name for name, _ in attrs if name.startswith("on")]
 
     def handle_data(self, data):

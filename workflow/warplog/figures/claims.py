@@ -1,6 +1,7 @@
 """Do this campaign's numbers confirm what was published about these kernels?"""
 
-from collections.abc import Hashable, Mapping
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
-from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, width_in
+from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, words
@@ -20,7 +21,7 @@ TITLE = "Claims and verdicts"
 NOTE = (
     "✓ confirmed: the measured value meets the condition; ✗ refuted: it does not; ≈ within noise: neither is shown; "
     "– not judged: not measurable here, or about another GPU; "
-    "whole claims, reasons, formulas and sources: the page and the table claims"
+    "reasons, formulas and sources: the page and the table claims"
 )
 LOOKS = {  # verdict: mark, colour, band behind the row
     "confirmed": ("✓", "#1b6e53", "#e9f4f0"),
@@ -28,17 +29,14 @@ LOOKS = {  # verdict: mark, colour, band behind the row
     "within_noise": ("≈", "#8a6d00", "#faf5e0"),
     "not_measurable": ("–", MUTED, "white"),
 }
-COLUMNS = {
-    "verdict": 0.06,
-    "id": 0.36,
-    "claim": 0.8,
-    "case": 4.5,
-    "measured": 5.15,
-    "condition": 6.25,
-}  # starts, inches
-WIDTHS_IN = {"id": 0.42, "claim": 3.6, "case": 0.6, "measured": 1.05, "condition": 0.83}
+COLUMNS = ("id", "claim", "case", "measured", "condition")  # the claim has the width that the others leave
+MARK_IN, MOST_IN, GAP_IN = (
+    0.34,
+    1.2,
+    0.12,
+)  # width of the verdict's mark, largest width of a column, space between two
 PAD_IN, HEADER_IN = 0.05, 0.22
-HEADERS = {"verdict": "", "condition": "confirmed if"}
+HEADERS = {"condition": "confirmed if"}
 NOTHING = "this family has no claims"
 
 
@@ -54,44 +52,65 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws one line per claim: verdict, claim, case, measured value and condition."""
+    """Draws one row per claim: verdict, claim, case, measured value and condition."""
     claims = data[data["id"].notna()]
     found = claims["verdict"].value_counts()
     shown = {verdict: words(verdict) for verdict in LOOKS} | {NOT_MEASURABLE: NOT_JUDGED}
     counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
-    height = HEADER_IN + (line_in() + PAD_IN) * len(claims)
+    texts = [_texts(row) for row in claims.to_dict("records")]
+    columns = _columns(texts)
+    rows = [{name: _lines(text[name], width) for name, (_, width) in columns.items()} for text in texts]
+    heights = [PAD_IN + line_in() * max(map(len, cells.values())) for cells in rows]
+    height = HEADER_IN + sum(heights)
     figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}: {', '.join(counts)}", height, NOTE, look)
     axes = figure.add_subplot()
     axes.set(xlim=(0, width_in() - 0.1), ylim=(height, 0))
     axes.set_axis_off()
-    for name, start in _columns().items():
+    for name, (start, _) in columns.items():
         axes.text(start, HEADER_IN - 0.06, HEADERS.get(name, name), color=MUTED)
-    for place, row in enumerate(claims.to_dict("records")):
-        _draw_row(axes, row, HEADER_IN + (line_in() + PAD_IN) * place)
+    top = HEADER_IN
+    for verdict, cells, high in zip(claims["verdict"], rows, heights, strict=True):
+        _draw_row(axes, str(verdict), top, top + high)
+        for name, lines in cells.items():
+            for place, line in enumerate(lines):
+                axes.text(columns[name][0], _baseline(top) + line_in() * place, line)
+        top += high
     return figure
 
 
-def _draw_row(axes: Axes, row: Mapping[Hashable, Any], top: float) -> None:
-    mark, colour, band = LOOKS[row["verdict"]]
-    bottom = top + line_in() + PAD_IN
+def _texts(row: Mapping[Hashable, Any]) -> dict[str, str]:
+    shown = {name: row[name] for name in COLUMNS if name != "measured"}
+    shown["measured"] = with_unit(row["measured"], str(row["unit"] or ""))
+    return {name: one_line(str(text)) for name, text in shown.items()}
+
+
+def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float]]:
+    """Returns start and width of each column in inches; in a narrow figure, only id and claim have room."""
+    names = COLUMNS[:2] if is_narrow() else COLUMNS
+    widths = {
+        name: min(
+            MOST_IN, max(text_width_in(text) for text in [HEADERS.get(name, name), *(t[name] for t in texts)])
+        )
+        for name in names
+        if name != "claim"
+    }
+    widths["claim"] = width_in() - 0.1 - MARK_IN - sum(width + GAP_IN for width in widths.values())
+    starts = itertools.accumulate((widths[name] + GAP_IN for name in names[:-1]), initial=MARK_IN)
+    return {name: (start, widths[name]) for name, start in zip(names, starts, strict=True)}
+
+
+def _lines(text: str, width: float) -> list[str]:
+    """Returns the text in lines; only a single word that is wider than the column is cut."""
+    return [fit(line, width) for line in wrap(text, width)]
+
+
+def _baseline(top: float) -> float:
+    """Returns the baseline of the first line in a row."""
+    return top + PAD_IN / 2 + line_in() * 0.78
+
+
+def _draw_row(axes: Axes, verdict: str, top: float, bottom: float) -> None:
+    mark, colour, band = LOOKS[verdict]
     axes.axhspan(top, bottom, color=band, lw=0)
     axes.axhline(bottom, color=FAINT, lw=0.5)
-    first = top + PAD_IN / 2 + line_in() * 0.78  # baseline of the first line
-    cells = {
-        "id": row["id"],
-        "claim": row["claim"],
-        "case": row["case"],
-        "measured": with_unit(row["measured"], str(row["unit"] or "")),
-        "condition": row["condition"],
-    }
-    for name, start in _columns().items():
-        if name in cells:
-            width = min(WIDTHS_IN[name], width_in() - 0.35 - start)
-            axes.text(start, first, fit(one_line(str(cells[name])), width))
-    axes.text(COLUMNS["verdict"], first, mark, color=colour, weight="bold")
-
-
-def _columns() -> dict[str, float]:
-    """Returns where each column starts in inches; in a narrow figure, only verdict, id and claim have room."""
-    shown = ("verdict", "id", "claim") if is_narrow() else tuple(COLUMNS)
-    return {name: COLUMNS[name] for name in shown}
+    axes.text(0.06, _baseline(top), mark, color=colour, weight="bold")

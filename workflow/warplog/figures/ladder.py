@@ -33,15 +33,15 @@ TITLE = "Speed relative to the baseline"
 NOTE = (
     "medians {regime}; whiskers: {interval}; gain: time of the parent over own time, ≈ if tied within noise"
 )
-LONG_RUN = "; outlined: {regime}{limits}"
+LONG_RUN = "; outlined: {regime}, limited by {limits}"
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant at the headline case: percent of the reference with its interval, rate, gain.
 
     The reference is the baseline, or the fastest variant if no ratio to a baseline is known. percent_long is the speed
-    in a long run, in percent of the reference at rest, if a limit makes it slower; percent_q1 and percent_q3 are the
-    ends of the spread between processes, or the quartiles of a single process.
+    in a long run, in percent of the reference at rest, if a limit of the board makes it slower; percent_q1 and
+    percent_q3 are the ends of the spread between processes, or the quartiles of a single process.
     """
     rows = tables.ladder(tables.case)
     good = rows["status"] == "ok"
@@ -70,7 +70,10 @@ def data(tables: FigureTables) -> pd.DataFrame:
         bool(gain > 0) and regimes.tied(row, records[row["parent"]])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
     ]
-    runs = [regimes.long_run(row, tables.peak("max_sm_mhz")) for row in records.values()]
+    found = [regimes.long_run(row, tables.peak("max_sm_mhz")) for row in records.values()]
+    runs = [
+        run if run and run.limited_by else None for run in found
+    ]  # a long run may be slower without a limit
     rows["percent_long"] = [
         p * run.factor if run else np.nan for p, run in zip(rows["percent"], runs, strict=True)
     ]
@@ -98,7 +101,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws horizontal bars in ladder order with whiskers and rates, long runs inside them, and gains beside them."""
     first, reference = data.iloc[0], str(data["reference"].iloc[0])
-    figure = new_figure(_title(data), 0.62 + row_in() * len(data), _note(data), look)
+    figure = new_figure(_title(data), 0.62 + row_in() * len(data), _note(data), look, timed=True)
     axes = figure.add_subplot()
     palette = {v: look.style(v).colour for v in data["variant"]}
     sns.barplot(
@@ -144,9 +147,8 @@ def _note(data: pd.DataFrame) -> str:
     slower = data[data["percent_long"].notna()]
     if slower.empty:
         return note
-    limits = sorted({str(limit) for limit in slower["limited_by"] if limit})
-    by = f", limited by {' or '.join(limits)}" if limits else ""
-    return note + LONG_RUN.format(regime=" or ".join(sorted(set(slower["long_regime"]))), limits=by)
+    kinds = (" or ".join(sorted(set(slower[column]))) for column in ("long_regime", "limited_by"))
+    return note + LONG_RUN.format(**dict(zip(("regime", "limits"), kinds, strict=True)))
 
 
 def _columns(axes: Axes, data: pd.DataFrame) -> float:

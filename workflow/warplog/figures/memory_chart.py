@@ -1,6 +1,6 @@
 """What moves through which unit of the memory system, in the fastest variant and in its parent?"""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow
+from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow, number
 from warplog.plotting.memory_chart import HEIGHT, METRICS, NOTE, WIDTH, Arrow, Box, MemoryChart, chart, turned
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
@@ -18,6 +18,12 @@ from warplog.tables.view import FigureTables
 
 NEEDS = ("counters",)
 TITLE = "Memory chart"
+TRAFFIC = {  # what the title compares
+    "dram_bytes_read": "reads {} from device memory",
+    "l2_bytes": "looks up {} in L2",
+    "l1_bytes": "looks up {} in L1",
+}
+LEAST = 1.1  # a smaller difference is not a finding
 _BODY_IN, _NARROW_BODY_IN = 2.2, 4.4  # height of a chart
 _FILL = "#a6cee3"
 _FAR = 60.0  # between boxes: room for the texts of two arrows at different heights
@@ -46,8 +52,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the chart of the parent above that of the fastest variant; only the latter, from the top, if narrow."""
     first = data.iloc[0]
     shown = data[data["place"].notna()].sort_values("place").to_dict("records")
-    names = " and ".join(str(row["variant"]) for row in shown)
-    title = f"{TITLE}{f': {names}' if names else ''} · {first['family']}, case {first['case']}"
+    title = f"{TITLE}{_finding(shown)} · {first['family']}, case {first['case']}"
     charts = [
         chart(str(row["variant"]), _metrics(row), _metrics(above)) for above, row in pairwise([{}, *shown])
     ]
@@ -64,6 +69,22 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     for axes, one in zip(panels, charts, strict=False):
         _draw(axes, one)
     return figure
+
+
+def _finding(shown: Sequence[Mapping[Hashable, Any]]) -> str:
+    """Returns which traffic differs most between the parent and the fastest variant; only names if one is missing."""
+    if len(shown) < 2:
+        return "".join(f": {row['variant']}" for row in shown)
+    parent, own = shown
+    ratios = {
+        words: own[name] / parent[name]
+        for name, words in TRAFFIC.items()
+        if own[name] > 0 and parent[name] > 0
+    }
+    words, ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])), default=("", 1.0))
+    if max(ratio, 1 / ratio) < LEAST:
+        return f": {own['variant']} moves as much as {parent['variant']} within 10 %"
+    return f": {own['variant']} {words.format(f'{number(ratio)} times as much')} as {parent['variant']}"
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
@@ -98,7 +119,17 @@ def _draw_arrow(axes: Axes, arrow: Arrow) -> None:
             "\n".join(filter(None, (arrow.above, arrow.below))),
             (x0, y0 + (0.7 if abs(y1 - y0) > _FAR else 0.5) * (y1 - y0)),
         )
-        axes.annotate(text, place, (3, 0), textcoords="offset points", va="center", color=ink, bbox=ON_PAPER)
+        paper = {**ON_PAPER, "alpha": 0.9}
+        axes.annotate(
+            text,
+            place,
+            (3, 0),
+            textcoords="offset points",
+            va="center",
+            color=ink,
+            bbox=paper,
+            zorder=4,  # above the next arrow
+        )
         return
     middle = (x0 + x1) / 2, y0
     axes.annotate(

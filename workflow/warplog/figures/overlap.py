@@ -26,9 +26,9 @@ from warplog.tables.view import FigureTables
 NEEDS = ()
 TITLE = "Overlap of copies and kernels in one launch"
 NOTE = (
-    "nsys, the launch with the median wall time; wall: first start to last end; longest: time of the busiest "
-    "engine in percent of wall, 100 % is ideal; hidden: share of the copy time in which another engine was "
-    "active"
+    "nsys, hot: launches back to back, of which the one with the median wall time is shown; wall: first start to last "
+    "end; longest: time of the busiest engine in percent of wall, 100 % is ideal; hidden: share of the copy time in "
+    "which another engine was active"
 )
 JOINED = "; pieces too narrow to distinguish are drawn as one"
 NARROW = 1 / 150  # of the axis

@@ -135,7 +135,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     names = list(dict.fromkeys(data["variant"]))
     body = max(4.6, 0.75 + 2 * line_in() * len(names))
     note = NOTE.format(regime=data.iloc[0]["regime"])
-    figure = new_figure(f"{_finding(data)} · {data.iloc[0]['family']}", body, note, look)
+    figure = new_figure(f"{_finding(data)} · {data.iloc[0]['family']}", body, note, look, timed=True)
     grid = figure.subplots(2, 1, sharex=True)
     unit, factor = rate_unit("GFLOP/s", data["gflops"])
     _lines(grid[0], data, "gflops", factor, look)

@@ -1,6 +1,6 @@
 """Is each variant bound by memory or by compute, and how far below its roof does it run?"""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from warplog.core.numbers import rate_unit
 from warplog.plotting.highlight import GREY, highlighted
@@ -29,6 +30,7 @@ from warplog.plotting.labels import (
     text_width_in,
     tick,
 )
+from warplog.plotting.placement import along, sampled
 from warplog.plotting.style import Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
@@ -48,7 +50,7 @@ _TMA = ("inst_utmaldg", "inst_utmastg")
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory"). NVIDIA publishes no bandwidth of L2.
 _L1_BYTES = 128
-_NEAR = 0.35  # decades between a marker and a roof
+_Roof = tuple[str, tuple[float, float], tuple[float, float]]  # label, and both ends in data units
 _SAME = 0.02  # a roof at the measured clock is drawn if it differs by this much from the peak
 
 
@@ -168,7 +170,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     others, coloured = drawn[~drawn["variant"].isin(shown)], drawn[drawn["variant"].isin(shown)]
     labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
     body = 2.8 if is_narrow() else max(4.2, 0.75 + line_in() * len(labelled))
-    figure = new_figure(_title(first, coloured), body, _note(data, coloured, others), look)
+    figure = new_figure(_title(first, coloured), body, _note(data, coloured, others), look, timed=True)
     axes = figure.add_subplot()
     axes.set(xscale="log", yscale="log")
     labels = [_label(point, look) for point in labelled.to_dict("records")]
@@ -267,67 +269,103 @@ def _limits(axes: Axes, data: pd.DataFrame) -> None:
 
 
 def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> None:
-    """Draws compute roofs, the slanted memory roofs up to the highest of them, and the algorithm's mark."""
+    """Draws compute roofs, the slanted memory roofs up to the highest of them, and the algorithm's mark.
+
+    `width` and `height` in inches are those of the axes.
+    """
     low, high = axes.get_xlim()
     compute, memory = (data[data["kind"].isin(kinds)] for kinds in (("compute", "clock"), ("memory",)))
     above = compute.empty or float(data["rate"].max()) > float(compute["rate"].max())
     top = axes.get_ylim()[1] if above else float(compute["rate"].max())
-    levels = [data[[_intensity(level), "rate"]].dropna().to_numpy() for level in LEVELS]
-    points = [(float(x), float(y)) for rows in levels for x, y in rows]
     steepest = float(memory["slope"].max()) if len(memory) else np.inf
+    roofs: list[_Roof] = []
     for roof in compute.to_dict("records"):
-        _flat(axes, roof, max(low, roof["rate"] / steepest), width)
+        start = max(low, roof["rate"] / steepest)
+        if roof["kind"] == "clock":
+            _clock_roof(axes, roof, start, width)
+        text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}" if roof["kind"] == "compute" else ""
+        roofs.append((text, (start, roof["rate"]), (high, roof["rate"])))
     for roof in memory.to_dict("records"):
-        axes.plot([low, top / roof["slope"]], [low * roof["slope"], top], color=INK, lw=1.1)
-        text = f"{roof['label']} {number(roof['gbytes_per_s'])} GB/s"
-        _slanted(axes, text, roof["slope"], top, points, height / width)
-    for mark in data[data["kind"] == "algorithm"].to_dict("records"):
-        at = mark["intensity_flop_per_byte"]
-        axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
-        left = np.log(at / low) > np.log(high / at)
-        axes.annotate(
-            f"{mark['label']}: {number(at)} FLOP/B",
-            (at, 0),
-            (-4 if left else 4, 4),
-            color=MUTED,
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right" if left else "left",
+        text, foot = (
+            f"{roof['label']} {number(roof['gbytes_per_s'])} GB/s",
+            axes.get_ylim()[0] / roof["slope"],
+        )
+        foot = max(low, foot)
+        roofs.append((text, (foot, foot * roof["slope"]), (top / roof["slope"], top)))
+    for _, start, end in (roof for roof in roofs if roof[0]):
+        axes.plot(*zip(start, end, strict=True), color=INK, lw=1.1)
+    for mark in data.loc[data["kind"] == "algorithm"].to_dict("records"):
+        _algorithm(axes, mark)
+    _label_roofs(axes, data, roofs, (width, height))
+
+
+def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: tuple[float, float]) -> None:
+    """Writes the labels along the roofs, where they cover neither markers nor other lines; `size` is in inches."""
+    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return size[0] * np.log(x / x0) / np.log(x1 / x0), size[1] * np.log(y / y0) / np.log(y1 / y0)
+
+    marks = data.loc[data["kind"] == "algorithm", "intensity_flop_per_byte"]
+    lines = [(start, end) for _, start, end in roofs] + [((at, y0), (at, y1)) for at in marks]
+    for point in data[data["rate"].notna()].to_dict("records"):
+        at = [point[_intensity(level)] for level in LEVELS if point[_intensity(level)] > 0]
+        lines += [((min(at), point["rate"]), (max(at), point["rate"]))] if at else []
+    obstacles = np.vstack([sampled(place(*start), place(*end)) for start, end in lines])
+    slanted_first = sorted(roofs, key=lambda roof: roof[1][1] == roof[2][1])  # their places are fewer
+    for text, start, end in slanted_first:
+        if not text:
+            continue
+        a, b, box = place(*start), place(*end), (text_width_in(text), 0.8 * line_in())
+        is_flat = a[1] == b[1]
+        corner, covered = along((0, a[1]) if is_flat else a, b, box, obstacles, size, late=is_flat)
+        obstacles = np.vstack([obstacles, covered])
+        across, up = np.subtract(b, a) / size
+        above = ScaledTranslation(0 if is_flat else -3 / 72, 4 / 72, figure.dpi_scale_trans)
+        axes.text(
+            corner[0] / size[0],
+            corner[1] / size[1],
+            text,
+            transform=axes.transAxes + above,
+            rotation=float(np.degrees(np.arctan2(up, across))),
+            rotation_mode="anchor",
+            transform_rotates_text=True,  # the final size of the axes is that of the layout
+            zorder=4,
         )
 
 
-def _flat(axes: Axes, roof: Mapping[Hashable, Any], start: float, width: float) -> None:
-    """Draws a compute roof from `start` to the right, with its label above; that of the clock dashed, labelled left."""
+def _algorithm(axes: Axes, mark: Mapping[Hashable, Any]) -> None:
+    """Draws the algorithm's intensity as a vertical line, labelled at the bottom."""
     low, high = axes.get_xlim()
-    text, place = f"{roof['label']} {number(roof['rate'])} {roof['unit']}", (high, roof["rate"])
-    if roof["kind"] != "clock":
-        axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1)
-        axes.annotate(text, place, (0, 4), textcoords="offset points", ha="right", bbox=ON_PAPER, zorder=4)
-        return
+    at = mark["intensity_flop_per_byte"]
+    axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
+    left = np.log(at / low) > np.log(high / at)
+    axes.annotate(
+        f"{mark['label']}: {number(at)} FLOP/B",
+        (at, 0),
+        (-4 if left else 4, 4),
+        color=MUTED,
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="right" if left else "left",
+    )
+
+
+def _clock_roof(axes: Axes, roof: Mapping[Hashable, Any], start: float, width: float) -> None:
+    """Draws the compute roof at the measured clock as a dashed line, with its label to the left."""
+    low, high = axes.get_xlim()
     axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1, ls=(0, (3, 1.5)))
+    text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}"
     room = width * np.log(start / low) / np.log(high / low) - 0.1
     text = text if text_width_in(text) < room else f"at {roof['sm_mhz']:.0f} MHz"
-    axes.annotate(text, (start, roof["rate"]), (-5, 0), textcoords="offset points", ha="right", va="center")
-
-
-def _slanted(
-    axes: Axes, text: str, slope: float, top: float, points: "list[tuple[float, float]]", aspect: float
-) -> None:
-    """Writes text along a memory roof, above the start of its visible part or, if points are closer there, its end."""
-    (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
-    start, end = max(x0, y0 / slope) * 1.15, min(x1, top / slope) / 1.15
-    near = [x for x, y in points if abs(np.log10(y / (x * slope))) < _NEAR]
-    middle = np.sqrt(start * end)
-    late = sum(x < middle for x in near) > sum(middle <= x <= end for x in near)
-    at = end if late else start
-    angle = np.degrees(np.arctan(aspect * np.log10(x1 / x0) / np.log10(y1 / y0)))
     axes.annotate(
         text,
-        (at, at * slope),
-        (-4, 5),
+        (start, roof["rate"]),
+        (-5, 0),
         textcoords="offset points",
-        rotation=angle,
-        rotation_mode="anchor",
-        ha="right" if late else "left",
-        zorder=4,
+        ha="right",
+        va="center",
+        bbox=ON_PAPER,
     )

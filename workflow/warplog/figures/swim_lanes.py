@@ -18,8 +18,9 @@ from warplog.tables.view import FigureTables, gap_text
 NEEDS = ("timelines",)
 TITLE = "Warps of one SM over time"
 NOTE = (
-    "marks inside the kernel, in a build of its own; the SM is the one whose share of waiting is the median over the "
-    "SMs; overhead: how much longer the build with marks takes (in parentheses: the same build against itself)"
+    "marks inside the kernel, in a build of its own; one launch after a warm-up (hot: warm L2); the SM is the one "
+    "whose share of waiting is the median over the SMs; overhead: how much longer the build with marks takes at rest "
+    "(in parentheses: the same build against itself)"
 )
 NOTHING = "no timeline captured; run `uv run snakemake timeline`"
 MOST_LANES = 12
@@ -166,7 +167,9 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     heights = [line_in() * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
     used = [name for name in LOOKS if (data["region"] == name).any()]
     legend_in = line_in() * -(-len(used) // _LEGEND_COLUMNS)
-    figure = new_figure(f"{TITLE} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look)
+    figure = new_figure(
+        f"{_finding(groups)} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look
+    )
     top, *panels = figure.subplots(len(groups) + 1, 1, height_ratios=[max(legend_in, 0.02), *heights])
     top.axis("off")
     if used:
@@ -176,6 +179,17 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         axes.set_title("\n".join(head), loc="left", pad=6, linespacing=1.25)
         _panel(axes, rows)
     return figure
+
+
+def _finding(groups: Sequence[pd.DataFrame]) -> str:
+    """Returns how long consumers wait, or the longest look-back; the title without a finding if neither is known."""
+    first = [rows.iloc[0] for rows in groups if not rows["gap"].iloc[0]]
+    waits = [float(row["wait_pct"]) for row in first if row["wait_pct"] > 0]
+    if waits:
+        ends = dict.fromkeys((number(min(waits)), number(max(waits))))
+        return f"{TITLE}: consumers wait {' to '.join(ends)} % of their time"
+    backs = [float(row["lookback_us"]) for row in first if row["lookback_us"] > 0]
+    return f"{TITLE}: a look-back takes {number(max(backs))} µs" if backs else TITLE
 
 
 def _heading(rows: pd.DataFrame) -> list[str]:
@@ -191,7 +205,7 @@ def _heading(rows: pd.DataFrame) -> list[str]:
     parts += [f"bubble at a tile end {number(first['bubble_us'])} µs"] if pd.notna(first["bubble_us"]) else []
     parts += [f"look-back {number(first['lookback_us'])} µs"] if pd.notna(first["lookback_us"]) else []
     parts += [f"mean region {number(first['region_us'])} µs"]
-    parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)"]
+    parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)".replace("-", "−")]
     name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
     return [name, *wrap("; ".join(parts), width_in() - 1.5)]
 

@@ -1,6 +1,7 @@
 """From which problem size on does each variant pay off, and how far is it from the GPU's peak?"""
 
-import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -29,12 +30,15 @@ from warplog.plotting.labels import (
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.series import series
 from warplog.tables.view import FigureTables, words
 
 NEEDS = ()
 TITLE = "Throughput by problem size"
-_SIZE = r"\d+(?:Ki|Mi|Gi)?"
-NOTE = "medians {regime}, all cases of the family; bands: {interval}"
+BY_CASE = "Throughput by case"
+NOTE = "medians {regime}, all cases of the family; {ends}: {interval}"
+
+_LANE = 0.11  # distance between the dots of two variants, in columns of cases
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
@@ -83,15 +87,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
 def _cases(tables: FigureTables) -> pd.DataFrame:
     """Returns the timed cases by size, whether each is drawn, and whether it stands alone instead of in a line.
 
-    Cases of the same kind as the headline case form the line: their names differ from its name only in digits. Cases of
-    another kind, such as a matrix that is not square, stand alone; they are not drawn if a size occurs twice.
+    Cases outside of the series, such as a matrix that is not square, stand alone; they are not drawn if a size occurs
+    twice. Without a series, all cases are drawn and stand alone.
     """
     timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
-    has_digits = timed["case"].str.contains(r"\d")
-    kinds = timed["case"].str.replace(_SIZE, "#", regex=True)
-    of_kind = (kinds == re.sub(_SIZE, "#", tables.case)) | ~has_digits
-    drawn = of_kind | (not timed["size"].duplicated().any())
-    return timed.assign(drawn=drawn & ~timed["size"].where(drawn).duplicated(), alone=~of_kind)
+    joined = timed["case"].isin(series(dict(zip(timed["case"], timed["size"], strict=True)), tables.case))
+    drawn = joined | (not joined.any()) | (not timed["size"].duplicated().any())
+    return timed.assign(drawn=drawn, alone=~joined)
 
 
 def _first(table: pd.DataFrame, column: str) -> str:
@@ -100,9 +102,14 @@ def _first(table: pd.DataFrame, column: str) -> str:
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
-    """Draws one line per variant over log2 size, labelled at its end; × marks a size without a time."""
+    """Draws one line per variant over log2 size, labelled at its end; × marks a size without a time.
+
+    Cases that are no series of sizes stand side by side, as dots.
+    """
     note = _note(data)
     data = _in_its_unit(data[data["drawn"]])
+    if data["alone"].all():
+        return _by_case(data, look, note)
     alone, data = data[data["alone"] & (data["gap"] == "")], data[~data["alone"]]
     first = data.iloc[0]
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
@@ -110,13 +117,11 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     everything = data
     greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
     timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
-    note += f"; grey: {', '.join(fit(str(v), name_in()) for v in timed)}" if timed else ""
+    note += _named_grey(timed)
     good = data[data["gap"] == ""]
     labelled = everything[~everything["variant"].isin(timed)]
-    body = max(
-        2.6 if is_narrow() else 3.3, 0.75 + line_in() * (0 if is_narrow() else labelled["variant"].nunique())
-    )
-    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look)
+    body = _body_in(labelled)
+    figure = new_figure(_title(first, everything[everything["gap"] == ""]), body, note, look, timed=True)
     axes = figure.add_subplot()
     for _, rows in greys[greys["gap"] == ""].groupby(["variant", "piece"], sort=False):
         axes.plot(rows["size"], rows["rate"], color=GREY, lw=0.8, zorder=1)
@@ -124,7 +129,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         _lines(axes, good, names, look)
     _lone_marks(axes, alone[alone["variant"].isin(names)], look)
     axes.set(xlabel=f"{first['size_label']} (log scale)", ylabel=f"{first['quantity']} ({first['unit']})")
-    _scales(axes, pd.concat([data, alone]), pd.concat([good, greys, alone]))
+    _sizes(axes, pd.concat([data, alone]))
+    _rates(axes, pd.concat([good, greys, alone]), first["unit"])
     _peak(axes, data, good)
     labels = [_label(rows, look) for _, rows in labelled.groupby("variant", sort=False)]
     side_labels(axes, labels, body - 0.5, plot_width_in(labels))
@@ -133,16 +139,66 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
+def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
+    """Draws one column per case in order of size, with a dot per variant and the spread behind it."""
+    first, cases = (
+        data.iloc[0],
+        list(dict.fromkeys(data.sort_values(["size", "case"], kind="stable")["case"])),
+    )
+    wins = _wins(data)
+    names, others = _coloured(data, wins)
+    lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
+    at = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
+    data = data.assign(size=at, place=data["rate"].fillna(data["rate"].min()))
+    good, labelled = data[data["gap"] == ""], data[data["variant"].isin(names)]
+    body = _body_in(labelled) + 0.6
+    timed = [name for name in others if (good["variant"] == name).any()]
+    figure = new_figure(_title_by_case(data, wins), body, note + _named_grey(timed), look, timed=True)
+    axes = figure.add_subplot()
+    for row in good[good["variant"].isin(others)].to_dict("records"):
+        axes.plot(row["size"], row["rate"], "o", color=GREY, ms=4, zorder=1)
+    for row in good[good["variant"].isin(names)].to_dict("records"):
+        style = look.style(str(row["variant"]))
+        axes.vlines(row["size"], row["rate_q1"], row["rate_q3"], color=style.edge, lw=1.0)
+        size = 8 if style.marker == "*" else 5
+        axes.plot(row["size"], row["rate"], style.marker, color=style.edge, ms=size, mec="white", mew=0.5)
+    axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_xlim(-0.6, len(cases) - 0.4)
+    axes.set(xlabel=f"case, by {first['size_label']}", ylabel=f"{first['quantity']} ({first['unit']})")
+    _rates(axes, good, first["unit"])
+    _peak(axes, data, good)
+    labels = [replace(_label(rows, look), dashes=None) for _, rows in labelled.groupby("variant", sort=False)]
+    side_labels(axes, labels, body - 1.1, plot_width_in(labels))
+    missing = (data["gap"] != "") & (data["status"] != "unsupported") & data["place"].notna()
+    _gaps(axes, data[missing], look, body - 1.1)
+    return figure
+
+
+def _body_in(labelled: pd.DataFrame) -> float:
+    """Returns the height of axes with room for the labels beside them, in inches."""
+    beside = 0 if is_narrow() else labelled["variant"].nunique()
+    return max(2.6 if is_narrow() else 3.3, 0.75 + line_in() * beside)
+
+
+def _named_grey(variants: list[str]) -> str:
+    return f"; grey: {', '.join(fit(str(name), name_in()) for name in variants)}" if variants else ""
+
+
 def _note(data: pd.DataFrame) -> str:
     first, drawn = data.iloc[0], data[data["drawn"]]
-    note = NOTE.format(regime=first["regime"], interval=first["interval"])
+    columns = bool(drawn["alone"].all())
+    ends = "vertical lines" if columns else "bands"
+    note = NOTE.format(regime=first["regime"], interval=first["interval"], ends=ends)
+    if columns:
+        return note
     others = data.loc[~data["drawn"], "case"].nunique()
     cases = "1 case of another kind is" if others == 1 else f"{others} cases of another kind are"
     note += f"; {cases} only in this figure's CSV" if others else ""
     lone = list(dict.fromkeys(drawn.loc[drawn["alone"], "case"]))
     note += f"; open marks: {', '.join(lone)}" if lone else ""
-    ends = (data["status"] == "unsupported").any() and not (data["status"] == "unsupported").all()
-    return note + ("; a line ends at the largest size at which its variant was run" if ends else "")
+    refused = drawn.loc[~drawn["alone"], "status"] == "unsupported"
+    stops = refused.any() and not refused.all()
+    return note + ("; a line ends at the largest size at which its variant was run" if stops else "")
 
 
 def _title(first: pd.Series, good: pd.DataFrame) -> str:
@@ -150,17 +206,53 @@ def _title(first: pd.Series, good: pd.DataFrame) -> str:
     if good.empty:
         return f"{TITLE} · {first['family']}"
     last = good[good["size"] == good["size"].max()]
-    best = last.loc[last["rate"].idxmin() if first["unit"] == "µs" else last["rate"].idxmax()]
-    tied = last[(last["rate_q1"] <= best["rate_q3"]) & (last["rate_q3"] >= best["rate_q1"])]
+    best, tied = _tied(last)
     lead = "is the fastest" if len(tied) <= 1 else f"and {len(tied) - 1} more are tied"
     return f"{TITLE}: {best['variant']} {lead} at {best['case']} · {first['family']}"
+
+
+def _tied(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
+    """Returns the row of the fastest variant, and the rows that are tied with it, which include it."""
+    best = rows.sort_values("rate", ascending=bool((rows["unit"] == "µs").any()), kind="stable").iloc[0]
+    low, high = float(best["rate_q1"]), float(best["rate_q3"])
+    return best, rows.loc[rows["rate_q1"].le(high) & rows["rate_q3"].ge(low)]
+
+
+def _wins(data: pd.DataFrame) -> dict[str, float]:
+    """Returns in how many cases each variant is the fastest or tied with it, plus its mean share of the best rate.
+
+    The share is below 1 and orders variants with equal counts; it is NaN for variants without a rate.
+    """
+    good = data[data["gap"] == ""]
+    shares, wins = [], {str(name): 0 for name in data["variant"]}
+    for _, rows in good.groupby("case"):
+        best, tied = _tied(rows)
+        inverse = rows["unit"].iloc[0] == "µs"
+        shares.append(best["rate"] / rows["rate"] if inverse else rows["rate"] / best["rate"])
+        for name in tied["variant"]:
+            wins[str(name)] += 1
+    mean = pd.concat(shares).groupby(good["variant"]).mean() * 0.999 if shares else pd.Series(dtype=float)
+    return {name: count + float(mean.get(name, np.nan)) for name, count in wins.items()}
+
+
+def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:
+    """Returns the finding: the variant that is the fastest, or tied with the fastest, in most cases."""
+    first, known = data.iloc[0], {name: count for name, count in wins.items() if count > 0}
+    if not known:
+        return f"{BY_CASE} · {first['family']}"
+    most, cases = max(known, key=known.__getitem__), data.loc[data["gap"] == "", "case"].nunique()
+    found = f"{most} is the fastest or tied with it in {int(known[most])} of {cases} cases"
+    return f"{BY_CASE}: {found} · {first['family']}"
 
 
 def _split(data: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Returns the variants to draw in colour, and those to draw in grey; without any rate, all in colour."""
     inverse = data["unit"].iloc[0] == "µs"
     rates = data.groupby("variant", sort=False)["rate"].agg("min" if inverse else "max")
-    speeds = {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()}
+    return _coloured(data, {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()})
+
+
+def _coloured(data: pd.DataFrame, speeds: Mapping[str, float]) -> tuple[list[str], list[str]]:
     baseline = list(dict.fromkeys(data.loc[data["is_baseline"].astype(bool), "variant"]))
     names = highlighted(speeds, baseline)
     return names, [name for name in speeds if name not in names]
@@ -218,16 +310,21 @@ def _lines(axes: Axes, good: pd.DataFrame, names: list[str], look: Look) -> None
         axes.fill_between(rows["size"], rows["rate_q1"], rows["rate_q3"], color=colour, alpha=0.18, lw=0)
 
 
-def _scales(axes: Axes, data: pd.DataFrame, good: pd.DataFrame) -> None:
+def _sizes(axes: Axes, data: pd.DataFrame) -> None:
+    """Sets up the axis of sizes."""
     sizes = sorted(float(s) for s in data["size"].unique() if s > 0) or [1.0]
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _short(size, sizes[-1])))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
+
+
+def _rates(axes: Axes, good: pd.DataFrame, unit: str) -> None:
+    """Sets up the axis of rates, or of times if the family is shown by them."""
     if good.empty:
         axes.set_yticks([])
-    elif data["unit"].iloc[0] == "µs":
+    elif unit == "µs":
         axes.set_yscale("log")
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:

@@ -20,16 +20,19 @@ from warplog.plotting.labels import (
     text_column,
 )
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.activity import activities, captured_case, statistics
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
 
 NEEDS = ("no_overlap_figure",)
 TITLE = "Timeline of launches"
 NOTE = (
-    "nsys; ▸: continues beyond the axis; span: first start to last end; launch: median time in which the GPU is active "
-    "in a launch; idle: median and longest gap; busy: share of the span in which the GPU was active"
+    "nsys, hot: launches back to back with a warm L2; ▸: continues beyond the axis; span: first start to last end; "
+    "launch: median time in which the GPU is active in a launch; idle: median and longest gap; busy: share of the span "
+    "in which the GPU was active"
 )
 MOST_EVENTS = 60  # drawn and listed per variant; the columns cover all events
+BUSY_PCT = 90.0  # below it the title names the variant
 WINDOW = 2.5  # maximum length of the axis in multiples of the shortest lane
 FILLS = {  # kind of event: face (None: the variant's), hatch, legend
     "kernel": (None, "", "longest kernel, in the variant's colour"),
@@ -39,19 +42,25 @@ FILLS = {  # kind of event: face (None: the variant's), hatch, legend
     "memcpy": ("white", "xxxx", "other copy"),
     "memset": ("white", "++++", "memset"),
 }
-STATISTICS = ["events", "span_us", "busy_pct", "gap_median_us", "gap_max_us", "kernel", "launch_median_us"]
+STATISTICS = [
+    "events",
+    "span_us",
+    "busy_pct",
+    "longest_pct",
+    "gap_median_us",
+    "gap_max_us",
+    "kernel",
+    "launch_median_us",
+]
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per kernel, copy and memset of the profiled case (at most 60 per variant), or per gap.
 
-    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant:
-    their number, the span, the share of it in which anything ran, gaps, the kernel that ran longest in total, and the
-    median over the launches of the time in which anything ran.
+    start_us counts from the variant's first event. The columns STATISTICS cover all events of the variant (see
+    tables.activity.statistics).
     """
-    case = _captured(tables)
-    on_gpu = tables.timeline["kind"].isin(["kernel", "memcpy", "memset"]) & (tables.timeline["case"] == case)
-    lanes = {str(name): rows for name, rows in tables.timeline[on_gpu].groupby("variant", sort=False)}
+    case, lanes = captured_case(tables), activities(tables)
     pieces = []
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     for rung in tables.ladder(case).to_dict("records"):
@@ -60,59 +69,22 @@ def data(tables: FigureTables) -> pd.DataFrame:
         if events is None or rung["gap"]:
             pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
             continue
-        events = events.sort_values(["start_us", "stream"], kind="stable")
-        events = events.assign(start_us=events["start_us"] - events["start_us"].min())
         drawn = events[["name", "kind", "stream", "start_us", "duration_us"]].head(MOST_EVENTS)
-        pieces.append(drawn.assign(**shared, **_statistics(events)))
+        pieces.append(drawn.assign(**shared, **statistics(events)))
     columns = [*kept, "name", "kind", "stream", "start_us", "duration_us", *STATISTICS, *ORIGIN_COLUMNS]
     return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
 
 
-def _captured(tables: FigureTables) -> str:
-    """Returns the headline case, or the last profiled case in the timeline if nsys did not capture it."""
-    seen = set(tables.timeline["case"])
-    others = (c for c in reversed(tables.profile_cases) if c in seen)
-    return tables.case if tables.case in seen else next(others, tables.case)
-
-
-def _statistics(events: pd.DataFrame) -> dict[str, Any]:
-    start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
-    until = np.maximum.accumulate(end)
-    idle = np.clip(start[1:] - until[:-1], 0, None)
-    totals = events[events["kind"] == "kernel"].groupby("name")["duration_us"].sum()
-    span = float(until[-1] - start[0])
-    return {
-        "events": len(events),
-        "span_us": span,
-        "busy_pct": 100 * (1 - idle.sum() / span) if span > 0 else np.nan,
-        "gap_median_us": float(np.median(idle)) if len(idle) else np.nan,
-        "gap_max_us": float(idle.max()) if len(idle) else np.nan,
-        "kernel": str(totals.idxmax()) if len(totals) else "",
-        "launch_median_us": _launch_median_us(events),
-    }
-
-
-def _launch_median_us(events: pd.DataFrame) -> float:
-    """Returns the median over whole launches of the time in which anything ran; NaN if launches are not numbered."""
-    if "launch" not in events or not events["launch"].notna().any():
-        return np.nan
-    times = []
-    for _, own in events.groupby("launch"):
-        ends = (own["start_us"] + own["duration_us"]).to_numpy()
-        until = np.maximum.accumulate(ends)
-        idle = np.clip(own["start_us"].to_numpy()[1:] - until[:-1], 0, None)
-        times.append(float(until[-1] - own["start_us"].iloc[0] - idle.sum()))
-    return float(np.median(times))
-
-
 def _finding(rungs: pd.DataFrame) -> str:
-    """Returns how busy the GPU is at least, and where; the title without a finding if that is unknown."""
+    """Returns in which variants the GPU idles, or how busy it is in all; the title without a finding if unknown."""
     known = rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()].to_dict("records")
     if not known:
         return TITLE
     least = min(known, key=lambda rung: float(rung["busy_pct"]))
-    where = f" ({least['variant']})" if len(known) > 1 else ""
-    return f"{TITLE}: the GPU is busy {number(least['busy_pct'])} % of the time or more{where}"
+    busy = f"{number(least['busy_pct'])} % of the time"
+    if least["busy_pct"] < BUSY_PCT:
+        return f"{TITLE}: in {least['variant']} the GPU is busy only {busy}"
+    return f"{TITLE}: the GPU is busy at least {busy}{' in every variant' if len(known) > 1 else ''}"
 
 
 @styled

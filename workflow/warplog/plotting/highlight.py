@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 MOST = 6
-_SHORT = 7  # ladders up to this length are shown whole
 GREY = "#c9c9c9"
 
 
@@ -14,7 +13,7 @@ def highlighted(speeds: Mapping[str, float], baseline: Sequence[str] = ()) -> li
     one before them. `speeds` are in ladder order, larger is faster, NaN is unknown.
     """
     known = {name: speed for name, speed in speeds.items() if speed > 0}
-    if len(speeds) <= _SHORT or not known:
+    if len(speeds) <= MOST or not known:
         return list(speeds)
     own = {name: speed for name, speed in known.items() if name not in baseline} or known
     gains, top = {}, 0.0

@@ -5,6 +5,7 @@ campaigns record. A counter that is missing is shown as n/a; what no counter cov
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,19 +19,21 @@ METRICS = (
     "dram_throughput_pct",
 )  # fmt: skip
 NOTE = (
-    "arrows: executed load and store instructions of all warps, sectors per request, bytes; boxes: bytes looked up, "
-    "hit rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less "
-    "than the parent"
+    "arrows: executed load and store instructions of all warps, sectors per request, bytes; requested: bytes that L1 "
+    "did not hold, at most; stored: bytes of global stores, all of which L1 passes on; boxes: bytes looked up, hit "
+    "rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less than "
+    "the parent"
 )
-WIDTH, HEIGHT = 640.0, 200.0
+WIDTH, HEIGHT = 660.0, 200.0
 # Left and right edge of each unit.
-_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (552.0, WIDTH)
+_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (572.0, WIDTH)
 _UPPER, _LOWER = (
     (0.0, 86.0),
     (114.0, HEIGHT),
 )  # top and bottom of L1 and of shared memory, which lie above each other
 _CHANGE = 1.1  # a larger ratio to the parent, or its inverse, is marked
 _ABSENT = "n/a"
+_SECTOR = 32  # bytes
 _HEAD = 7.0  # length of an arrow's head
 
 
@@ -114,8 +117,25 @@ def chart(title: str, values: Mapping[str, float], parent: Mapping[str, float] |
 
     With the metrics of its parent, values that differ from them by 10 % or more are marked.
     """
-    counters = _Counters(values, parent or {})
+    counters = _Counters(_with_traffic(values), _with_traffic(parent or {}))
     return MemoryChart(title, tuple(_boxes(counters)), tuple(_arrows(counters)))
+
+
+def _with_traffic(values: Mapping[str, float]) -> dict[str, float]:
+    """Adds the bytes between L1 and L2 that follow from the counters.
+
+    L1 is write-through, so that every stored sector goes to L2 (CUDA C++ Programming Guide, Compute Capability 5.x and
+    later). What L1 requests is at most what is loaded, and at most the sectors that it did not hold; the latter contain
+    sectors of stores.
+    """
+    known = _Counters(values, {})
+    stored = _SECTOR * known.sum("inst_stg") * known.sum("global_store_sectors_per_request")
+    stored = 0.0 if known.sum("inst_stg") == 0 else stored
+    looked_up = known.sum("l1_bytes")
+    missed = looked_up * (1 - known.sum("l1_hit_pct") / 100)
+    loaded = max(looked_up - stored, 0.0)  # counters come from several passes of one kernel
+    requested = 0.0 if loaded == 0 else min(loaded, missed) if missed >= 0 else math.nan
+    return {**values, "l1_requested_bytes": requested, "l1_stored_bytes": stored}
 
 
 def _boxes(counters: _Counters) -> Iterator[Box]:
@@ -162,9 +182,8 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
     wgmma = "wgmma: not counted" if counters.sum("inst_hgmma") > 0 else ""
     yield _flow(_KERNEL[1], _L1[0], 138, True, counters, "load", ("inst_lds", "inst_ldsm"), wgmma)
     yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"))
-    idle = counters.sum("l1_bytes") == 0
-    yield Arrow((_L2[0], 30), (_L1[1], 30), "", is_idle=idle)
-    yield Arrow((_L1[1], 56), (_L2[0], 56), "", is_idle=idle)
+    yield _bytes(counters, "l1_requested_bytes", "requested", (_L2[0], _L1[1]), 24, "≤ ")
+    yield _bytes(counters, "l1_stored_bytes", "stored", (_L1[1], _L2[0]), 66)
     if counters.sum("inst_ldgsts") != 0:
         yield Arrow(
             (250, _UPPER[1]), (250, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
@@ -173,8 +192,8 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
         name = f"inst_utma{'ldg' if what == 'load' else 'stg'}"
         if counters.sum(name) != 0:
             yield _flow(_L1[1], _L2[0], y, backwards, counters, f"TMA {what}", (name,))
-    yield _bytes(counters, "dram_bytes_read", "read", 70, True)
-    yield _bytes(counters, "dram_bytes_written", "written", 130, False)
+    yield _bytes(counters, "dram_bytes_read", "read", (_DEVICE[0], _L2[1]), 70)
+    yield _bytes(counters, "dram_bytes_written", "written", (_L2[1], _DEVICE[0]), 130)
 
 
 def _flow(
@@ -190,7 +209,10 @@ def _flow(
     return Arrow((ends[0], y), (ends[1], y), f"{counters.text('', *names)} {what}s", below)
 
 
-def _bytes(counters: _Counters, name: str, what: str, y: float, backwards: bool) -> Arrow:
-    ends = (_DEVICE[0], _L2[1]) if backwards else (_L2[1], _DEVICE[0])
-    idle = counters.sum(name) == 0
-    return Arrow((ends[0], y), (ends[1], y), counters.text("B", name), what, is_idle=idle)
+def _bytes(
+    counters: _Counters, name: str, what: str, ends: tuple[float, float], y: float, bound: str = ""
+) -> Arrow:
+    """Returns an arrow for bytes, with a sign before the number if they are only a bound."""
+    idle, text = counters.sum(name) == 0, counters.text("B", name)
+    shown = text if idle else re.sub(r"(?=\d)", bound, text, count=1)
+    return Arrow((ends[0], y), (ends[1], y), shown, what, is_idle=idle)

@@ -22,6 +22,7 @@ from PIL import Image
 
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
+from warplog.core.remarks import is_about_timing
 from warplog.core.schema import suggest
 from warplog.core.text import split_notes as split_remarks
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
@@ -71,11 +72,19 @@ class VariantStyle:
 
 @dataclass(frozen=True)
 class Look:
-    """What draw() requires besides the data: the first line of the stamp, each variant's style, and the settings."""
+    """What draw() requires besides the data.
+
+    Attributes:
+        stamp: The first line below each figure: where its numbers come from.
+        styles: Each variant's style.
+        settings: How the figure fits its document.
+        timing: How the times at the headline case were taken, for figures that show them.
+    """
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
     settings: Settings = WEB
+    timing: str = ""
 
     def style(self, variant: str) -> VariantStyle:
         """Returns the variant's style; plain grey for a name that is not in the ladder."""
@@ -84,7 +93,7 @@ class Look:
 
 def look(tables: FigureTables, settings: Settings = WEB) -> Look:
     """Returns the look of a family's figures, from its ladder and the origin of its measurements."""
-    return Look(origin_line(tables), variant_styles(tables.variants), settings)
+    return Look(origin_line(tables), variant_styles(tables.variants), settings, timing_line(tables))
 
 
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
@@ -106,7 +115,7 @@ def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
 
 
 def origin_line(tables: FigureTables) -> str:
-    """Returns the stamp's first line: GPU, origin, campaign, SM clocks at the headline case, and remarks."""
+    """Returns the stamp's first line: GPU, origin, campaign, clocks, and remarks on the variants."""
     rows = tables.measurements if len(tables.measurements) else tables.variants
 
     def all_of(column: str) -> str:
@@ -117,25 +126,30 @@ def origin_line(tables: FigureTables) -> str:
         all_of("gpu_name") or all_of("gpu") or "GPU unknown",
         f"{all_of('origin') or 'unknown'} campaign {all_of('campaign') or 'unknown'}",
     ]
-    if "sm_mhz" in rows:
-        clock = rows.loc[rows["case"] == tables.case, "sm_mhz"].dropna()
-        low, high = (round(float(clock.min())), round(float(clock.max()))) if len(clock) else (0, 0)
-        parts += [f"SM at {low}–{high} MHz" if low < high else f"SM at {low} MHz"] if high else []
     parts += [f"clocks {all_of('clocks')}"] if all_of("clocks") else []
-    parts += remarks(tables.ladder(tables.case))
+    parts += remarks(tables.ladder(tables.case), about_timing=False)
     return " · ".join(parts)
 
 
-def remarks(ladder: pd.DataFrame) -> list[str]:
+def timing_line(tables: FigureTables) -> str:
+    """Returns the SM clocks of the times at the headline case, and the remarks on how they were taken."""
+    rows = tables.ladder(tables.case)
+    clock = rows["sm_mhz"].dropna() if "sm_mhz" in rows else rows["order"].iloc[:0]
+    low, high = (round(float(clock.min())), round(float(clock.max()))) if len(clock) else (0, 0)
+    parts = [f"SM at {low}–{high} MHz" if low < high else f"SM at {low} MHz"] if high else []
+    return " · ".join([*parts, *remarks(rows, about_timing=True)])
+
+
+def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
     """Returns the remarks on rows with status ok, such as an outdated source, and the variants that have it.
 
-    Remarks that differ only in their leading numbers are merged: "47–100 samples below 1485 MHz",
-    "1–3 of 60–80 launches discarded".
+    Either only those about how the times were taken are returned, or only the others. Of remarks that differ only in
+    their leading numbers, the largest stands for all: "each up to 3 of 80 launches discarded".
     """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), ["variant", "reason"]]
     found: dict[tuple[str, str], list[tuple[str, tuple[int, ...]]]] = {}
     for variant, reason in noted.itertuples(index=False):
-        for remark in split_remarks(reason):
+        for remark in (one for one in split_remarks(reason) if is_about_timing(one) == about_timing):
             counts = _COUNTS.match(remark)
             rest = _SAMPLE.sub("samples", remark[counts.end() :]) if counts else remark
             numbers = tuple(int(number) for number in counts.groups() if number) if counts else ()
@@ -157,13 +171,10 @@ def _which(variants: Sequence[str], whole: int) -> str:
 
 
 def _counted(numbers: Sequence[tuple[int, ...]], words: str) -> str:
-    """Returns the words after the ranges of numbers: "1 sample below ...", "1–3 of 60–80 launches discarded ..."."""
-    ranges = " of ".join(_range(column) for column in zip(*numbers, strict=True))
-    return f"{ranges} {_SAMPLE.sub('sample', words) if max(numbers) == (1,) else words}"
-
-
-def _range(numbers: Sequence[int]) -> str:
-    return f"{min(numbers)}–{max(numbers)}" if min(numbers) < max(numbers) else f"{min(numbers)}"
+    """Returns the words after the largest numbers: "1 sample below ...", "each up to 3 of 80 launches discarded"."""
+    most = max(numbers)
+    scope = "" if len(numbers) == 1 else "each " if len(set(numbers)) == 1 else "each up to "
+    return f"{scope}{' of '.join(map(str, most))} {_SAMPLE.sub('sample', words) if most == (1,) else words}"
 
 
 def theme(settings: Settings = WEB) -> AbstractContextManager[None]:
@@ -204,17 +215,19 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-def new_figure(title: str, body_in: float, note: str, look: Look) -> Figure:
+def new_figure(title: str, body_in: float, note: str, look: Look, timed: bool = False) -> Figure:
     """Returns an empty figure with the title above and the stamp and a note below, unless the settings omit them.
 
-    `body_in` is the height for axes and their labels in inches. `note` explains how to read the figure. The figure's
-    label holds title, stamp and note, for a caption.
+    `body_in` is the height for axes and their labels in inches. `note` explains how to read the figure. The stamp says
+    how the times at the headline case were taken if the figure shows them (`timed`). The figure's label holds title,
+    stamp and note, for a caption.
     """
+    stamp = " · ".join(filter(None, (look.stamp, look.timing if timed else "")))
     figure = Figure(figsize=(width_in(), body_in + 0.1))
     FigureCanvasAgg(figure)
-    figure.set_label("\n".join((title, look.stamp, note)))
+    figure.set_label("\n".join((title, stamp, note)))
     if look.settings.titles:
-        lines = [*wrap(look.stamp), *wrap(note)]
+        lines = [*wrap(stamp), *wrap(note)]
         heading = wrap(title, (width_in() - 0.1) * mpl.rcParams["font.size"] / TITLE_PT, bold=True)
         figure.suptitle("\n".join(heading), x=0.008, ha="left")
         figure.set_figheight(body_in + 0.08 + header_in(figure) + line_in() * len(lines))

@@ -11,7 +11,7 @@ from typing import Any
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
-from warplog.tables import published, regimes
+from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
@@ -30,6 +30,12 @@ _ORDER = (
     "bank_conflicts",
     "timeline",
 )
+_TITLES = {  # where the name of a figure does not say what it shows
+    "power_trace": "Clock, power and speed over time",
+    "swim_lanes": "Warps of one SM over time",
+    "throughput_vs_size": "Throughput by problem size",
+    "timeline": "Timeline of launches",
+}
 # The ladder opens the page; claims are shown in tables beside the variants.
 _ELSEWHERE = ("ladder", "claims")
 _CHECKED = "Every variant was checked against a reference, computed in float64, before it was timed."
@@ -69,7 +75,7 @@ def gather(
         family: The family.
         tables: Its tables.
         campaign: The campaign's record.
-        pictures: The PNGs of the family's figures.
+        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out.
         captions: The folder with `<figure>.rst`.
         machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
@@ -79,7 +85,8 @@ def gather(
     device = campaign.get("device", {})
     major, minor = device.get("compute_capability") or (0, 0)
     ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
-    drawn = {path.stem: _picture(path, captions, family.name) for path in pictures}
+    shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
+    drawn = {path.stem: _picture(path, captions, family.name) for path in shown}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
@@ -368,4 +375,5 @@ def _picture(path: Path, captions: Path, family: str) -> Picture:
     lines = [line for line in text.splitlines() if not line.startswith("..")]
     plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
     caption = plain.replace("|family|", family)
-    return Picture(path.stem, path.stem.replace("_", " ").capitalize(), caption, path)
+    title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
+    return Picture(path.stem, title, caption, path)

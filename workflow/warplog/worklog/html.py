@@ -28,6 +28,11 @@ _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 _QUOTED = re.compile(r"`([^`]+)`")
 _STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=, )|(?<= on )(?:{_ANY})(?= \()")
 _MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
+# A web address, also without its scheme, as in "siboehm.com/articles/22/CUDA-MMM"; the text is escaped.
+_ADDRESS = re.compile(
+    r"(?<![\w@/.-])(https?://)?((?:[a-z0-9-]+\.)+(?:ai|com|dev|edu|gov|io|net|org)\b"
+    r"(?:/(?:[\w./~%#?=+:@-]|&amp;)*[\w/~#=+-])?)(?![\w-])"
+)
 # The kinds of tokens that are coloured, with their CSS class.
 _COLOURS = {
     "Comment.Preproc": "cp",
@@ -96,7 +101,7 @@ def _environment() -> "Environment":
     environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
-        quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place,
+        quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
     )  # fmt: skip
     return environment
 
@@ -200,6 +205,17 @@ def _linked(text: str, rung: Rung) -> "Markup":
 
     safe = text if isinstance(text, Markup) else escape(visible(text))
     return Markup(_MENTION.sub(link, str(safe)))  # noqa: S704
+
+
+def _web(text: str) -> "Markup":
+    """Escapes the text, and makes web addresses links; the page loads nothing from them."""
+    from markupsafe import Markup, escape
+
+    def link(found: re.Match[str]) -> str:
+        return f'<a href="{found[1] or "https://"}{found[2]}" rel="noopener">{found[0]}</a>'
+
+    safe = text if isinstance(text, Markup) else escape(visible(text))
+    return Markup(_ADDRESS.sub(link, str(safe)))  # noqa: S704
 
 
 def _image(picture: Picture, root: str = "") -> str:

@@ -28,6 +28,8 @@ _LINE, _GAP, _PAGE = 78, 2, 46
 _SMALL_LINE = 88  # characters per line in the smallest font; a wider table is scaled
 # Text up to this length is never wrapped; longer text is if the table is wider than the line.
 _SHORT = 14
+# A figure is as wide as the text unless it would be higher than this; smaller, the text in it could not be read.
+_SIZE = r"width=\linewidth,height=0.45\textheight,keepaspectratio"
 _HEAD = """\
 % Preamble: \\usepackage{booktabs,graphicx,tabularx,textcomp}; with pdflatex also \\usepackage[T1]{fontenc}.
 % Copy single tables and figures or include the whole file; \\clearpage before each variant limits pending floats."""
@@ -75,8 +77,8 @@ def _figure(page: Page, picture: Picture, folder: Path) -> str:
     path = Path(os.path.relpath(pdf if pdf.is_file() else picture.path, folder)).as_posix()
     return "\n".join(
         [
-            r"\begin{figure}[htbp]",
-            rf"\centering\includegraphics[width=\linewidth]{{{path}}}",
+            r"\begin{figure}[tbp]",
+            rf"\centering\includegraphics[{_SIZE}]{{{path}}}",
             rf"\caption{{{escape(f'{picture.title}. {picture.caption}')}}}",
             rf"\label{{fig:{_label(f'{page.family}-{picture.name}')}}}",
             r"\end{figure}",
@@ -209,9 +211,9 @@ def _longest(text: str) -> int:
 
 
 def _parts(table: Table, columns: _Columns) -> list[Table]:
-    """Splits the table into parts that fit on a page; the notes go to the last part."""
+    """Splits the table into parts that fit on a page; the notes go to the first part."""
     parts: list[list[tuple[str, ...]]] = [[]]
-    height = 0.0
+    height = float(sum(1 + len(note) // _LINE for note in table.notes))
     for row in table.rows:
         # The factor 1.2 allows for lines that are not filled because a word does not fit.
         lines = [
@@ -226,7 +228,7 @@ def _parts(table: Table, columns: _Columns) -> list[Table]:
         parts[-1].append(row)
         height += needed
     cut = [replace(table, rows=tuple(rows), notes=()) for rows in parts]
-    return [*cut[:-1], replace(cut[-1], notes=table.notes)]
+    return [replace(cut[0], notes=table.notes), *cut[1:]]
 
 
 def _row(cells: tuple[str, ...]) -> str:

@@ -26,10 +26,10 @@ def markdown(page: Page, folder: Path) -> str:
         lines += [*_picture(picture, folder), ""]
     if page.waterfall:
         lines += ["## The main path", "", *tabular.markdown_table(path_table(page.waterfall)), ""]
-    for place, rung in enumerate(page.rungs, 1):
-        lines += [*_rung(place, rung), ""]
     if page.notes:
         lines += ["## How to read the tables", "", *(f"- {escape_markdown(note)}" for note in page.notes), ""]
+    for place, rung in enumerate(page.rungs, 1):
+        lines += [*_rung(place, rung), ""]
     if page.waiting:
         lines += ["## Not measured yet", "", *tabular.markdown_table(page.waiting), ""]
     for summary in page.summaries:

@@ -1,7 +1,7 @@
 """Interactive charts of a ladder as one Vega-Lite specification, which a page draws if it may run scripts.
 
-Bars show all variants at one case, lines their speed over the problem size, or over
-the cases if some have the same size. The reader chooses case, regime (at rest or
+Bars show all variants at one case, lines their speed over the problem size, or dots that by case if the cases form
+no series of sizes. The reader chooses case, regime (at rest or
 sustained), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import visible
 from warplog.tables import regimes
+from warplog.tables.series import series
 
 if TYPE_CHECKING:
     import altair as alt
@@ -21,7 +22,6 @@ Row = Mapping[str, Any]
 _MOST_HIGHLIGHTED = 6
 _FEW = 10  # variants for which there are strong colours
 _WIDTH, _BAR = 600, 17
-_PLAIN = "datum.value < 1e5 ? format(datum.value, 'd') : format(datum.value, '.3~s')"
 
 
 def points(
@@ -95,7 +95,8 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
         name="chosen", fields=["variant"], bind="legend", toggle="true",
         value=[{"variant": name} for name in _highlighted(values, visible(headline))],
     )  # fmt: skip
-    data = alt.InlineData(values=list(values))
+    joined = series({str(one["case"]): one["size"] for one in values}, headline)
+    data = alt.InlineData(values=[{**one, "joined": one["case"] in joined} for one in values])
     base = (
         alt.Chart(data)
         .transform_filter("datum.regime == in_regime")
@@ -131,15 +132,15 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
             ),
         )
     )
-    of_case = {one["case"]: one["size"] for one in values}
-    if len(set(of_case.values())) == len(of_case):
-        across, along = _by_size(size_label), "size"
-    else:  # a line over sizes would go up and down between cases of the same size
+    if joined:
+        sizes = {str(one["case"]): one["size"] for one in values}
+        across, along = _by_size({case: sizes[case] for case in joined}, size_label), "size"
+        marks = base.transform_filter("datum.joined && datum.size > 0").mark_line(point=True)
+    else:
         across, along = alt.X("case:N", sort=cases, title=None, axis=alt.Axis(labelAngle=-45)), "case"
-    lines = (
-        base.transform_filter("datum.size > 0")
-        .mark_line(point=True)
-        .encode(
+        marks = base.mark_point(filled=True, size=60)
+    below = (
+        marks.encode(
             x=across,
             y=alt.Y("value:Q", title=None),
             detail="variant:N",
@@ -164,19 +165,20 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
             title=alt.TitleParams(text=alt.expr(f"in_unit + ' by {along}, ' + in_regime"), anchor="start"),
         )
     )
-    whole = alt.vconcat(bars, lines).resolve_scale(color="independent").add_params(case, scale, regime, sort)
+    whole = alt.vconcat(bars, below).resolve_scale(color="independent").add_params(case, scale, regime, sort)
     return str(whole.configure_view(stroke=None).to_json(indent=None))
 
 
-def _by_size(size_label: str) -> "alt.X":
+def _by_size(sizes: Mapping[str, float], size_label: str) -> "alt.X":
+    """Returns the axis of sizes, with a tick at each case that bears its name."""
     import altair as alt
 
-    return alt.X(
-        "size:Q",
-        scale=alt.Scale(type="log", base=2, nice=False),
-        title=size_label,
-        axis=alt.Axis(labelExpr=_PLAIN),
+    names = json.dumps({f"{size:.0f}": case for case, size in sizes.items()})
+    axis = alt.Axis(
+        values=list(sizes.values()), labelExpr=f"{names}[format(datum.value, 'd')]", labelOverlap=True
     )
+    scale = alt.Scale(type="log", base=2, nice=False)
+    return alt.X("size:Q", scale=scale, title=size_label, axis=axis)
 
 
 @cache

@@ -1,0 +1,73 @@
+"""What the GPU does in the launches that nsys traced: kernels, copies and memsets, and the gaps between them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from warplog.tables.view import FigureTables
+
+_KINDS = ("kernel", "memcpy", "memset")
+_ALL_PCT = 90.0  # an activity with at least this share of the span leaves nothing else to see
+
+
+def captured_case(tables: FigureTables) -> str:
+    """Returns the headline case, or the last profiled case in the timeline if nsys did not capture it."""
+    seen = set(tables.timeline["case"])
+    others = (c for c in reversed(tables.profile_cases) if c in seen)
+    return tables.case if tables.case in seen else next(others, tables.case)
+
+
+def activities(tables: FigureTables) -> dict[str, pd.DataFrame]:
+    """Returns the kernels, copies and memsets of each variant at the captured case; start_us counts from the first."""
+    rows = tables.timeline
+    rows = rows[rows["kind"].isin(_KINDS) & (rows["case"] == captured_case(tables))]
+    found = {}
+    for name, own in rows.groupby("variant", sort=False):
+        own = own.sort_values(["start_us", "stream"], kind="stable")
+        found[str(name)] = own.assign(start_us=own["start_us"] - own["start_us"].min())
+    return found
+
+
+def statistics(events: pd.DataFrame) -> dict[str, Any]:
+    """Returns what a variant's activities add up to.
+
+    They are their number, the span in us, the share of it in which anything ran, the median and longest gap, the kernel
+    that ran longest in total, the share of the span of the activity that ran longest, and the median over the launches
+    of the time in which anything ran.
+    """
+    start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
+    until = np.maximum.accumulate(end)
+    idle = np.clip(start[1:] - until[:-1], 0, None)
+    totals = events.groupby(["kind", "name"])["duration_us"].sum()
+    kernels = totals.loc["kernel"] if "kernel" in totals.index else totals.iloc[:0]
+    span = float(until[-1] - start[0])
+    return {
+        "events": len(events),
+        "span_us": span,
+        "busy_pct": 100 * (1 - idle.sum() / span) if span > 0 else np.nan,
+        "longest_pct": 100 * float(totals.max()) / span if span > 0 else np.nan,
+        "gap_median_us": float(np.median(idle)) if len(idle) else np.nan,
+        "gap_max_us": float(idle.max()) if len(idle) else np.nan,
+        "kernel": str(kernels.idxmax()) if len(kernels) else "",
+        "launch_median_us": _launch_median_us(events),
+    }
+
+
+def is_one_activity(tables: FigureTables) -> bool:
+    """Returns whether one kernel or copy fills nearly the whole span of each variant: a timeline repeats the times."""
+    found = [statistics(events)["longest_pct"] for events in activities(tables).values()]
+    return bool(found) and min(found) >= _ALL_PCT
+
+
+def _launch_median_us(events: pd.DataFrame) -> float:
+    """Returns the median over whole launches of the time in which anything ran; NaN if launches are not numbered."""
+    if "launch" not in events or not events["launch"].notna().any():
+        return np.nan
+    times = []
+    for _, own in events.groupby("launch"):
+        ends = (own["start_us"] + own["duration_us"]).to_numpy()
+        until = np.maximum.accumulate(ends)
+        idle = np.clip(own["start_us"].to_numpy()[1:] - until[:-1], 0, None)
+        times.append(float(until[-1] - own["start_us"].iloc[0] - idle.sum()))
+    return float(np.median(times))
