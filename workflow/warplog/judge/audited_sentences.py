@@ -322,14 +322,57 @@ def _steps_remainder(page: Place, value: str) -> Checks:
     yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
 
 
+def _waiting(
+    page: Place, variant: str, state: str, what: str, kind: str | None, file: str | None, line: str | None
+) -> Checks:
+    """Checks what a state waits for: most of its samples are on lines that wait so, and the machine code agrees."""
+    known = page.known
+    share = known.counter(variant, f"stall_{state}_pct") / 100
+    if kind and file and line:
+        mine = [row for row in known.hot(variant) if row["stall"] == state]
+        places = {(str(row["file"]).rsplit("/", 1)[-1], int(row["line"])): row for row in mine}
+        at = places.get((file, int(line)))
+        texts = "wgmma" if kind == "wgmma" else "mbarrier"
+        found = sum(row["stall_samples"] / row["samples"] * row["sample_share"] for row in mine
+                    if row is at or texts in f"{row['file']}{row['text']}")  # fmt: skip
+        yield Check(f"{file}:{line}", f"{file}:{line}" if at is not None else "no such line")
+        yield Check("mostly", "mostly" if found >= 0.5 * share else "less than half")
+    codes = known.opcodes(variant)
+    arrivals = any("SYNCS.ARRIVE." in code and "A1T0" in code for code in codes)
+    loads = any(code.startswith(("UTMALDG", "UBLKCP")) for code in codes) and not arrivals
+    truth = {
+        ("barrier", True): "the tensor cores",
+        ("barrier", False): "a barrier or the tensor cores",
+        ("long_scoreboard", True): "TMA loads" if loads else "loads or other warps",
+        ("long_scoreboard", False): "an mbarrier, or data from global or local memory",
+    }
+    uses = {"barrier": "WARPGROUP", "long_scoreboard": "SYNCS"}.get(state, "none")
+    if any(code.startswith(uses) for code in codes):
+        yield Check(what, truth[state, bool(kind)])
+    elif state in ("barrier", "long_scoreboard"):
+        yield Check(what, {"barrier": "a barrier"}.get(state, "data from global or local memory"))
+
+
 def _steps_state(
-    page: Place, name: str, before: str, after: str, how: str, share: str, more: str | None
+    page: Place,
+    how: str,
+    what: str,
+    name: str,
+    kind: str | None,
+    file: str | None,
+    line: str | None,
+    before: str,
+    after: str,
+    parent: str,
+    more: str | None,
 ) -> Checks:
     known = page.known
-    yield from _steps_span(page, f"stall_{name}_cycles_per_issue", before, after)
-    saved = known.saved(_steps_parent(page), page.variant, name)
-    yield Check(share, 100 * abs(saved), exact=True)
-    yield Check(how, "saves" if saved > 0 else "costs")
+    yield from _waiting(page, parent if how == "Less" else page.variant, name, what, kind, file, line)
+    spent = [known.spent(parent, one, name) for one in (parent, page.variant)]
+    yield Check(parent, _steps_parent(page))
+    yield Check(before, spent[0], exact=True)
+    yield Check(after, spent[1], exact=True)
+    yield Check(how, "Less" if spent[1] < spent[0] else "More")
     for plain, was, now in re.findall(rf"([A-Za-z][\w ]*?) \({Q} → {Q}\)", more or ""):
         yield from _steps_span(page, metric_of(plain.removeprefix("and ")), was, now)
 
@@ -340,6 +383,7 @@ def _steps_part(page: Place, variant: str, share: str) -> Checks:
     yield Check(share, 100 * of_launch, exact=True)
 
 
+_PLACE = r"(?:, mostly at the (wgmma|mbarrier) wait of ([\w.-]+):(\d+))?"
 _AT = r"(?:At (\S+), where the counters were captured: )?"
 _OF = r"(?: %| MHz)?"
 _STEPS: Sequence[Rule] = (
@@ -350,7 +394,7 @@ _STEPS: Sequence[Rule] = (
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
-        rf"\((\w+), {Q} → {Q} cycles per instruction\)(?:; this)? (saves|costs) {N} % of the cycles of \w+"
+        rf"(Less|More) time waiting for ([\w ,-]+) \((\w+){_PLACE}\): {N} % → {N} % of the cycles of {V}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),
@@ -370,21 +414,24 @@ def _limits_used(page: Place, metric: str) -> float:
     return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
 
 
-def _limits_bound(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "bound", name, used, l2)
+def _limits_bound(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "bound", name, used, l2, l1)
 
 
-def _limits_close(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "close", name, used, l2)
+def _limits_close(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "close", name, used, l2, l1)
 
 
-def _limits_far(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "far", name, used, l2)
+def _limits_far(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "far", name, used, l2, l1)
 
 
-def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None) -> Checks:
+def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
     pct = _limits_used(page, CEILINGS[name])
     yield Check(used, pct)
+    if l1:
+        peak = 128 * page.known.peak("sms") * _limits_value(page, "gpu_cycles")
+        yield Check(l1, 100 * _limits_value(page, "l1_bytes") / peak)
     if l2:
         yield Check(l2, _limits_value(page, "l2_throughput_pct"))
     known = [_limits_used(page, metric) for metric in CEILINGS.values()]
@@ -398,19 +445,23 @@ def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None
     yield Check(kind, "bound" if pct >= 80 else "close" if pct >= 60 else "far")
 
 
-def _limits_stall(page: Place, name: str, share: str) -> Checks:
+def _limits_stall(
+    page: Place, name: str, share: str, kind: str | None, file: str | None, line: str | None, what: str
+) -> Checks:
     known = page.known
     values = known.counters.get(page.variant, {})
     states = {m[6:-4]: v for m, v in values.items() if re.fullmatch(r"stall_\w+_pct", m)}
     stalls = {s: v for s, v in states.items() if s not in ("selected", "not_selected")}
     yield Check(name, max(stalls, key=stalls.__getitem__))
     yield Check(share, stalls.get(name, math.nan), exact=True)
+    yield from _waiting(page, page.variant, name, what, kind, file, line)
 
 
-def _limits_occupied(page: Place, theoretical: str, achieved: str | None) -> Checks:
+def _limits_occupied(page: Place, theoretical: str, achieved: str | None, above: str | None) -> Checks:
     yield Check(theoretical, _limits_value(page, "theoretical_occupancy_pct"))
     if achieved:
         yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
+        yield Check("above" if above else "", "above" if float(achieved) > float(theoretical) else "")
 
 
 def _limits_launch(page: Place, warps: str, amount: str, resource: str, better: str) -> Checks:
@@ -479,13 +530,17 @@ def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str |
 
 
 _CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
-_SAME = rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
+_SAME = (
+    rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
+    rf"(?: \(global and local accesses use {N} % of L1's bytes per cycle\))?"
+)
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({_CEILING}), at {N} % of the peak{_SAME}", _limits_bound),
     (rf"No unit reaches 80 % of its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_close),
     (rf"No unit is near its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_far),
-    (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
-    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
+    (rf"The largest stall is (\w+) \({N} % of warp cycles{_PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
+    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
+     r"(, above the theoretical value by the inaccuracy of the counters)?)?", _limits_occupied),
     (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"
      r" (\d+) would", _limits_launch),
     (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),

@@ -30,11 +30,12 @@ def _factors(page: Place, row: Cells, _: list[str]) -> Checks:
 
 
 def _states(page: Place, row: Cells, _: list[str]) -> Checks:
-    known, variant, state = page.known, page.variant, row["state"]
-    parent, metric = known.parent(variant), f"stall_{state}_cycles_per_issue"
-    yield Check(row["saved"].removesuffix(" %"), 100 * known.saved(parent, variant, state), exact=True)
-    yield Check(row["before"], known.counter(parent, metric))
-    yield Check(row["after"], known.counter(variant, metric))
+    known, variant, state = page.known, page.variant, row["state"].partition(" ")[0]
+    parent = known.parent(variant)
+    spent = [known.spent(parent, one, state) for one in (parent, variant)]
+    yield Check(row["saved"].removesuffix(" %"), spent[0] - spent[1], exact=True)
+    for printed, percent in zip((row["before"], row["after"]), spent, strict=True):
+        yield Check(printed.removesuffix(" %"), percent, exact=True)
     for name, before, after in re.findall(rf"([A-Za-z][\w ]*?) {Q} → {Q}", row["changed along with it"]):
         yield Check(before, known.counter(parent, metric_of(name)))
         yield Check(after, known.counter(variant, metric_of(name)))

@@ -76,12 +76,12 @@ class Ladder:
     @cached_property
     def steps(self) -> dict[str, Step]:
         """The step from the parent to each variant that has one."""
-        return {step.variant: step for step in explain.steps(self.tables)}
+        return {step.variant: step for step in explain.steps(self.tables, self._sources)}
 
     @cached_property
     def bounds(self) -> dict[str, Bound]:
         """What bounds each variant."""
-        return {bound.variant: bound for bound in explain.bounds_of(self.tables)}
+        return {bound.variant: bound for bound in explain.bounds_of(self.tables, self._sources)}
 
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
@@ -167,12 +167,14 @@ class Ladder:
         return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
 
     @cached_property
+    def _sources(self) -> dict[str, dict[str, str]]:
+        """The texts by file name instead of path."""
+        return {name: {path.name: text for path, text in texts.items()} for name, texts in self.texts.items()}
+
+    @cached_property
     def heat(self) -> dict[str, HeatMap]:
         """Where each variant's longest kernel spends its samples."""
-        files = {
-            name: {path.name: text for path, text in texts.items()} for name, texts in self.texts.items()
-        }
-        return {name: heat_map(self._lines(name), files[name]) for name in self.rows}
+        return {name: heat_map(self._lines(name), self._sources[name]) for name in self.rows}
 
     @cached_property
     def listings(self) -> dict[str, tuple[Line, ...]]:
@@ -288,25 +290,12 @@ class Ladder:
         return found
 
     def _lines(self, variant: str) -> list[Row]:
-        """Returns the hot lines of the variant's longest kernel, of one launch of it: each has shares of its own."""
-        mine, kernel = self._profiled_lines.get(variant, []), self.kernels[variant]
-        same = [row for row in mine if row["kernel"] == kernel or not kernel]
-        work: dict[int, float] = {}
-        for row in same:
-            executed = number(row["instructions"])
-            work[row["launch"]] = work.get(row["launch"], 0.0) + (0.0 if math.isnan(executed) else executed)
-        longest = max(work, key=work.__getitem__, default=0)
-        return [row for row in same if row["launch"] == longest]
+        """Returns the hot lines of the variant's longest kernel."""
+        return list(self._hot_lines.get(variant, ()))
 
     @cached_property
-    def _profiled_lines(self) -> dict[str, list[Row]]:
-        """The rows of the table `lines` at the profiled case, by variant."""
-        found: dict[str, list[Row]] = {}
-        case = self.tables.profiled_case
-        for row in records(self.tables.lines):
-            if row["case"] == case:
-                found.setdefault(str(row["variant"]), []).append(row)
-        return found
+    def _hot_lines(self) -> dict[str, list[dict[str, Any]]]:
+        return explain.kernel_lines(self.tables)
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""

@@ -9,6 +9,7 @@ from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import BOUND_PCT, Bound
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.waits import Wait
 
 NAMES = {
     "instructions_executed": "instructions",
@@ -120,46 +121,39 @@ def _factor(factor: Factor) -> str:
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    stalls = [
-        s
-        for s in step.states
-        if s.change.name not in NO_STALL and abs(s.share) >= _LEAST_STATE and _moves_with_its_share(s)
-    ]
+    return [_state(state, step) for state in main_states(step)]
+
+
+def main_states(step: Step) -> tuple[StateChange, ...]:
+    """Returns the two stalls that changed most in the step's direction, then the largest one against it."""
+    stalls = [s for s in step.states if s.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
-    return [_state(state, step) for state in (*mine[:_MOST_STATES], *others[:1])]
+    return (*mine[:_MOST_STATES], *others[:1])
 
 
 def _state(state: StateChange, step: Step) -> str:
-    name, less = state.change.name, state.share > 0
-    before, after = short_number(state.change.before), short_number(state.change.after)
-    span = f"({name}, {before} → {after} cycles per instruction)"
-    effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
-    text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
+    less = state.share > 0
+    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
+    what, place = _waits_for(state.name, state.wait)
+    text = f"{'Less' if less else 'More'} time waiting for {what} ({state.name}{place}): {span}"
     if not state.evidence:
         return f"{text}."
     moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
     return f"{text}; {moved} {'fell' if less else 'rose'} as well."
 
 
-def _moves_with_its_share(state: StateChange) -> bool:
-    """Returns whether an instruction waits less where the state costs fewer cycles, and longer where it costs more.
-
-    Otherwise the number of instructions or of active warps changed the share, which the factors say.
-    """
-    before, after = short_number(state.change.before), short_number(state.change.after)
-    return before != after and (state.share > 0) == (state.change.after < state.change.before)
-
-
-def waits_for(state: str) -> str:
-    """Returns what a warp in this state waits for."""
-    return WAITS_FOR.get(state, state.replace("_", " "))
+def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
+    """Returns what a warp in this state waits for, and where, if the hot lines show it; "" if not."""
+    return (wait.what, wait.place) if wait else (WAITS_FOR.get(state, state.replace("_", " ")), "")
 
 
 def share_text(share: float) -> str:
-    """Formats a share of cycles as a percentage with two digits and no sign: "9.7 %", "92 %"."""
+    """Formats a share of cycles as a percentage with two digits and no sign: "9.7 %", "92 %"; "0 %" below 0.05 %."""
     percent = 100 * abs(share)
+    if percent < 0.05:
+        return "0 %"
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
 
 
@@ -190,6 +184,7 @@ _WHOLE_PCT = 99.95
 _SAME_PCT = 0.1
 _LEAST_CONFLICTS, _LEAST_TRAFFIC = 0.05, 0.95
 _LEAST_CLOCK = 0.99
+_LEAST_L1_PCT = 0.5
 
 
 def bound_sentences(bound: Bound) -> tuple[str, ...]:
@@ -198,23 +193,28 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
     text = [*long_run_sentences(bound.long_run), _ceiling(bound)]
     if bound.stall:
-        share = f"{share_text(bound.stall_pct / 100)} of warp cycles"
-        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {waits_for(bound.stall)}.")
+        what, place = _waits_for(bound.stall, bound.wait)
+        share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
+        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
     return tuple(text)
 
 
 def _ceiling(bound: Bound) -> str:
-    used, l2 = f"{short_number(bound.ceiling_pct)} %", ""
+    used, more = f"{short_number(bound.ceiling_pct)} %", ""
     if not math.isnan(bound.l2_pct):
-        l2 = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
+        more = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
+    if bound.l1_bytes_pct >= _LEAST_L1_PCT:
+        more = (
+            f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of L1's bytes per cycle)"
+        )
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{l2}"
+    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
     return {
-        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{l2}.",
+        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. The grid does not fill the GPU.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{l2}.")
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{more}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
@@ -262,12 +262,10 @@ def occupancy_sentences(
     text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
     text += f", limited by {limits}" if limits and not whole else ""
     if not math.isnan(bound.achieved_pct):
-        whole_share = bound.achieved_pct >= bound.theoretical_pct
-        text += (
-            ", and is achieved"
-            if whole_share
-            else f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
-        )
+        text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+        above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
+        if above and bound.achieved_pct > bound.theoretical_pct:
+            text += ", above the theoretical value by the inaccuracy of the counters"
     return (f"{text}.", *([] if whole else _lift(launch, capability)))
 
 

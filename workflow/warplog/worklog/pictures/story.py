@@ -7,9 +7,10 @@ from typing import Any
 
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
+from warplog.metrics import NO_STALL
 from warplog.tables import regimes
 from warplog.worklog.decomposition import Change, Step
-from warplog.worklog.sentences import name_of, times_text
+from warplog.worklog.sentences import name_of, share_text, times_text
 
 Row = Mapping[str, Any]
 _MOST_COUNTERS = 3
@@ -140,24 +141,13 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     for factor in step.factors:
         if sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
-    # A state may save cycles in total although an instruction waits longer in it: such a counter would mislead.
-    states = [
-        state
-        for state in step.states
-        if sign * state.share > 0
-        and sign * (state.change.before - state.change.after) > 0
-        and state.change.name not in _NO_WAIT
-    ]
+    shown = {change.name: _shown(change) for change in found}
+    states = [state for state in step.states if sign * state.share > 0 and state.name not in NO_STALL]
     for state in states[:1]:
-        found += state.evidence[:1]
-        found.append(
-            Change(f"{state.change.name} cycles per instruction", state.change.before, state.change.after)
-        )
-    unique = {change.name: change for change in found}
-    return tuple(_shown(change) for change in list(unique.values())[:_MOST_COUNTERS])
-
-
-_NO_WAIT = ("selected", "not_selected")
+        shown |= {change.name: _shown(change) for change in state.evidence[:1]}
+        span = share_text(state.before), share_text(state.after)
+        shown[state.name] = (f"{state.name}, of the cycles of {step.parent}", *span)
+    return tuple(list(shown.values())[:_MOST_COUNTERS])
 
 
 def _shown(change: Change) -> tuple[str, str, str]:
