@@ -179,12 +179,16 @@ def test_long_runs_and_processes_are_checked(tmp_path):
 
 
 def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
-    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us")
+    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us; less at 8192")
     found, shown = audited(tmp_path / "results")
     assert found.passed, shown
     text = path.read_text(encoding="utf-8")
+    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192; (?=\d+ of|no claim)", text)
+    for new in (elsewhere[0].replace(elsewhere[1], "77.7"), elsewhere[0].replace("8192", "1024")):
+        path.write_text(text.replace(elsewhere[0], new, 1), encoding="utf-8")
+        assert audited(tmp_path / "results")[0].wrong, new
     got = re.search(
-        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\); (\d+) of (\d+) claims confirmed[^.]*\.", text
+        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\);[^;]*; (\d+) of (\d+) claims confirmed[^.]*\.", text
     )
     for old, new in (
         (got[1], "99.9"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import one_line
-from warplog.judge.audited import Check, Checks, N, Place, Q, agrees, number
+from warplog.judge.audited import Check, Checks, N, Place, Q, V, agrees, number
 from warplog.judge.evidence import metric_of
 
 if TYPE_CHECKING:
@@ -156,11 +156,18 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
     known, name = page.known, row["main path"]
     value, unit = row["speed"].split(" ")
     yield Check(value, known.speed(name, unit))
-    if found := re.fullmatch(rf"{N}x( \(tied\))?", row["over the previous step"]):
+    if found := re.fullmatch(
+        rf"{N}x(?: \((tied)?(?:, )?(?:{N}x over {V})?\))?", row["over the previous step"]
+    ):
         yield Check(found[1], known.ratio(known.parent(name), name))
-        yield Check(
-            "tied" if found[2] else "apart", "tied" if known.tied(name, known.parent(name)) else "apart"
-        )
+        yield Check(found[2] or "apart", "tied" if known.tied(name, known.parent(name)) else "apart")
+        if found[3]:
+            yield Check(found[3], known.ratio(found[4], name))
+            yield Check(
+                found[4], found[4] if known.faster(found[4], known.parent(name)) else "a slower variant"
+            )
+    elif row["over the previous step"]:
+        yield Check(row["over the previous step"], "an unknown form")
     for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
         yield Check(ratio, known.ratio(known.parent(other), other))
 

@@ -134,6 +134,15 @@ class Evidence:
             name.removeprefix("inst_").upper() for name, n in counted if name.startswith("inst_") and n > 0
         }
 
+    def machine_code(self, variant: str) -> list[frozenset[tuple[str, float]]]:
+        """Returns the numbers of instructions by opcode of the compiled kernels with the name of the longest one."""
+        metrics = self.tables["metrics"]
+        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
+        mine = mine[
+            (mine["value"] > 0) & (mine["kernel"].map(_function) == _function(self.longest.get(variant, "")))
+        ]
+        return [frozenset(zip(own["metric"], own["value"], strict=True)) for _, own in mine.groupby("kernel")]
+
     @cached_property
     def whole_launch(self) -> dict[tuple[str, str], float]:
         """The metrics that nsys gives for whole launches at the headline case, by variant and metric."""
@@ -168,6 +177,10 @@ class Evidence:
         """Returns whether the intervals of two variants overlap."""
         (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)
         return not (high_a < low_b or high_b < low_a) and not math.isnan(low_a + low_b)
+
+    def faster(self, a: str, b: str, case: str = "") -> bool:
+        """Returns whether a variant is faster than another one, and not tied with it."""
+        return self.ratio(b, a, case) > 1 and not self.tied(a, b, case)
 
     def long_us(self, variant: str) -> float:
         """Returns the time back to back: sustained, or the hot time of a campaign without sustained times."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.names import OPCODES
+from warplog.worklog.kinship import Twin
 from warplog.worklog.waits import Wait
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
@@ -110,6 +111,8 @@ class Step:
         explained: Whether the remainder is small compared with the ratio.
         gap: Why there is no decomposition; "" if there is one.
         remark: A caveat about the counters, or "".
+        ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
+        twin: A variant that launches the same kernel; None if there is none.
     """
 
     family: str
@@ -124,11 +127,22 @@ class Step:
     gap: str = ""
     remark: str = ""
     tied: bool = False
+    ancestor: tuple[str, float] | None = None
+    twin: Twin | None = None
+
+    @property
+    def same_kernel(self) -> bool:
+        """Whether the variant launches the same kernel as its parent, so that there is nothing to explain."""
+        return self.twin is not None and self.twin.same and self.twin.variant == self.parent
 
     @property
     def explicable(self) -> bool:
         """Whether the counters may explain the step: the times differ, by more than the remainder."""
-        return not self.tied and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
+        return (
+            not self.tied
+            and not self.same_kernel
+            and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
+        )
 
 
 def missing(values: Values) -> list[str]:

@@ -20,7 +20,7 @@ from warplog.metrics.names import OPCODES
 from warplog.tables import regimes
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import asides, bounds, decomposition, waits
+from warplog.worklog import asides, bounds, decomposition, kinship, waits
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import StateChange, Step
 from warplog.worklog.sentences import sentence
@@ -31,7 +31,7 @@ _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
 _ATOMIC = re.compile(r"(?:ATOMG?|REDG?)(?:\.|$)")
 _SASS = "sass_"
-# The text of each variant's sources, by variant and file name.
+# The text of each variant's source, which comes first, and of its headers, by variant and file name.
 Sources = Mapping[str, Mapping[str, str]]
 
 
@@ -54,9 +54,22 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
         if isinstance(row["parent"], str) and row["parent"]
     ]
     known = waits_of(tables, sources)
+    twins = kinship.twins(tables, {name: list(texts) for name, texts in sources.items()})
     return tuple(
-        replace(step, states=tuple(_waiting(state, step, known) for state in step.states)) for step in found
+        replace(
+            step,
+            states=tuple(_waiting(state, step, known) for state in step.states),
+            twin=twins.get(step.variant),
+            ancestor=_ancestor(rows, step),
+        )
+        for step in found
     )
+
+
+def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
+    """Returns an ancestor that is faster than the parent, and its time over the variant's."""
+    name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
+    return (name, float(rows[name]["median_us"]) / float(rows[step.variant]["median_us"])) if name else None
 
 
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:

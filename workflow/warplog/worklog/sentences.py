@@ -9,6 +9,7 @@ from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import BOUND_PCT, Bound
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.kinship import Twin
 from warplog.worklog.waits import Wait
 
 NAMES = {
@@ -63,22 +64,23 @@ def sentence(step: Step) -> str:
 def sentences(step: Step) -> tuple[str, ...]:
     """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
 
-    Only the speed-up if the times are tied, or if the counters leave a remainder that is larger than the speed-up.
+    Only the speed-up if the times are tied, if the parent launches the same kernel, or if the counters leave a
+    remainder that is larger than the speed-up.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
-    head = _head(step)
+    head = (_head(step), *_beyond_parent(step), *_same_kernel(step))
     if step.gap:
-        return (head, f"Not explained because {step.gap}.")
+        return (*head, f"Not explained because {step.gap}.")
     if not step.explicable:
-        return (head,)
+        return head
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
     remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
-    parts = (head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
+    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
     return tuple(part for part in parts if part)
 
 
@@ -91,6 +93,36 @@ def _head(step: Step) -> str:
     if step.ratio > 1:
         return f"{times_text(step.ratio)} as fast as {step.parent}."
     return f"Takes {times_text(1 / step.ratio)} the time of {step.parent}."
+
+
+def _beyond_parent(step: Step) -> tuple[str, ...]:
+    """Compares with an ancestor that is faster than the parent, which the step may only win back."""
+    if step.ancestor is None:
+        return ()
+    name, ratio = step.ancestor
+    return (f"Compared with {name}, which is faster than {step.parent}, it is {times_text(ratio)} as fast.",)
+
+
+def _same_kernel(step: Step) -> tuple[str, ...]:
+    """Says that another variant launches the same kernel, or the same one with other machine code."""
+    twin = step.twin
+    if twin is None:
+        return ()
+    speed = "" if twin.variant == step.parent else f"; {_over(twin)}"
+    if twin.same:
+        alike = "(equal machine code by opcode, registers, grid and executed instructions)"
+        return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}{speed}.",)
+    code = (
+        f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers"
+    )
+    return (
+        f"At {step.case}, it launches the kernel of {twin.variant}, compiled to other machine code ({code}){speed}.",
+    )
+
+
+def _over(twin: Twin) -> str:
+    tied = ", tied within noise" if twin.tied else ""
+    return f"it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
 
 
 def _rest(step: Step) -> str:

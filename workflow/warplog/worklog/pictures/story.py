@@ -10,6 +10,7 @@ from warplog.core.text import Table
 from warplog.metrics import NO_STALL
 from warplog.tables import regimes
 from warplog.worklog.decomposition import Change, Step
+from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.sentences import name_of, share_text, times_text
 
 Row = Mapping[str, Any]
@@ -36,6 +37,7 @@ class PathStep:
 
     Attributes:
         ratio: Speed over that of the step before; "" for the first step.
+        beyond: The same over a faster ancestor, if the step before is slower than that: "3.22x over shuffle"; or "".
         tied: Whether that is within noise.
         speed: Speed at the headline case, with its unit.
         start, end: Where its bar begins and ends: from 0 to 1 on a logarithmic axis of speed.
@@ -49,6 +51,7 @@ class PathStep:
     start: float
     end: float
     detours: tuple[Detour, ...]
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str 
         ratio = times_text(rates[name] / rates[before]) if before else ""
         tied = bool(before) and regimes.tied(rows[name], rows[before])
         start = place(before) if before else 0.0
-        steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name]))
+        above = faster_ancestor(rows, name) if before else ""
+        beyond = f"{times_text(rates[name] / rates[above])} over {above}" if above else ""
+        steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name], beyond))
     base = place(relative) if relative in rates else None
     return Waterfall(
         tuple(steps), base, relative, _ticks(low, high, rates[path[-1]], relative and rates.get(relative))
@@ -119,7 +124,8 @@ def path_table(fall: Waterfall) -> Table:
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
-        rows.append((step.name, step.speed, step.ratio + (" (tied)" if step.tied else ""), beside))
+        notes = ", ".join(filter(None, ("tied" if step.tied else "", step.beyond)))
+        rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
     return Table(
         ("main path", "speed", "over the previous step", "detours, over their parents"),
         tuple(rows),
