@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from warplog.catalog.family import Family
+from warplog.catalog.header import read_source
 from warplog.core import text
 from warplog.core.text import escape_markdown
 from warplog.metrics import STALL_REASONS
@@ -23,7 +25,7 @@ from warplog.tables.view import FigureTables, words
 from warplog.worklog import asides, bounds, decomposition, kinship, waits
 from warplog.worklog.bounds import Bound
 from warplog.worklog.decomposition import StateChange, Step
-from warplog.worklog.sentences import sentence
+from warplog.worklog.sentences import brief, sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
 from warplog.worklog.waits import Wait
 
@@ -139,24 +141,45 @@ def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:
     return counts
 
 
-def markdown(tables: FigureTables) -> str:
-    """Returns Markdown with the steps as sentences and tables, and what bounds each kernel."""
-    found = steps(tables)
+def sources_of(family: Family) -> Sources:
+    """Returns the text of each variant's source and headers by file name."""
+    return {
+        variant.name: {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+        for variant in family.variants
+    }
+
+
+def markdown(tables: FigureTables, sources: Sources = MappingProxyType({}), whole: bool = False) -> str:
+    """Returns Markdown with each step on a line and at most three reasons below it.
+
+    If `whole`, all sentences about each step instead, its factors and warp states, and what bounds each kernel.
+    """
+    found = steps(tables, sources)
     first = tables.measurements.head(1).to_dict("records")
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
     lines = [f"# {escape_markdown(tables.family)}: why each step is faster or slower", ""]
     about = "; ".join(filter(None, (f"Case {tables.profiled_case}", ", ".join(facts))))
     lines += [f"{escape_markdown(about)}.", ""]
-    lines += [f"- **{escape_markdown(step.variant)}**: {escape_markdown(sentence(step))}" for step in found]
+    for step in found:
+        head, *reasons = (sentence(step),) if whole else brief(step)
+        lines.append(f"- **{escape_markdown(step.variant)}**: {escape_markdown(head)}")
+        lines += [f"  - {escape_markdown(reason)}" for reason in reasons]
+    if whole:
+        lines += _tables(found, bounds_of(tables, sources))
+    return "\n".join(lines) + "\n"
+
+
+def _tables(found: Sequence[Step], limits: Sequence[Bound]) -> list[str]:
+    lines = []
     for title, table in (
         ("Factors of each step", factor_table(found)),
         ("Warp states of each step", state_table(found)),
-        ("What bounds each variant", bound_table(bounds_of(tables))),
+        ("What bounds each variant", bound_table(limits)),
     ):
         if table.rows:
             notes = [escape_markdown(note) for note in table.notes]
             lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *text.markdown_table(table)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
@@ -53,6 +54,7 @@ _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
 _LEAST_REMAINDER = 0.03
 _MOST_OF_IT = 0.5
+_MOST_REASONS = 3
 _SAME = 0.005
 
 
@@ -82,6 +84,43 @@ def sentences(step: Step) -> tuple[str, ...]:
     remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
     parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
     return tuple(part for part in parts if part)
+
+
+def brief(step: Step) -> tuple[str, ...]:
+    """Returns what a step brings on one line, then at most three reasons of a few words: for it, then against it."""
+    if math.isnan(step.ratio) or step.gap:
+        head = f"{_head(step).rstrip('.')}; " if not math.isnan(step.ratio) else ""
+        return (f"{head}not {'explained' if head else 'compared'}: {step.gap}",)
+    above = f" ({times_text(step.ancestor[1])} as fast as {step.ancestor[0]})" if step.ancestor else ""
+    head = f"{_head(step).rstrip('.')}{above}"
+    if step.same_kernel:
+        return (head, "it launches the same kernel")
+    if not step.explicable:
+        return (head, "the counters do not explain the difference") if not step.tied else (head,)
+    sign = 1 if step.ratio > 1 else -1
+    for_it: list[str] = []
+    against: list[str] = []
+    for factor in step.factors:
+        if _weight(factor, step) >= _LEAST_FACTOR:
+            text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
+            (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
+    states = main_states(step)
+    mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
+    others = [_brief_state(state, step) for state in states if sign * state.share < 0]
+    reasons = [*for_it[:1], *mine[:1], *others[:1], *against[:1], *mine[1:], *for_it[1:]]
+    rest = (
+        [f"it launches the kernel of {step.twin.variant}{'' if step.twin.same else ', recompiled'}"]
+        if step.twin
+        else []
+    )
+    rest += [] if step.explained else [f"a factor of {step.remainder:.3f} remains unexplained"]
+    return (head, *[*rest, *reasons][:_MOST_REASONS])
+
+
+def _brief_state(state: StateChange, step: Step) -> str:
+    what, _ = _waits_for(state.name, state.wait)
+    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
+    return f"{'less' if state.share > 0 else 'more'} {state.name} ({what}): {span}"
 
 
 def _head(step: Step) -> str:
