@@ -91,6 +91,15 @@ def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
     assert (last - first) * 1e3 == pytest.approx((high - low) * MHZ, rel=0.01)
 
 
+def test_a_hand_over_between_blocks_is_not_called_a_bubble():
+    tables = with_launches(sgemm(), tma_pipelined=pipelined())
+    rows = FIGURE.data(tables)
+    handed = rows.assign(region=rows["region"].replace("store", "handover"))
+    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
+    assert "gap in computing at a tile end or a hand-over 1.71 µs" in titles.replace("\n", " ")
+    assert "bubble" not in titles
+
+
 def test_a_variant_that_failed_is_a_labelled_gap(drawn):
     assert "crashed: illegal address" in texts(drawn)
 
