@@ -301,6 +301,11 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     assert "vectorized (4096); no claim judges this expectation." in worklog.markdown(page, tmp_path)
     assert "vectorized (4096); no claim judges this expectation" in seen.text
     assert asides.claims_verdict([unjudged]) == "1 claim not judged"
+    elsewhere = CLAIM | {"evidence": "median_us(naive, 8192) = 9 us; median_us(gmem_coalesced) = 1 us"}
+    assert asides.claims_verdict([CLAIM], "4096") == "1 of 1 claim confirmed"
+    assert (
+        asides.claims_verdict([CLAIM, elsewhere], "4096") == "2 of 2 claims confirmed (claims at 4096, 8192)"
+    )
 
 
 def test_an_expectation_about_other_sizes_is_answered_at_them(recorded, tmp_path):
@@ -326,7 +331,7 @@ def test_an_expectation_about_other_sizes_is_answered_at_them(recorded, tmp_path
         ("faster at 8192 and 16384; no gain at 1024", ("8192", "16384", "1024")),
         ("3 to 4 times a at 128 to 512 (on an H200)", ("128", "512")),
         ("0.9 of a copy at 65536 x 128.", ("65536x128",)),
-        ("at 4096 x 4096: 4 sectors", ("4096x4096",)),
+        ("Slow. At 4096 x 4096: 4 sectors", ("4096x4096",)),
         ("654 at 4096 and 679 at 8192", ("4096", "8192")),
         ("1 KiB for 8192 FLOP; at 128/128/16/8/8; at 512.5 and 1024-skewed", ()),
     ],

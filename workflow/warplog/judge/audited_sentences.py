@@ -226,8 +226,11 @@ def _rung_unjudged(page: Place) -> Checks:
 
 
 def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
-                 unjudged: str | None) -> Checks:  # fmt: skip
+                 unjudged: str | None, cases: str | None) -> Checks:  # fmt: skip
     found = page.known.verdicts(page.variant)
+    if len(found) > found.count("not_measurable"):
+        named = set(cases.split(", ")) if cases else {page.known.case}
+        yield Check(", ".join(sorted(named)), ", ".join(sorted(page.known.claimed_cases(page.variant))))
     yield Check(count, len(found), exact=True)
     printed = {"confirmed": confirmed, "refuted": refuted, "within_noise": noise, "not_measurable": unjudged}
     for verdict, number_of in printed.items():
@@ -278,10 +281,11 @@ _RUNG: Sequence[Rule] = (
     (r"\*\*no time\*\* at ([^\s;]+?)(?=;|\.$)", _rung_no_time),
     (r"no claim judges this expectation", _rung_unjudged),
     (
-        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?",
+        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?"
+        r"(?: \(claims at ([^)]*)\))?",
         _rung_claims,
     ),
-    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count)),
+    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count, None)),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
@@ -476,7 +480,7 @@ _STEPS: Sequence[Rule] = (
     (rf"{_AT}{N} % (faster|slower) than {V}\.", _steps_little),
     (rf"Compared with {V}, which is faster than {V}, it is {N}x as fast", _steps_beyond),
     (
-        rf"At (\S+), it launches the same kernel as {V} \(equal machine code by opcode, registers, grid and executed"
+        rf"At (\S+), it launches the same kernel as {V} \(equal opcode counts, registers, grid and executed"
         rf" instructions\){_REACHES}",
         _steps_same_kernel,
     ),

@@ -245,15 +245,27 @@ class Evidence:
         return sum(value for name, value in counted if re.fullmatch(r"stall_\w+_cycles_per_issue", name))
 
     def verdicts(self, variant: str) -> list[str]:
-        """Returns the verdicts on the claims beside a variant: the last one, of at most three, that the claim names."""
-        claims = self.tables["claims"]
+        """Returns the verdicts on the claims beside a variant."""
+        return [str(row["verdict"]) for row in self._claims(variant)]
+
+    def claimed_cases(self, variant: str) -> set[str]:
+        """Returns the cases of the numbers behind the claims beside a variant, by their evidence or the claim."""
+        found: set[str] = set()
+        for row in self._claims(variant):
+            terms = re.findall(r"(\w+)\(([^()]*)\) = ", str(row.get("evidence") or ""))
+            named = [words.split(", ")[-1] for function, words in terms if function != "sass"]
+            found |= {name if name in self.cases else str(row["case"]) for name in named or [""]}
+        return found
+
+    def _claims(self, variant: str) -> list[dict[Any, Any]]:
+        """Returns the claims beside a variant: the last one, of at most three, that a claim names."""
         found = []
-        for row in claims.to_dict("records"):
+        for row in self.tables["claims"].to_dict("records"):
             words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
             named = [name for name in self.variants if name in words]
             own = [name for name in named if name != self.baseline()] or named
             if 0 < len(own) <= _MOST_NAMED and own[-1] == variant:
-                found.append(str(row["verdict"]))
+                found.append(row)
         return found
 
     def own_limits(self, variant: str, case: str) -> dict[str, str]:

@@ -146,7 +146,7 @@ class Ladder:
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
             if rung.excerpt and (first := shown.setdefault(rung.excerpt, variant)) != variant:
-                same = f"same {'source' if first.file == variant.file else 'kernel'} as {first.name}"
+                same = f"same {'source' if first.file == variant.file else 'kernel source'} as {first.name}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
             found.append(rung)
         return tuple(found)
@@ -228,7 +228,7 @@ class Ladder:
             figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
             got=got,
             elsewhere=self._elsewhere(row, expected) if got else (),
-            verdict=claims_verdict(claims),
+            verdict=claims_verdict(claims, self.tables.case),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=None
@@ -398,7 +398,7 @@ class Ladder:
 def named_cases(expected: str, cases: Iterable[str]) -> tuple[str, ...]:
     """Returns the cases that an expectation names after "at": "at 8192 and 16384", "at 4096 x 4096"."""
     each = "|".join(sorted(map(re.escape, cases), key=len, reverse=True))
-    listed = rf"\bat ((?:(?:{each})(?![\w/-]|\.\d)(?:, and |, | and | or | to )?)+)"
+    listed = rf"\b[Aa]t ((?:(?:{each})(?![\w/-]|\.\d)(?:, and |, | and | or | to )?)+)"
     text = re.sub(r"(?<=\d) x (?=\d)", "x", expected)
     found = (name for names in re.findall(listed, text) for name in re.findall(each, names))
     return tuple(dict.fromkeys(found))

@@ -66,16 +66,19 @@ def sentence(step: Step) -> str:
 def sentences(step: Step) -> tuple[str, ...]:
     """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
 
-    Only the speed-up if the times are tied, if the parent launches the same kernel, or if the counters leave a
-    remainder that is larger than the speed-up.
+    Only the speed-up if the times are tied or if the parent launches the same kernel, and only the remainder if that is
+    larger than the speed-up.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
     head = (_head(step), *_beyond_parent(step), *_same_kernel(step))
     if step.gap:
         return (*head, f"Not explained because {step.gap}.")
-    if not step.explicable:
+    if step.tied or step.same_kernel:
         return head
+    if not step.explicable:
+        rest = f"a factor of {step.remainder:.3f} remains, more than the difference itself"
+        return (*head, f"The counters do not explain the difference: {rest}.")
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
@@ -147,9 +150,10 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
     twin = step.twin
     if twin is None:
         return ()
-    speed = "" if twin.variant == step.parent else f"; {_over(twin)}"
+    told = (step.parent, step.ancestor[0] if step.ancestor else "")
+    speed = "" if twin.variant in told else f"; {_over(twin)}"
     if twin.same:
-        alike = "(equal machine code by opcode, registers, grid and executed instructions)"
+        alike = "(equal opcode counts, registers, grid and executed instructions)"
         return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}{speed}.",)
     code = (
         f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers"
