@@ -91,15 +91,6 @@ def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
     assert (last - first) * 1e3 == pytest.approx((high - low) * MHZ, rel=0.01)
 
 
-def test_a_hand_over_between_blocks_is_not_called_a_bubble():
-    tables = with_launches(sgemm(), tma_pipelined=pipelined())
-    rows = FIGURE.data(tables)
-    handed = rows.assign(region=rows["region"].replace("store", "handover"))
-    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
-    assert "gap in computing at a tile end or a hand-over 1.71 µs" in titles.replace("\n", " ")
-    assert "bubble" not in titles
-
-
 def test_a_variant_that_failed_is_a_labelled_gap(drawn):
     assert "crashed: illegal address" in texts(drawn)
 
@@ -157,3 +148,12 @@ def test_tables_of_campaigns_before_timelines_can_be_read(tmp_path):
         if path.stem in ("launches", "tracks"):
             path.unlink()
     assert view.load(tmp_path, "sgemm").launches.empty
+
+
+def test_a_hand_over_between_blocks_is_not_called_a_bubble():
+    tables = with_launches(sgemm(), tma_pipelined=pipelined())
+    rows = FIGURE.data(tables)
+    handed = rows.assign(region=rows["region"].replace("store", "handover"))
+    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
+    assert "gap in computing at a tile end or a hand-over 1.71 µs" in titles.replace("\n", " ")
+    assert "bubble" not in titles
