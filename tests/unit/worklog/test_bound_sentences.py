@@ -102,6 +102,9 @@ def test_traffic_and_conflicts():
         "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts.",
     )
     assert traffic_sentences(values | {"shared_wavefronts_excess": 7e6}, math.nan) == ()
+    assert len(traffic_sentences(values | {"instructions_executed": 7e9}, math.nan)) == 1
+    few = traffic_sentences(values | {"instructions_executed": 8e10}, math.nan)
+    assert few == (), "conflicts of a few accesses cost nothing"
     assert traffic_sentences({}, 1.0) == ()
     assert traffic_sentences({"shared_wavefronts": 0.0, "shared_wavefronts_excess": 0.0}, 1.0) == ()
 

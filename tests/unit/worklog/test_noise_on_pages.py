@@ -136,6 +136,7 @@ def test_a_remainder_that_is_larger_than_the_gain_is_all_that_is_said_about_the_
         "The counters do not explain the difference: a factor of 0.983 remains, more than the difference itself.",
     )
     assert "Factors above 1: instructions 100 → 97 (1.03)." in sentences(replace(step, remainder=0.999))
+    assert sentences(replace(step, remark="the counters cover a part"))[-1] == "The counters cover a part."
 
 
 def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headline_ratio(recorded):

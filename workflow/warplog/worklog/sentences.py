@@ -78,14 +78,13 @@ def sentences(step: Step) -> tuple[str, ...]:
         return head
     if not step.explicable:
         rest = f"a factor of {step.remainder:.3f} remains, more than the difference itself"
-        return (*head, f"The counters do not explain the difference: {rest}.")
+        return (*head, f"The counters do not explain the difference: {rest}.", *_remark(step))
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
-    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
+    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), *_remark(step))
     return tuple(part for part in parts if part)
 
 
@@ -176,6 +175,10 @@ def _rest(step: Step) -> str:
     return f"A factor of {step.remainder:.3f} remains unexplained."
 
 
+def _remark(step: Step) -> tuple[str, ...]:
+    return (f"{step.remark[0].upper()}{step.remark[1:]}.",) if step.remark else ()
+
+
 def _weight(factor: Factor, step: Step) -> float:
     """Returns a factor's part of the ratio on a logarithmic scale; 0 for a factor near 1."""
     size = abs(math.log(factor.factor))
@@ -254,10 +257,10 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "theoretical_occupancy_pct")
-TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess")
+TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 _WHOLE_PCT = 99.95
 _SAME_PCT = 0.1
-_LEAST_CONFLICTS, _LEAST_TRAFFIC = 0.05, 0.95
+_LEAST_CONFLICTS, _LEAST_WAVEFRONTS, _LEAST_TRAFFIC = 0.05, 0.01, 0.95
 _LEAST_CLOCK = 0.99
 _LEAST_L1_PCT = 0.5
 
@@ -347,16 +350,17 @@ def occupancy_sentences(
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
     """Compares device-memory traffic with the compulsory traffic, and describes the cost of bank conflicts.
 
-    `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on.
+    `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on, unless there are fewer
+    than one per 100 instructions.
     """
-    moved, whole, excess = (values.get(name, math.nan) for name in TRAFFIC)
+    moved, whole, excess, instructions = (values.get(name, math.nan) for name in TRAFFIC)
     text = []
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
         least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
         kept = ": what it wrote last is presumably still in L2 when it ends" if times < _LEAST_TRAFFIC else ""
         text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}{kept}.")
-    if excess >= _LEAST_CONFLICTS * whole > 0:
+    if excess >= _LEAST_CONFLICTS * whole > 0 and not whole < _LEAST_WAVEFRONTS * instructions:
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
     return tuple(text)
