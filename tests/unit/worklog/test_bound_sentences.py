@@ -7,8 +7,8 @@ import pytest
 
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import Bound, bound
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
-from warplog.worklog.waits import Wait
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.names import OPCODES
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.kinship import Twin
-from warplog.worklog.waits import Wait
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")

@@ -22,12 +22,13 @@ from warplog.metrics.names import OPCODES
 from warplog.tables import regimes
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import asides, bounds, decomposition, kinship, waits
+from warplog.worklog import asides, bounds, decomposition, kinship
 from warplog.worklog.bounds import Bound
+from warplog.worklog.code import waits
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import StateChange, Step
 from warplog.worklog.sentences import brief, sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
-from warplog.worklog.waits import Wait
 
 _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.

@@ -9,9 +9,9 @@ from warplog.core.numbers import short_number
 from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import BOUND_PCT, Bound
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
 from warplog.worklog.kinship import Twin
-from warplog.worklog.waits import Wait
 
 NAMES = {
     "instructions_executed": "instructions",

@@ -4,7 +4,7 @@ import pytest
 
 import shipped_families
 from warplog.catalog.header import read_source
-from warplog.worklog.waits import waits
+from warplog.worklog.code.waits import waits
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")
 TMA = ("UTMALDG.2D", "SYNCS.ARRIVE.TRANS64", "SYNCS.EXCH.64", "SYNCS.PHASECHK.TRANS64.TRYWAIT")
