@@ -163,3 +163,12 @@ def test_tables_of_campaigns_before_timelines_can_be_read(tmp_path):
         if path.stem in ("launches", "tracks"):
             path.unlink()
     assert view.load(tmp_path, "sgemm").launches.empty
+
+
+def test_a_hand_over_between_blocks_is_not_called_a_bubble():
+    tables = with_launches(sgemm(), tma_pipelined=pipelined())
+    rows = FIGURE.data(tables)
+    handed = rows.assign(region=rows["region"].replace("store", "handover"))
+    titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
+    assert "gap in computing at a tile end or a hand-over 1.71 µs" in titles.replace("\n", " ")
+    assert "bubble" not in titles

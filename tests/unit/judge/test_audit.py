@@ -98,13 +98,14 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
         ("is warptile with", "is vectorized with", "vectorized", "warptile"),
         ("warptile with 44.5 TFLOP/s, 86.7 %", "warptile with 44.5 TFLOP/s, 68.7 %", "68.7", "86.71"),
         ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
-        ("92 % of the cycles of naive", "29 % of the cycles of naive", "29", "91.6"),
-        ("saves 92 %", "costs 92 %", "costs", "saves"),
+        ("94 % → 2.3 % of the cycles of naive", "94 % → 3.2 % of the cycles of naive", "3.2", "2.2"),
+        ("Less time waiting for room", "More time waiting for room", "More", "Less"),
+        ("data from global or local memory (long", "TMA loads (long", "TMA loads", "data from global"),
         ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
         ("80 registers per thread, 24 would", "80 registers per thread, 32 would", "32", "24"),
         (
-            "It is bound by L1 and shared memory, at 98.3 %",
-            "No unit reaches 80 % of its peak; the busiest is L1 and shared memory, at 98.3 %",
+            "It is bound by a sub-unit of L1/TEX, at 98.3 %",
+            "No unit reaches 80 % of its peak; the busiest is a sub-unit of L1/TEX, at 98.3 %",
             "close",
             "bound",
         ),
@@ -178,12 +179,16 @@ def test_long_runs_and_processes_are_checked(tmp_path):
 
 
 def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
-    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us")
+    path = written(tmp_path / "results", expected="6 times faster, or 0.1 us; less at 8192")
     found, shown = audited(tmp_path / "results")
     assert found.passed, shown
     text = path.read_text(encoding="utf-8")
+    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192; (?=\d+ of|no claim)", text)
+    for new in (elsewhere[0].replace(elsewhere[1], "77.7"), elsewhere[0].replace("8192", "1024")):
+        path.write_text(text.replace(elsewhere[0], new, 1), encoding="utf-8")
+        assert audited(tmp_path / "results")[0].wrong, new
     got = re.search(
-        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\); (\d+) of (\d+) claims confirmed[^.]*\.", text
+        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\);[^;]*; (\d+) of (\d+) claims confirmed[^.]*\.", text
     )
     for old, new in (
         (got[1], "99.9"),

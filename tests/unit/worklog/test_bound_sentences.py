@@ -1,11 +1,13 @@
 """Sentences about what bounds a kernel: they claim only what its counters support."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import Bound, bound
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
@@ -100,14 +102,48 @@ def test_traffic_and_conflicts():
         "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts.",
     )
     assert traffic_sentences(values | {"shared_wavefronts_excess": 7e6}, math.nan) == ()
+    assert len(traffic_sentences(values | {"instructions_executed": 7e9}, math.nan)) == 1
+    few = traffic_sentences(values | {"instructions_executed": 8e10}, math.nan)
+    assert few == (), "conflicts of a few accesses cost nothing"
     assert traffic_sentences({}, 1.0) == ()
     assert traffic_sentences({"shared_wavefronts": 0.0, "shared_wavefronts_excess": 0.0}, 1.0) == ()
 
 
-def test_an_occupancy_that_is_achieved_is_not_given_as_more_than_is_possible():
+def test_an_achieved_occupancy_above_the_theoretical_one_is_explained_and_a_rounded_one_is_not():
     some = Bound("a", "memory", "L2", 71.0, theoretical_pct=75.0, achieved_pct=75.9, limiters=("registers",))
-    text = "Theoretical occupancy is 75 %, limited by registers, and is achieved."
+    text = (
+        "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75.9 %, above the theoretical value"
+        " by the inaccuracy of the counters."
+    )
     assert occupancy_sentences(some, {}, (9, 0)) == (text,)
+    same = replace(some, achieved_pct=75.01)
+    text = "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75 %."
+    assert occupancy_sentences(same, {}, (9, 0)) == (text,)
+
+
+def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
+    """A quarter of L1's bytes: 32 of 128 per cycle and SM, although its busiest sub-unit is at 99 %."""
+    values = {"l1_throughput_pct": 99.0, "l1_bytes": 32 * 132 * 1e6, "gpu_cycles": 1e6}
+    assert bound_sentences(bound("a", values, 132.0)) == (
+        "It is bound by a sub-unit of L1/TEX, at 99 % of the peak (global and local accesses use 25 % of L1's bytes per"
+        " cycle).",
+    )
+    assert (
+        "bytes per cycle" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]
+    )
+    assert "bytes per cycle" not in bound_sentences(bound("a", values, math.nan))[0], (
+        "the number of SMs is unknown"
+    )
+
+
+def test_the_largest_stall_is_told_by_what_its_hot_line_waits_for():
+    some = Bound(
+        "a", "near", "L2", 71.0, "barrier", 45.0, wait=Wait("the tensor cores", "the wgmma wait", "k.cu:7")
+    )
+    assert bound_sentences(some)[1] == (
+        "The largest stall is barrier (45 % of warp cycles, mostly at the wgmma wait of k.cu:7): waiting for the tensor"
+        " cores."
+    )
 
 
 def test_less_traffic_than_the_compulsory_is_what_stays_in_l2():
@@ -135,6 +171,6 @@ def test_l1_counts_with_the_share_of_time_in_which_sms_are_active():
     values = {"l1_throughput_pct": 88.0, "l2_throughput_pct": 10.0, "waves_per_sm": 0.03}
     few = {"instructions_executed": 0.25 * 132 * 1e6, "ipc": 1.0, "gpu_cycles": 1e6}
     found = bound("a", values | few, 132.0)
-    assert (found.kind, found.ceiling) == ("launch", "L1 and shared memory")
+    assert (found.kind, found.ceiling) == ("launch", "a sub-unit of L1/TEX")
     assert found.ceiling_pct == pytest.approx(22.0)
     assert bound("a", values, 132.0).ceiling_pct == 88.0, "the share is unknown"

@@ -34,7 +34,7 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (87.8, "memory", "L1 and shared memory")],
+    [(40.0, "memory", "the memory system"), (87.8, "memory", "a sub-unit of L1/TEX")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
     values = {"memory_throughput_pct": 88.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}

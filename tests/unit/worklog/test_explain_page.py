@@ -11,7 +11,7 @@ RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-fir
 
 
 def test_the_command_writes_markdown_that_is_whole(capsys):
-    assert main.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
+    assert main.main(["explain", str(RECORDED), "--family", "sgemm", "--all"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("# sgemm: why each step is faster or slower\n")
     rows = [line for line in told.splitlines() if line.startswith("|")]
@@ -19,6 +19,27 @@ def test_the_command_writes_markdown_that_is_whole(capsys):
     assert re.search(r"\| warptile +\| near +\|", told)
     assert main.main(["explain", str(RECORDED)]) == 0
     assert "# sgemm: why each step" in capsys.readouterr().out
+
+
+def test_without_all_a_step_is_a_line_with_its_gain_and_at_most_three_short_reasons(capsys):
+    assert main.main(["explain", str(RECORDED), "--family", "sgemm"]) == 0
+    told = capsys.readouterr().out
+    assert not [line for line in told.splitlines() if line.startswith("|")]
+    steps = re.split(r"^- ", told.partition("\n\nAll factors")[0], flags=re.MULTILINE)[1:]
+    assert [step.splitlines()[0] for step in steps[:2]] == [
+        "**gmem_coalesced**: 11.8x as fast as naive", "**smem_tiled**: 1.43x as fast as gmem_coalesced",
+    ]  # fmt: skip
+    assert steps[0].splitlines()[1:] == [
+        "  - warp cycles per issued instruction 382 → 32.6 (11.7x)",
+        "  - less lg_throttle (room in the queue of global and local accesses): 94 % → 2.3 % of the cycles of naive",
+    ]
+    for step in steps:
+        head, *reasons = step.strip().splitlines()
+        assert len(reasons) <= 3, step
+        assert ". " not in head, "one sentence"
+        assert all(len(reason) < 160 for reason in reasons)
+    assert "more mio" in told, "what a faster step costs is told too"
+    assert told.rstrip().endswith("warplog explain --all")
 
 
 def test_hostile_names_do_not_break_the_page(recorded):

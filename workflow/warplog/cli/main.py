@@ -169,9 +169,13 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser("explain", help="explain why each variant is faster than its parent")
     explain.description = (
-        "Prints Markdown: for each variant, what changed from its parent and how much of the cycles each change"
-        " accounts for; for each kernel, what bounds it. Reports only what the counters in the tables support."
+        "Prints Markdown: for each variant, its gain over its parent and up to three reasons. With --all, everything"
+        " that changed from its parent and how much of the cycles each change accounts for, and for each kernel, what"
+        " bounds it. Reports only what the counters in the tables support."
         " FOLDER may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
+    )
+    explain.add_argument(
+        "--all", action="store_true", dest="whole", help="all reasons, factors, warp states and bounds"
     )
     explain.set_defaults(command="explain")
     claims = commands.add_parser("claims", help="judge published claims by the measurements")
@@ -297,8 +301,12 @@ def _explain(options: argparse.Namespace) -> int:
     if folder.is_file():
         print(_explained(folder))
         return 0
-    for family in [options.family] if options.family else explain.families(folder):
-        print(explain.markdown(view.load(folder, family, options.gpu)))
+    known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
+    for name in [options.family] if options.family else explain.families(folder):
+        sources = explain.sources_of(known[name]) if name in known else {}
+        print(explain.markdown(view.load(folder, name, options.gpu), sources, options.whole))
+    if not options.whole:
+        print("All factors and warp states, and what bounds each variant: warplog explain --all")
     return 0
 
 

@@ -202,12 +202,18 @@ def _heading(rows: pd.DataFrame) -> list[str]:
     parts = [f"producer {first['lead_steps']:.0f} steps ahead"] if pd.notna(first["lead_steps"]) else []
     if first["wait_pct"] > 0:
         parts += [f"consumers wait {number(first['wait_pct'])} % of their time"]
-    parts += [f"bubble at a tile end {number(first['bubble_us'])} µs"] if pd.notna(first["bubble_us"]) else []
+    parts += [f"{_gap_name(rows)} {number(first['bubble_us'])} µs"] if pd.notna(first["bubble_us"]) else []
     parts += [f"look-back {number(first['lookback_us'])} µs"] if pd.notna(first["lookback_us"]) else []
     parts += [f"mean region {number(first['region_us'])} µs"]
     parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)".replace("-", "−")]
     name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
     return [name, *wrap("; ".join(parts), width_in() - 1.5)]
+
+
+def _gap_name(rows: pd.DataFrame) -> str:
+    """Returns what a time without computation is: a bubble, or perhaps a hand-over of partial sums between blocks."""
+    handed = (rows["region"] == "handover").any()
+    return "gap in computing at a tile end or a hand-over" if handed else "bubble at a tile end"
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:

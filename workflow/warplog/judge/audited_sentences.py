@@ -9,38 +9,28 @@ from warplog.judge.evidence import CEILINGS, metric_of
 from warplog.metrics import occupancy
 
 
-def _lead_fastest(page: Place, case: str, besides: str | None, variant: str, speed: str, unit: str) -> Checks:
-    known = page.known
-    yield Check(case, known.case)
-    own = known.timed()
-    best = min(own, key=lambda name: known.measured(name, "median_us"))
-    yield Check(variant, best)
-    rivals = [name for name in own if name != best and known.tied(name, best)]
-    yield Check("alone", f"tied with {', '.join(rivals)}" if rivals else "alone")
-    slower = known.baseline() and known.measured(known.baseline(), "median_us") < known.measured(
-        best, "median_us"
-    )
-    yield Check("besides the baseline" if besides else "", "besides the baseline" if slower else "")
-    yield Check(speed, known.speed(variant, unit))
-
-
-def _lead_tied(
+def _lead_fastest(
     page: Place,
     case: str,
-    names: str,
+    besides: str | None,
     variant: str,
     speed: str,
     unit: str,
     share: str | None,
     baseline: str | None,
+    tied: str | None,
 ) -> Checks:
     known = page.known
+    yield Check(case, known.case)
     own = known.timed()
     best = min(own, key=lambda name: known.measured(name, "median_us"))
-    rivals = [name for name in [*own, known.baseline()] if name and name != best and known.tied(name, best)]
-    yield Check(case, known.case)
     yield Check(variant, best)
-    yield Check(", ".join(sorted(re.split(", | and ", names))), ", ".join(sorted([best, *rivals])))
+    rivals = [name for name in [*own, known.baseline()] if name and name != best and known.tied(name, best)]
+    yield Check(tied or "", ", ".join(rivals))
+    slower = known.baseline() and known.measured(known.baseline(), "median_us") < known.measured(
+        best, "median_us"
+    )
+    yield Check("besides the baseline" if besides else "", "besides the baseline" if slower else "")
     yield Check(speed, known.speed(variant, unit))
     if share and baseline:
         yield Check(share, 100 * known.ratio(baseline, variant))
@@ -69,8 +59,11 @@ def _way(page: Place, first: str, variant: str) -> list[str]:
     return way
 
 
-def _lead_extremes(page: Place, most: str, gain: str, rest: str) -> Checks:
+def _lead_extremes(
+    page: Place, most: str, gain: str, beyond: str | None, above: str | None, rest: str
+) -> Checks:
     known = page.known
+    yield from _beyond(page, most, beyond, above)
     best = min(known.timed(), key=lambda name: known.measured(name, "median_us"))
     first = best
     while known.parent(first) in known.timed():
@@ -89,6 +82,18 @@ def _lead_extremes(page: Place, most: str, gain: str, rest: str) -> Checks:
         yield Check(loss, ratios.get(name, math.nan))
     how = "slower" if ": " in rest else "tied" if "within noise" in rest else "smallest"
     yield Check(how, "slower" if slower else "tied" if least in same else "smallest")
+
+
+def _beyond(page: Place, variant: str, ratio: str | None, above: str | None, case: str = "") -> Checks:
+    """Checks the ratio to the ancestor that is faster than the parent over which a variant gains."""
+    known = page.known
+    way = [variant, known.parent(variant)]
+    gains = known.faster(way[0], way[1], case)
+    while gains and (parent := known.parent(way[-1])) and known.faster(parent, way[-1], case):
+        way.append(parent)
+    yield Check(above or "", way[-1] if len(way) > 2 else "")
+    if ratio and above:
+        yield Check(ratio, known.ratio(above, variant, case))
 
 
 def _lead_by_data(
@@ -124,21 +129,21 @@ def _lead_own_limit(page: Place, parameter: str, most: str, names: str) -> Check
         yield Check(most, most if most in limits else f"not a limit of {name}")
 
 
+_THAT = rf"(?:, {N}x that of {V})?"
 _LEAD: Sequence[Rule] = (
     (rf"(?<=[:;] )(\w+) at most (\S+) \(({V[1:-1]}(?:, {V[1:-1]})*)\)", _lead_own_limit),
     (
-        rf"At (\S+), ([\w, ]+? and \w+) are the fastest variants, tied within noise: {V} reaches {N} {UNIT}"
-        rf"(?:, {N} % of {V})?",
-        _lead_tied,
+        rf"At (\S+), the fastest variant( besides the baseline)? is {V} with {N} {UNIT}(?:, {N} % of {V})?"
+        rf"(?:; tied with it within noise: ({V[1:-1]}(?:, {V[1:-1]})*))?(?=\.)",
+        _lead_fastest,
     ),
-    (rf"At (\S+), the fastest variant( besides the baseline)? is {V} with {N} {UNIT}", _lead_fastest),
     (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (
         rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}, which is {N}x as fast",
         _lead_faster,
     ),
     (
-        rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step\)"
+        rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step{_THAT}\)"
         r"((?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)\.(?= |$)",
         _lead_extremes,
     ),
@@ -162,19 +167,30 @@ def _rung_long(page: Place, value: str, unit: str) -> Checks:
     yield Check(value, known.speed(page.variant, unit) * rest / known.long_us(page.variant))
 
 
-def _rung_over(page: Place, ratio: str, parent: str, tied: str | None) -> Checks:
+def _rung_over(
+    page: Place, ratio: str, parent: str, tied: str | None, beyond: str | None, above: str | None
+) -> Checks:
     known = page.known
     yield Check(ratio, known.ratio(parent, page.variant))
     same = known.tied(page.variant, parent)
     yield Check("tied" if tied else "apart", "tied" if same else "apart")
+    yield from _beyond(page, page.variant, beyond, above)
 
 
 def _rung_got(
-    page: Place, value: str, how: str, other: str, tied: str | None, case: str, rest: str | None
+    page: Place,
+    value: str,
+    how: str,
+    other: str,
+    tied: str | None,
+    beyond: str | None,
+    above: str | None,
+    case: str,
+    rest: str | None,
 ) -> Checks:
     known = page.known
     if how == "x** the speed":
-        yield from _rung_over(page, value, other, tied)
+        yield from _rung_over(page, value, other, tied, beyond, above)
         yield Check(other, known.parent(page.variant))
     else:
         yield Check(value, 100 * known.ratio(known.baseline(), page.variant))
@@ -186,9 +202,35 @@ def _rung_got(
     )
 
 
+def _rung_elsewhere(page: Place, value: str, how: str, case: str, tied: str | None) -> Checks:
+    known = page.known
+    expected = str(known.variants[page.variant].get("expected") or "").replace(" x ", "x")
+    yield Check(case, case if case in expected and case != known.case else "not named in the expectation")
+    parent = known.parent(page.variant)
+    if how == " %":
+        yield Check(value, 100 * known.ratio(known.baseline(), page.variant, case))
+        yield Check(parent if parent in known.variants else "", "")
+        return
+    yield Check(value, known.ratio(parent, page.variant, case))
+    yield Check("tied" if tied else "apart", "tied" if known.tied(page.variant, parent, case) else "apart")
+
+
+def _rung_no_time(page: Place, case: str) -> Checks:
+    known = page.known
+    times = [known.measured(name, "median_us", case) for name in (page.variant, known.parent(page.variant))]
+    yield Check("no time", "a time" if all(time > 0 for time in times) else "no time")
+
+
+def _rung_unjudged(page: Place) -> Checks:
+    yield Check("0", len(page.known.verdicts(page.variant)), exact=True)
+
+
 def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
-                 unjudged: str | None) -> Checks:  # fmt: skip
+                 unjudged: str | None, cases: str | None) -> Checks:  # fmt: skip
     found = page.known.verdicts(page.variant)
+    if len(found) > found.count("not_measurable"):
+        named = set(cases.split(", ")) if cases else {page.known.case}
+        yield Check(", ".join(sorted(named)), ", ".join(sorted(page.known.claimed_cases(page.variant))))
     yield Check(count, len(found), exact=True)
     printed = {"confirmed": confirmed, "refuted": refuted, "within_noise": noise, "not_measurable": unjudged}
     for verdict, number_of in printed.items():
@@ -232,17 +274,21 @@ def _rung_spills(page: Place, count: str) -> Checks:
 
 _RUNG: Sequence[Rule] = (
     (
-        rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)? \((\S+?)(, at rest)?\)",
+        rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)?{_THAT} \((\S+?)(, at rest)?\)",
         _rung_got,
     ),
+    (rf"\*\*{N}(x| %)\*\* at ([^\s;]+?)( \(tied within noise\))?(?=;|\.$)", _rung_elsewhere),
+    (r"\*\*no time\*\* at ([^\s;]+?)(?=;|\.$)", _rung_no_time),
+    (r"no claim judges this expectation", _rung_unjudged),
     (
-        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?",
+        r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?"
+        r"(?: \(claims at ([^)]*)\))?",
         _rung_claims,
     ),
-    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count)),
+    (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count, None)),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
-    (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?", _rung_over),
+    (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
     (rf"(?:Median of|One) (\d+)? ?launch(?:es)? (?:with a cold L2|at rest): {TIME}",
      lambda page, n, *rest: _rung_noise(page, n or "1", *rest)),
     (r"medians of (\d+)(?= processes)", _rung_count),
@@ -289,6 +335,46 @@ def _steps_little(page: Place, at: str | None, percent: str, how: str, other: st
     yield Check(how, "tied" if same else "faster" if found > 1 else "slower")
 
 
+def _steps_beyond(page: Place, above: str, parent: str, ratio: str) -> Checks:
+    yield Check(parent, _steps_parent(page))
+    yield from _beyond(page, page.variant, ratio, above, page.known.profiled)
+
+
+def _steps_same_kernel(page: Place, case: str, other: str, ratio: str | None, tied: str | None) -> Checks:
+    known = page.known
+    yield Check(case, known.profiled)
+    codes = [known.machine_code(one) for one in (other, page.variant)]
+    yield Check("same code", "same code" if any(code in codes[1] for code in codes[0]) else "other code")
+    for metric in ("registers_per_thread", "grid_blocks", "block_threads"):
+        yield Check(f"{known.counter(other, metric):.0f}", known.counter(page.variant, metric), exact=True)
+    executed = known.counter(page.variant, "instructions_executed") / known.counter(
+        other, "instructions_executed"
+    )
+    yield Check("as many", "as many" if abs(executed - 1) <= 1e-3 else "more or fewer")
+    yield from _steps_over_twin(page, other, ratio, tied)
+
+
+def _steps_recompiled(page: Place, case: str, other: str, own: str, of_other: str, registers: str, ratio: str | None,
+                      tied: str | None) -> Checks:  # fmt: skip
+    known = page.known
+    yield Check(case, known.profiled)
+    for printed, variant in ((own, page.variant), (of_other, other)):
+        sizes = {
+            f"{dict(code).get('sass_instructions', math.nan):.0f}" for code in known.machine_code(variant)
+        }
+        yield Check(printed, printed if printed in sizes else " or ".join(sorted(sizes)))
+    yield Check(registers, known.counter(page.variant, "registers_per_thread"), exact=True)
+    yield from _steps_over_twin(page, other, ratio, tied)
+
+
+def _steps_over_twin(page: Place, other: str, ratio: str | None, tied: str | None) -> Checks:
+    known = page.known
+    if ratio:
+        yield Check(ratio, known.ratio(other, page.variant, known.profiled))
+        same = known.tied(other, page.variant, known.profiled)
+        yield Check("tied" if tied else "apart", "tied" if same else "apart")
+
+
 def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
     known = page.known
     yield Check(before, known.counter(_steps_parent(page), metric))
@@ -322,14 +408,57 @@ def _steps_remainder(page: Place, value: str) -> Checks:
     yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
 
 
+def _waiting(
+    page: Place, variant: str, state: str, what: str, kind: str | None, file: str | None, line: str | None
+) -> Checks:
+    """Checks what a state waits for: most of its samples are on lines that wait so, and the machine code agrees."""
+    known = page.known
+    share = known.counter(variant, f"stall_{state}_pct") / 100
+    if kind and file and line:
+        mine = [row for row in known.hot(variant) if row["stall"] == state]
+        places = {(str(row["file"]).rsplit("/", 1)[-1], int(row["line"])): row for row in mine}
+        at = places.get((file, int(line)))
+        texts = "wgmma" if kind == "wgmma" else "mbarrier"
+        found = sum(row["stall_samples"] / row["samples"] * row["sample_share"] for row in mine
+                    if row is at or texts in f"{row['file']}{row['text']}")  # fmt: skip
+        yield Check(f"{file}:{line}", f"{file}:{line}" if at is not None else "no such line")
+        yield Check("mostly", "mostly" if found >= 0.5 * share else "less than half")
+    codes = known.opcodes(variant)
+    arrivals = any("SYNCS.ARRIVE." in code and "A1T0" in code for code in codes)
+    loads = any(code.startswith(("UTMALDG", "UBLKCP")) for code in codes) and not arrivals
+    truth = {
+        ("barrier", True): "the tensor cores",
+        ("barrier", False): "a barrier or the tensor cores",
+        ("long_scoreboard", True): "TMA loads" if loads else "loads or other warps",
+        ("long_scoreboard", False): "an mbarrier, or data from global or local memory",
+    }
+    uses = {"barrier": "WARPGROUP", "long_scoreboard": "SYNCS"}.get(state, "none")
+    if any(code.startswith(uses) for code in codes):
+        yield Check(what, truth[state, bool(kind)])
+    elif state in ("barrier", "long_scoreboard"):
+        yield Check(what, {"barrier": "a barrier"}.get(state, "data from global or local memory"))
+
+
 def _steps_state(
-    page: Place, name: str, before: str, after: str, how: str, share: str, more: str | None
+    page: Place,
+    how: str,
+    what: str,
+    name: str,
+    kind: str | None,
+    file: str | None,
+    line: str | None,
+    before: str,
+    after: str,
+    parent: str,
+    more: str | None,
 ) -> Checks:
     known = page.known
-    yield from _steps_span(page, f"stall_{name}_cycles_per_issue", before, after)
-    saved = known.saved(_steps_parent(page), page.variant, name)
-    yield Check(share, 100 * abs(saved), exact=True)
-    yield Check(how, "saves" if saved > 0 else "costs")
+    yield from _waiting(page, parent if how == "Less" else page.variant, name, what, kind, file, line)
+    spent = [known.spent(parent, one, name) for one in (parent, page.variant)]
+    yield Check(parent, _steps_parent(page))
+    yield Check(before, spent[0], exact=True)
+    yield Check(after, spent[1], exact=True)
+    yield Check(how, "Less" if spent[1] < spent[0] else "More")
     for plain, was, now in re.findall(rf"([A-Za-z][\w ]*?) \({Q} → {Q}\)", more or ""):
         yield from _steps_span(page, metric_of(plain.removeprefix("and ")), was, now)
 
@@ -340,6 +469,8 @@ def _steps_part(page: Place, variant: str, share: str) -> Checks:
     yield Check(share, 100 * of_launch, exact=True)
 
 
+_PLACE = r"(?:, mostly at the (wgmma|mbarrier) wait of ([\w.-]+):(\d+))?"
+_REACHES = rf"(?:; it reaches {N}x the speed of \w+(, tied within noise)?)?"
 _AT = r"(?:At (\S+), where the counters were captured: )?"
 _OF = r"(?: %| MHz)?"
 _STEPS: Sequence[Rule] = (
@@ -347,10 +478,21 @@ _STEPS: Sequence[Rule] = (
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
     (rf"{_AT}{N} % (faster|slower) than {V}\.", _steps_little),
+    (rf"Compared with {V}, which is faster than {V}, it is {N}x as fast", _steps_beyond),
+    (
+        rf"At (\S+), it launches the same kernel as {V} \(equal opcode counts, registers, grid and executed"
+        rf" instructions\){_REACHES}",
+        _steps_same_kernel,
+    ),
+    (
+        rf"At (\S+), it launches the kernel of {V}, compiled to other machine code \((\d+) instead of (\d+)"
+        rf" instructions, (\d+) registers\){_REACHES}",
+        _steps_recompiled,
+    ),
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"[Aa] factor of {N} remains", _steps_remainder),
     (
-        rf"\((\w+), {Q} → {Q} cycles per instruction\)(?:; this)? (saves|costs) {N} % of the cycles of \w+"
+        rf"(Less|More) time waiting for ([\w ,-]+) \((\w+){_PLACE}\): {N} % → {N} % of the cycles of {V}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),
@@ -370,21 +512,24 @@ def _limits_used(page: Place, metric: str) -> float:
     return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
 
 
-def _limits_bound(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "bound", name, used, l2)
+def _limits_bound(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "bound", name, used, l2, l1)
 
 
-def _limits_close(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "close", name, used, l2)
+def _limits_close(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "close", name, used, l2, l1)
 
 
-def _limits_far(page: Place, name: str, used: str, l2: str | None) -> Checks:
-    return _limits_ceiling(page, "far", name, used, l2)
+def _limits_far(page: Place, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
+    return _limits_ceiling(page, "far", name, used, l2, l1)
 
 
-def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None) -> Checks:
+def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None, l1: str | None) -> Checks:
     pct = _limits_used(page, CEILINGS[name])
     yield Check(used, pct)
+    if l1:
+        peak = 128 * page.known.peak("sms") * _limits_value(page, "gpu_cycles")
+        yield Check(l1, 100 * _limits_value(page, "l1_bytes") / peak)
     if l2:
         yield Check(l2, _limits_value(page, "l2_throughput_pct"))
     known = [_limits_used(page, metric) for metric in CEILINGS.values()]
@@ -398,19 +543,23 @@ def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None
     yield Check(kind, "bound" if pct >= 80 else "close" if pct >= 60 else "far")
 
 
-def _limits_stall(page: Place, name: str, share: str) -> Checks:
+def _limits_stall(
+    page: Place, name: str, share: str, kind: str | None, file: str | None, line: str | None, what: str
+) -> Checks:
     known = page.known
     values = known.counters.get(page.variant, {})
     states = {m[6:-4]: v for m, v in values.items() if re.fullmatch(r"stall_\w+_pct", m)}
     stalls = {s: v for s, v in states.items() if s not in ("selected", "not_selected")}
     yield Check(name, max(stalls, key=stalls.__getitem__))
     yield Check(share, stalls.get(name, math.nan), exact=True)
+    yield from _waiting(page, page.variant, name, what, kind, file, line)
 
 
-def _limits_occupied(page: Place, theoretical: str, achieved: str | None) -> Checks:
+def _limits_occupied(page: Place, theoretical: str, achieved: str | None, above: str | None) -> Checks:
     yield Check(theoretical, _limits_value(page, "theoretical_occupancy_pct"))
     if achieved:
         yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
+        yield Check("above" if above else "", "above" if float(achieved) > float(theoretical) else "")
 
 
 def _limits_launch(page: Place, warps: str, amount: str, resource: str, better: str) -> Checks:
@@ -479,13 +628,17 @@ def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str |
 
 
 _CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
-_SAME = rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
+_SAME = (
+    rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
+    rf"(?: \(global and local accesses use {N} % of L1's bytes per cycle\))?"
+)
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({_CEILING}), at {N} % of the peak{_SAME}", _limits_bound),
     (rf"No unit reaches 80 % of its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_close),
     (rf"No unit is near its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_far),
-    (rf"The largest stall is (\w+) \({N} % of warp cycles\)", _limits_stall),
-    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %)?", _limits_occupied),
+    (rf"The largest stall is (\w+) \({N} % of warp cycles{_PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
+    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
+     r"(, above the theoretical value by the inaccuracy of the counters)?)?", _limits_occupied),
     (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"
      r" (\d+) would", _limits_launch),
     (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import one_line
-from warplog.judge.audited import Check, Checks, N, Place, Q, agrees, number
+from warplog.judge.audited import Check, Checks, N, Place, Q, V, agrees, number
 from warplog.judge.evidence import metric_of
 
 if TYPE_CHECKING:
@@ -30,11 +30,12 @@ def _factors(page: Place, row: Cells, _: list[str]) -> Checks:
 
 
 def _states(page: Place, row: Cells, _: list[str]) -> Checks:
-    known, variant, state = page.known, page.variant, row["state"]
-    parent, metric = known.parent(variant), f"stall_{state}_cycles_per_issue"
-    yield Check(row["saved"].removesuffix(" %"), 100 * known.saved(parent, variant, state), exact=True)
-    yield Check(row["before"], known.counter(parent, metric))
-    yield Check(row["after"], known.counter(variant, metric))
+    known, variant, state = page.known, page.variant, row["state"].partition(" ")[0]
+    parent = known.parent(variant)
+    spent = [known.spent(parent, one, state) for one in (parent, variant)]
+    yield Check(row["saved"].removesuffix(" %"), spent[0] - spent[1], exact=True)
+    for printed, percent in zip((row["before"], row["after"]), spent, strict=True):
+        yield Check(printed.removesuffix(" %"), percent, exact=True)
     for name, before, after in re.findall(rf"([A-Za-z][\w ]*?) {Q} → {Q}", row["changed along with it"]):
         yield Check(before, known.counter(parent, metric_of(name)))
         yield Check(after, known.counter(variant, metric_of(name)))
@@ -155,11 +156,18 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
     known, name = page.known, row["main path"]
     value, unit = row["speed"].split(" ")
     yield Check(value, known.speed(name, unit))
-    if found := re.fullmatch(rf"{N}x( \(tied\))?", row["over the previous step"]):
+    if found := re.fullmatch(
+        rf"{N}x(?: \((tied)?(?:, )?(?:{N}x over {V})?\))?", row["over the previous step"]
+    ):
         yield Check(found[1], known.ratio(known.parent(name), name))
-        yield Check(
-            "tied" if found[2] else "apart", "tied" if known.tied(name, known.parent(name)) else "apart"
-        )
+        yield Check(found[2] or "apart", "tied" if known.tied(name, known.parent(name)) else "apart")
+        if found[3]:
+            yield Check(found[3], known.ratio(found[4], name))
+            yield Check(
+                found[4], found[4] if known.faster(found[4], known.parent(name)) else "a slower variant"
+            )
+    elif row["over the previous step"]:
+        yield Check(row["over the previous step"], "an unknown form")
     for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
         yield Check(ratio, known.ratio(known.parent(other), other))
 

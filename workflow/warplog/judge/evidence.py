@@ -30,7 +30,7 @@ NAMES = {
     "DRAM bytes written": "dram_bytes_written", "L2 bytes": "l2_bytes", "L1 bytes": "l1_bytes",
 }  # fmt: skip
 CEILINGS = {
-    "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "L1 and shared memory": "l1_throughput_pct",
+    "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "a sub-unit of L1/TEX": "l1_throughput_pct",
     "the SM's issue slots": "sm_throughput_pct", "the FMA pipe": "pipe_fma_pct", "the ALU pipe": "pipe_alu_pct",
     "the LSU pipe": "pipe_lsu_pct", "the FP64 pipe": "pipe_fp64_pct", "the tensor pipe": "pipe_tensor_pct",
     "the XU pipe": "pipe_xu_pct",
@@ -100,6 +100,50 @@ class Evidence:
         return found
 
     @cached_property
+    def longest(self) -> dict[str, str]:
+        """The name of each variant's longest kernel at the profiled case."""
+        metrics = self.tables["metrics"]
+        rows = metrics[(metrics["metric"] == "duration_us") & (metrics["tool"] == "ncu")]
+        rows = rows[(rows["case"] == self.profiled) & rows["value"].notna()]
+        found = {}
+        for variant, own in rows.groupby("variant"):
+            found[str(variant)] = str(
+                max(own.to_dict("records"), key=lambda row: float(row["value"]))["kernel"]
+            )
+        return found
+
+    def hot(self, variant: str) -> list[dict[Any, Any]]:
+        """Returns the rows of the table `lines` of the longest kernel."""
+        lines = self.tables["lines"]
+        if lines.empty:
+            return []
+        mine = lines[(lines["variant"] == variant) & (lines["case"] == self.profiled)]
+        return list(mine[mine["kernel"] == self.longest.get(variant, "")].to_dict("records"))
+
+    def opcodes(self, variant: str) -> set[str]:
+        """Returns the opcodes in the machine code of the longest kernel, or those that it executed."""
+        metrics = self.tables["metrics"]
+        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
+        mine = mine[
+            (mine["value"] > 0) & (mine["kernel"].map(_function) == _function(self.longest.get(variant, "")))
+        ]
+        if len(mine):
+            return set(mine["metric"].str.removeprefix("sass_"))
+        counted = self.counters.get(variant, {}).items()
+        return {
+            name.removeprefix("inst_").upper() for name, n in counted if name.startswith("inst_") and n > 0
+        }
+
+    def machine_code(self, variant: str) -> list[frozenset[tuple[str, float]]]:
+        """Returns the numbers of instructions by opcode of the compiled kernels with the name of the longest one."""
+        metrics = self.tables["metrics"]
+        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
+        mine = mine[
+            (mine["value"] > 0) & (mine["kernel"].map(_function) == _function(self.longest.get(variant, "")))
+        ]
+        return [frozenset(zip(own["metric"], own["value"], strict=True)) for _, own in mine.groupby("kernel")]
+
+    @cached_property
     def whole_launch(self) -> dict[tuple[str, str], float]:
         """The metrics that nsys gives for whole launches at the headline case, by variant and metric."""
         metrics = self.tables["metrics"]
@@ -133,6 +177,10 @@ class Evidence:
         """Returns whether the intervals of two variants overlap."""
         (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)
         return not (high_a < low_b or high_b < low_a) and not math.isnan(low_a + low_b)
+
+    def faster(self, a: str, b: str, case: str = "") -> bool:
+        """Returns whether a variant is faster than another one, and not tied with it."""
+        return self.ratio(b, a, case) > 1 and not self.tied(a, b, case)
 
     def long_us(self, variant: str) -> float:
         """Returns the time back to back: sustained, or the hot time of a campaign without sustained times."""
@@ -185,26 +233,39 @@ class Evidence:
             rest /= 1.0 if math.isnan(factor) else factor
         return rest
 
-    def saved(self, parent: str, variant: str, state: str) -> float:
-        """Returns the share of the parent's cycles that a warp state no longer costs."""
-        cycles = [
-            self.counter(v, "gpu_cycles")
-            * self.counter(v, f"stall_{state}_cycles_per_issue")
-            / self.counter(v, "warp_cycles_per_issue")
-            for v in (parent, variant)
-        ]
-        return (cycles[0] - cycles[1]) / self.counter(parent, "gpu_cycles")
+    def spent(self, parent: str, variant: str, state: str) -> float:
+        """Returns the cycles of a variant in a warp state, in percent of the parent's elapsed cycles."""
+        cycles = self.counter(variant, "gpu_cycles") / self.counter(parent, "gpu_cycles")
+        in_state = self.counter(variant, f"stall_{state}_cycles_per_issue")
+        return 100 * cycles * in_state / self.states_total(variant)
+
+    def states_total(self, variant: str) -> float:
+        """Returns the warp cycles per issued instruction, as the sum of all warp states."""
+        counted = self.counters.get(variant, {}).items()
+        return sum(value for name, value in counted if re.fullmatch(r"stall_\w+_cycles_per_issue", name))
 
     def verdicts(self, variant: str) -> list[str]:
-        """Returns the verdicts on the claims beside a variant: the last one, of at most three, that the claim names."""
-        claims = self.tables["claims"]
+        """Returns the verdicts on the claims beside a variant."""
+        return [str(row["verdict"]) for row in self._claims(variant)]
+
+    def claimed_cases(self, variant: str) -> set[str]:
+        """Returns the cases of the numbers behind the claims beside a variant, by their evidence or the claim."""
+        found: set[str] = set()
+        for row in self._claims(variant):
+            terms = re.findall(r"(\w+)\(([^()]*)\) = ", str(row.get("evidence") or ""))
+            named = [words.split(", ")[-1] for function, words in terms if function != "sass"]
+            found |= {name if name in self.cases else str(row["case"]) for name in named or [""]}
+        return found
+
+    def _claims(self, variant: str) -> list[dict[Any, Any]]:
+        """Returns the claims beside a variant: the last one, of at most three, that a claim names."""
         found = []
-        for row in claims.to_dict("records"):
+        for row in self.tables["claims"].to_dict("records"):
             words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
             named = [name for name in self.variants if name in words]
             own = [name for name in named if name != self.baseline()] or named
             if 0 < len(own) <= _MOST_NAMED and own[-1] == variant:
-                found.append(str(row["verdict"]))
+                found.append(row)
         return found
 
     def own_limits(self, variant: str, case: str) -> dict[str, str]:
@@ -236,6 +297,12 @@ def metric_of(name: str) -> str:
     if name in NAMES:
         return NAMES[name]
     return f"inst_{name.removesuffix(' instructions').lower()}" if name.endswith(" instructions") else name
+
+
+def _function(kernel: str) -> str:
+    """Returns the name of a function without result, namespaces, template arguments and parameters."""
+    plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::|^void ", "", kernel)
+    return re.split(r"[<(]", plain, maxsplit=1)[0].rsplit("::", 1)[-1]
 
 
 def _number(value: object) -> float:

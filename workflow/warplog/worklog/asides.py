@@ -69,8 +69,11 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
     return Table(_CLAIMS[:kept], tuple(row[:kept] for row in rows)) if rows else None
 
 
-def claims_verdict(claims: Sequence[Row]) -> str:
-    """Returns how many claims are confirmed, and what the others are: "3 of 4 claims confirmed, 1 refuted"."""
+def claims_verdict(claims: Sequence[Row], headline: str = "") -> str:
+    """Returns how many claims are confirmed, and what the others are: "3 of 4 claims confirmed, 1 refuted".
+
+    " (claims at 8192)" follows if `headline` is a case and the claims are not all about it.
+    """
     if not claims:
         return ""
     found = counts(text(row["verdict"]) for row in claims)
@@ -79,7 +82,9 @@ def claims_verdict(claims: Sequence[Row]) -> str:
     plural = "s" if len(claims) > 1 else ""
     if found[NOT_MEASURABLE] == len(claims):
         return f"{len(claims)} claim{plural} {NOT_JUDGED}"
-    return ", ".join([f"{found[CONFIRMED]} of {len(claims)} claim{plural} confirmed", *rest])
+    cases = list(dict.fromkeys(case for row in claims for case in _cases(row).split(", ")))
+    where = f" (claims at {', '.join(cases)})" if headline and cases != [headline] else ""
+    return ", ".join([f"{found[CONFIRMED]} of {len(claims)} claim{plural} confirmed", *rest]) + where
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:

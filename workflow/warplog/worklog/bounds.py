@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
 from warplog.tables.regimes import LongRun
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import busy_share
 
 _MEMORY_SPEED = "memory_throughput_pct"
+_L1 = "a sub-unit of L1/TEX"  # the counter is the use of the busiest one
 _MEMORY = {
     "dram_throughput_pct": "device memory",
     "l2_throughput_pct": "L2",
-    "l1_throughput_pct": "L1 and shared memory",
+    "l1_throughput_pct": _L1,
 }
 _PIPES = {
     f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
@@ -34,7 +36,11 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
+    "l1_bytes",
 )
+# Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
+# section "Shared Memory").
+_L1_BYTES = 128
 GLOBAL_ATOMICS = "global_atomics"  # key of the number of such instructions in a kernel's machine code
 BOUND_PCT, _NEAR_PCT = 80.0, 60.0
 # All traffic of device memory passes through L2 and often uses it a little more: within this many percentage points,
@@ -64,6 +70,9 @@ class Bound:
         limiters: The resources that limit the theoretical occupancy.
         gap: Why the bound is unknown; "" if it is known.
         long_run: What limits back-to-back launches, which the counters do not show; None if nothing does.
+        wait: What the stall waits for, where its name does not say it.
+        l1_bytes_pct: If a sub-unit of L1/TEX is the ceiling, how much of L1's bytes per cycle global and local accesses
+            use: the sub-unit need not be one that moves bytes. Otherwise NaN.
     """
 
     variant: str
@@ -78,6 +87,8 @@ class Bound:
     gap: str = ""
     l2_pct: float = math.nan
     long_run: LongRun | None = None
+    wait: Wait | None = None
+    l1_bytes_pct: float = math.nan
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
@@ -107,7 +118,13 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
         limiters=occupancy_limiter(rows),
         l2_pct=known["l2_throughput_pct"] if beyond else math.nan,
+        l1_bytes_pct=_l1_bytes_pct(values, sms) if _name(nearest, known) == _L1 else math.nan,
     )
+
+
+def _l1_bytes_pct(values: Mapping[str, float], sms: float) -> float:
+    peak = _L1_BYTES * sms * values.get("gpu_cycles", math.nan)
+    return 100 * values.get("l1_bytes", math.nan) / peak if peak > 0 else math.nan
 
 
 def _nearest(known: Mapping[str, float]) -> str:

@@ -8,8 +8,8 @@ one GPU the constants cancel:
     time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
 
 A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
-proportion to the cycles that warps spend in them. The counters are NVIDIA's; see "Warp Stall Sampling" and
-"Metrics Reference" in the Nsight Compute Profiling Guide.
+proportion to the cycles that all its warps spend in them, so that fewer instructions count as much as shorter waits.
+The counters are NVIDIA's; see "Warp Stall Sampling" and "Metrics Reference" in the Nsight Compute Profiling Guide.
 """
 
 import math
@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.names import OPCODES
+from warplog.worklog.code.waits import Wait
+from warplog.worklog.kinship import Twin
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
@@ -77,18 +79,23 @@ class Factor:
 
 @dataclass(frozen=True)
 class StateChange:
-    """A warp state: its cycles per issued instruction, and the elapsed GPU cycles that it no longer costs.
+    """A warp state: the elapsed cycles that it costs before and after, both as a share of the parent's elapsed cycles.
 
-    `saved_cycles` is negative if the state costs more; `share` is `saved_cycles` over the parent's elapsed
-    cycles. `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at
-    least 5 % and, on a log scale, by at least a quarter of the change of the state: a small change does not
-    explain a large one.
+    `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at least 5 % and, on a
+    log scale, by at least a quarter of the change of the state: a small change does not explain a large one. `wait` is
+    what the state waits for, where its name does not say it.
     """
 
-    change: Change
-    saved_cycles: float
-    share: float
+    name: str
+    before: float
+    after: float
     evidence: tuple[Change, ...]
+    wait: Wait | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the parent's elapsed cycles that the state no longer costs; negative if it costs more."""
+        return self.before - self.after
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,8 @@ class Step:
         explained: Whether the remainder is small compared with the ratio.
         gap: Why there is no decomposition; "" if there is one.
         remark: A caveat about the counters, or "".
+        ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
+        twin: A variant that launches the same kernel; None if there is none.
     """
 
     family: str
@@ -118,11 +127,22 @@ class Step:
     gap: str = ""
     remark: str = ""
     tied: bool = False
+    ancestor: tuple[str, float] | None = None
+    twin: Twin | None = None
+
+    @property
+    def same_kernel(self) -> bool:
+        """Whether the variant launches the same kernel as its parent, so that there is nothing to explain."""
+        return self.twin is not None and self.twin.same and self.twin.variant == self.parent
 
     @property
     def explicable(self) -> bool:
         """Whether the counters may explain the step: the times differ, by more than the remainder."""
-        return not self.tied and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
+        return (
+            not self.tied
+            and not self.same_kernel
+            and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
+        )
 
 
 def missing(values: Values) -> list[str]:
@@ -157,19 +177,18 @@ def busy_share(values: Values, sms: float) -> float:
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """Returns the warp states that account for at least 1 % of the parent's cycles, the largest first."""
+    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first."""
+    split = [_split(values) for values in (before, after)]
+    longer = after["gpu_cycles"] / before["gpu_cycles"]
     found = []
-    for state, name in STATES.items():
-        old, new = before.get(name, math.nan), after.get(name, math.nan)
-        if math.isnan(old) or math.isnan(new):
+    for state in STATES:
+        if any(state not in shares for shares in split):
             continue
-        saved = _cycles(before, old) - _cycles(after, new)
-        share = saved / before["gpu_cycles"]
-        if abs(share) >= _LEAST_SHARE:
-            move = abs(_log_ratio(_cycles(before, old), _cycles(after, new)))
-            evidence = _evidence(state, before, after, saved > 0, _LEAST_PART * move)
-            found.append(StateChange(Change(state, old, new), saved, share, evidence))
-    return tuple(sorted(found, key=lambda s: -abs(s.saved_cycles)))
+        old, new = split[0][state], split[1][state] * longer
+        if abs(old - new) >= _LEAST_SHARE:
+            evidence = _evidence(state, before, after, old > new, _LEAST_PART * abs(_log_ratio(old, new)))
+            found.append(StateChange(state, old, new, evidence))
+    return tuple(sorted(found, key=lambda s: -abs(s.share)))
 
 
 def is_explained(ratio: float, remainder: float) -> bool:
@@ -181,8 +200,13 @@ def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
     return Factor(Change(name, before[name], after[name]), (before[name] / after[name]) ** power)
 
 
-def _cycles(values: Values, state_cycles: float) -> float:
-    return values["gpu_cycles"] * state_cycles / values["warp_cycles_per_issue"]
+def _split(values: Values) -> dict[str, float]:
+    """Returns the share of the kernel's cycles by warp state, of those that were counted."""
+    counted = {
+        state: values[name] for state, name in STATES.items() if not math.isnan(values.get(name, math.nan))
+    }
+    total = sum(counted.values())
+    return {state: cycles / total for state, cycles in counted.items()} if total else {}
 
 
 def _opcodes(before: Values, after: Values) -> tuple[Change, ...]:

@@ -5,26 +5,37 @@ remainder. Missing counters, and ratios that the counters do not explain, are re
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from warplog.catalog.family import Family
+from warplog.catalog.header import read_source
 from warplog.core import text
 from warplog.core.text import escape_markdown
+from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name
+from warplog.metrics.names import OPCODES
 from warplog.tables import regimes
 from warplog.tables.files import read_table
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import bounds, decomposition
+from warplog.worklog import asides, bounds, decomposition, kinship
 from warplog.worklog.bounds import Bound
-from warplog.worklog.decomposition import Step
-from warplog.worklog.sentences import sentence
+from warplog.worklog.code import waits
+from warplog.worklog.code.waits import Wait
+from warplog.worklog.decomposition import StateChange, Step
+from warplog.worklog.sentences import brief, sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
 
 _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
-_ATOMIC = r"sass_(?:ATOMG?|REDG?)(?:\.|$)"
+_ATOMIC = re.compile(r"(?:ATOMG?|REDG?)(?:\.|$)")
+_SASS = "sass_"
+# The text of each variant's source, which comes first, and of its headers, by variant and file name.
+Sources = Mapping[str, Mapping[str, str]]
 
 
 def families(folder: Path) -> list[str]:
@@ -36,61 +47,140 @@ def families(folder: Path) -> list[str]:
     return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
 
 
-def steps(tables: FigureTables) -> tuple[Step, ...]:
+def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Step, ...]:
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
     counters = _counters(tables, decomposition.COUNTERS)
-    return tuple(
+    found = [
         _step(tables, rows, counters, name)
         for name, row in rows.items()
         if isinstance(row["parent"], str) and row["parent"]
+    ]
+    known = waits_of(tables, sources)
+    twins = kinship.twins(tables, {name: list(texts) for name, texts in sources.items()})
+    return tuple(
+        replace(
+            step,
+            states=tuple(_waiting(state, step, known) for state in step.states),
+            twin=twins.get(step.variant),
+            ancestor=_ancestor(rows, step),
+        )
+        for step in found
     )
 
 
-def bounds_of(tables: FigureTables) -> tuple[Bound, ...]:
+def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
+    """Returns an ancestor that is faster than the parent, and its time over the variant's."""
+    name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
+    return (name, float(rows[name]["median_us"]) / float(rows[step.variant]["median_us"])) if name else None
+
+
+def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
+    """Returns the state with what it waits for, in the kernel that spends more time in it."""
+    wait = known.get(step.parent if state.share > 0 else step.variant, {}).get(state.name)
+    return replace(state, wait=wait, evidence=() if wait and wait.line else state.evidence) if wait else state
+
+
+def waits_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> dict[str, dict[str, Wait]]:
+    """Returns what the longest kernel of each variant waits for in the states whose names do not say it."""
+    names = {state: f"stall_{state}_pct" for state in STALL_REASONS}
+    executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
+    lines, opcodes = kernel_lines(tables), _opcodes(tables)
+    found = {}
+    for name, values in _counters(tables, [*names.values(), *executed]).items():
+        shares = {state: values[metric] / 100 for state, metric in names.items() if values[metric] > 0}
+        codes = opcodes.get((name, bare_name(str(values["kernel"])))) or {
+            opcode: values[metric] for metric, opcode in executed.items()
+        }
+        known = [opcode for opcode, count in codes.items() if count > 0]
+        found[name] = waits.waits(lines.get(name, ()), sources.get(name, {}), known, shares)
+    return found
+
+
+def kernel_lines(tables: FigureTables) -> dict[str, list[dict[str, Any]]]:
+    """Returns the hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
+    kernels = {str(row["variant"]): str(row["kernel"]) for row in tables.counters([]).to_dict("records")}
+    launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for row in asides.records(tables.lines):
+        variant = str(row["variant"])
+        if row["case"] == tables.profiled_case and row["kernel"] == (kernels.get(variant) or row["kernel"]):
+            launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
+    return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
+
+
+def _executed(lines: Sequence[Mapping[str, Any]]) -> float:
+    return sum(float(row["instructions"]) for row in lines if row["instructions"] > 0)
+
+
+def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Bound, ...]:
     """Returns what bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
+    known = waits_of(tables, sources)
     sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
     rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
-    atomics = _global_atomics(tables)
+    opcodes = _opcodes(tables)
     found = []
     for name, values in _counters(tables, bounds.COUNTERS).items():
         if values["gap"]:
             found.append(Bound(name, "", gap=values["gap"], long_run=regimes.long_run(rows[name], max_mhz)))
             continue
-        count = atomics.get((name, bare_name(str(values["kernel"]))), 0.0)
+        codes = opcodes.get((name, bare_name(str(values["kernel"]))), {})
+        count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
         one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
-        found.append(replace(one, long_run=regimes.long_run(rows[name], max_mhz)))
+        wait = known.get(name, {}).get(one.stall)
+        found.append(replace(one, long_run=regimes.long_run(rows[name], max_mhz), wait=wait))
     return tuple(found)
 
 
-def _global_atomics(tables: FigureTables) -> dict[tuple[str, str], float]:
-    """Returns the number of atomic instructions on global memory in the machine code, by variant and kernel name."""
-    rows = tables.metrics[tables.metrics["metric"].str.match(_ATOMIC)]
-    counts: dict[tuple[str, str], float] = {}
+def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:
+    """Returns the number of instructions by opcode in the machine code, by variant and kernel name."""
+    rows = tables.metrics[tables.metrics["metric"].str.startswith(_SASS)]
+    counts: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows.to_dict("records"):
-        key = str(row["variant"]), bare_name(str(row["kernel"]))
-        counts[key] = counts.get(key, 0.0) + float(row["value"] or 0.0)
+        own = counts.setdefault((str(row["variant"]), bare_name(str(row["kernel"]))), {})
+        opcode = str(row["metric"]).removeprefix(_SASS)
+        own[opcode] = own.get(opcode, 0.0) + float(row["value"] or 0.0)
     return counts
 
 
-def markdown(tables: FigureTables) -> str:
-    """Returns Markdown with the steps as sentences and tables, and what bounds each kernel."""
-    found = steps(tables)
+def sources_of(family: Family) -> Sources:
+    """Returns the text of each variant's source and headers by file name."""
+    return {
+        variant.name: {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+        for variant in family.variants
+    }
+
+
+def markdown(tables: FigureTables, sources: Sources = MappingProxyType({}), whole: bool = False) -> str:
+    """Returns Markdown with each step on a line and at most three reasons below it.
+
+    If `whole`, all sentences about each step instead, its factors and warp states, and what bounds each kernel.
+    """
+    found = steps(tables, sources)
     first = tables.measurements.head(1).to_dict("records")
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
     lines = [f"# {escape_markdown(tables.family)}: why each step is faster or slower", ""]
     about = "; ".join(filter(None, (f"Case {tables.profiled_case}", ", ".join(facts))))
     lines += [f"{escape_markdown(about)}.", ""]
-    lines += [f"- **{escape_markdown(step.variant)}**: {escape_markdown(sentence(step))}" for step in found]
+    for step in found:
+        head, *reasons = (sentence(step),) if whole else brief(step)
+        lines.append(f"- **{escape_markdown(step.variant)}**: {escape_markdown(head)}")
+        lines += [f"  - {escape_markdown(reason)}" for reason in reasons]
+    if whole:
+        lines += _tables(found, bounds_of(tables, sources))
+    return "\n".join(lines) + "\n"
+
+
+def _tables(found: Sequence[Step], limits: Sequence[Bound]) -> list[str]:
+    lines = []
     for title, table in (
         ("Factors of each step", factor_table(found)),
         ("Warp states of each step", state_table(found)),
-        ("What bounds each variant", bound_table(bounds_of(tables))),
+        ("What bounds each variant", bound_table(limits)),
     ):
         if table.rows:
             notes = [escape_markdown(note) for note in table.notes]
             lines += ["", f"## {title}", "", *notes, *([""] if notes else []), *text.markdown_table(table)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:

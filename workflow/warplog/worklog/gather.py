@@ -15,6 +15,7 @@ from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
+from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
@@ -174,18 +175,16 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
 
 
 def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
-    """Names the fastest variant besides the baseline, or those that are tied within noise, also with the baseline."""
+    """Names the fastest variant besides the baseline, and those that are tied with it within noise."""
     tied = [name for name in own if name != best and regimes.tied(own[name], own[best])]
     speed, ratio = ladder.speed(own[best]), number(own[best].get("ratio_to_baseline"))
     baseline = str(own[best].get("baseline") or "")
     if not math.isnan(ratio):
         speed += f", {published.share(ratio)} % of {baseline}"
         tied += [baseline] if regimes.tied(own[best], ladder.rows.get(baseline, {})) else []
-    case = ladder.tables.case
-    if tied:
-        names = f"{', '.join([best, *tied[:-1]])} and {tied[-1]}"
-        return f"At {case}, {names} are the fastest variants, tied within noise: {best} reaches {speed}."
-    return f"At {case}, the fastest variant{' besides the baseline' if ratio < 1 else ''} is {best} with {speed}."
+    which = f"the fastest variant{' besides the baseline' if ratio < 1 else ''} is {best}"
+    lead = f"At {ladder.tables.case}, {which} with {speed}"
+    return f"{lead}; tied with it within noise: {', '.join(tied)}." if tied else f"{lead}."
 
 
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
@@ -222,10 +221,10 @@ def _way(ladder: Ladder) -> list[str]:
     }
     if len(ratios) > 1:
         most = max(ratios, key=ratios.__getitem__)
-        lead.append(
-            f"Of these steps, {most} brings the largest speed-up"
-            f" ({times_text(ratios[most])} the speed of the previous step){_least(rows, ratios)}."
-        )
+        over = f"{times_text(ratios[most])} the speed of the previous step"
+        if above := faster_ancestor(rows, most):
+            over += f", {times_text(rows[above]['median_us'] / rows[most]['median_us'])} that of {above}"
+        lead.append(f"Of these steps, {most} brings the largest speed-up ({over}){_least(rows, ratios)}.")
     return lead
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,7 @@ from warplog.worklog.code.listing import Code, Line, code, listing
 from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
+from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
 from warplog.worklog.pictures.tiles import panels, tiling
@@ -76,12 +77,12 @@ class Ladder:
     @cached_property
     def steps(self) -> dict[str, Step]:
         """The step from the parent to each variant that has one."""
-        return {step.variant: step for step in explain.steps(self.tables)}
+        return {step.variant: step for step in explain.steps(self.tables, self._sources)}
 
     @cached_property
     def bounds(self) -> dict[str, Bound]:
         """What bounds each variant."""
-        return {bound.variant: bound for bound in explain.bounds_of(self.tables)}
+        return {bound.variant: bound for bound in explain.bounds_of(self.tables, self._sources)}
 
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
@@ -145,7 +146,7 @@ class Ladder:
             variant = self.family.variant(name)
             rung = self._rung(variant, row)
             if rung.excerpt and (first := shown.setdefault(rung.excerpt, variant)) != variant:
-                same = f"same {'source' if first.file == variant.file else 'kernel'} as {first.name}"
+                same = f"same {'source' if first.file == variant.file else 'kernel source'} as {first.name}"
                 rung = replace(rung, excerpt=None, origins=(*rung.origins[:-1], same, *rung.origins[-1:]))
             found.append(rung)
         return tuple(found)
@@ -167,12 +168,14 @@ class Ladder:
         return {v.name: {path: read_source(path) for path in (v.file, *v.headers())} for v in variants}
 
     @cached_property
+    def _sources(self) -> dict[str, dict[str, str]]:
+        """The texts by file name instead of path."""
+        return {name: {path.name: text for path, text in texts.items()} for name, texts in self.texts.items()}
+
+    @cached_property
     def heat(self) -> dict[str, HeatMap]:
         """Where each variant's longest kernel spends its samples."""
-        files = {
-            name: {path.name: text for path, text in texts.items()} for name, texts in self.texts.items()
-        }
-        return {name: heat_map(self._lines(name), files[name]) for name in self.rows}
+        return {name: heat_map(self._lines(name), self._sources[name]) for name in self.rows}
 
     @cached_property
     def listings(self) -> dict[str, tuple[Line, ...]]:
@@ -224,7 +227,8 @@ class Ladder:
             origins=_origins(row),
             figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
             got=got,
-            verdict=claims_verdict(claims),
+            elsewhere=self._elsewhere(row, expected) if got else (),
+            verdict=claims_verdict(claims, self.tables.case),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=None
@@ -288,25 +292,12 @@ class Ladder:
         return found
 
     def _lines(self, variant: str) -> list[Row]:
-        """Returns the hot lines of the variant's longest kernel, of one launch of it: each has shares of its own."""
-        mine, kernel = self._profiled_lines.get(variant, []), self.kernels[variant]
-        same = [row for row in mine if row["kernel"] == kernel or not kernel]
-        work: dict[int, float] = {}
-        for row in same:
-            executed = number(row["instructions"])
-            work[row["launch"]] = work.get(row["launch"], 0.0) + (0.0 if math.isnan(executed) else executed)
-        longest = max(work, key=work.__getitem__, default=0)
-        return [row for row in same if row["launch"] == longest]
+        """Returns the hot lines of the variant's longest kernel."""
+        return list(self._hot_lines.get(variant, ()))
 
     @cached_property
-    def _profiled_lines(self) -> dict[str, list[Row]]:
-        """The rows of the table `lines` at the profiled case, by variant."""
-        found: dict[str, list[Row]] = {}
-        case = self.tables.profiled_case
-        for row in records(self.tables.lines):
-            if row["case"] == case:
-                found.setdefault(str(row["variant"]), []).append(row)
-        return found
+    def _hot_lines(self) -> dict[str, list[dict[str, Any]]]:
+        return explain.kernel_lines(self.tables)
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""
@@ -335,8 +326,10 @@ class Ladder:
         parent = self.rows.get(str(row["parent"] or ""), {})
         if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
             return None
-        noise = ", tied within noise" if regimes.tied(row, parent) else ""
-        return times_text(parent["median_us"] / row["median_us"]), f"the speed of {row['parent']}{noise}"
+        over = f"the speed of {row['parent']}{', tied within noise' if regimes.tied(row, parent) else ''}"
+        if above := faster_ancestor(self.rows, str(row["variant"])):
+            over += f", {times_text(self.rows[above]['median_us'] / row['median_us'])} that of {above}"
+        return times_text(parent["median_us"] / row["median_us"]), over
 
     def _gain(self, row: Row) -> tuple[str, str] | None:
         """Returns the number to set beside an expectation: over the parent, or of the baseline without a parent."""
@@ -347,6 +340,26 @@ class Ladder:
         if (gain := self._gain(row)) is None:
             return None
         return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+
+    def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
+        """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
+        found = []
+        for case in named_cases(expected, self._by_case):
+            if case == row["case"]:
+                continue
+            mine, parent = (
+                self._by_case[case].get(str(name), {}) for name in (row["variant"], row["parent"])
+            )
+            found.append((_gain_at(mine, parent if row["parent"] in self.rows else None), f"at {case}"))
+        return tuple((value, f"{where}{tied}") for (value, tied), where in found)
+
+    @cached_property
+    def _by_case(self) -> dict[str, dict[str, Row]]:
+        """The rows of `measurements` by case and variant."""
+        found: dict[str, dict[str, Row]] = {}
+        for row in records(self.tables.measurements):
+            found.setdefault(str(row["case"]), {})[str(row["variant"])] = row
+        return found
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
@@ -380,6 +393,26 @@ class Ladder:
         value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
         ratio = published.ratio(self.family, figure)
         return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
+
+
+def named_cases(expected: str, cases: Iterable[str]) -> tuple[str, ...]:
+    """Returns the cases that an expectation names after "at": "at 8192 and 16384", "at 4096 x 4096"."""
+    each = "|".join(sorted(map(re.escape, cases), key=len, reverse=True))
+    listed = rf"\b[Aa]t ((?:(?:{each})(?![\w/-]|\.\d)(?:, and |, | and | or | to )?)+)"
+    text = re.sub(r"(?<=\d) x (?=\d)", "x", expected)
+    found = (name for names in re.findall(listed, text) for name in re.findall(each, names))
+    return tuple(dict.fromkeys(found))
+
+
+def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
+    """Returns the speed over the parent's, or in percent of the baseline without one; a word if there is no time."""
+    if parent is None:
+        ratio = number(row.get("ratio_to_baseline"))
+        return ("no share" if math.isnan(ratio) else f"{published.share(ratio)} %", "")
+    if any(one.get("status") != "ok" or not number(one["median_us"]) > 0 for one in (row, parent)):
+        return "no time", ""
+    tied = " (tied within noise)" if regimes.tied(row, parent) else ""
+    return times_text(parent["median_us"] / row["median_us"]), tied
 
 
 def _changed(variant: Variant, parent: Variant) -> str:

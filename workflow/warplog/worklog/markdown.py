@@ -76,8 +76,9 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
 
 def _outcome(rung: Rung) -> str:
     """Returns what to compare with the expectation; "" if there is nothing."""
-    found = [f"**{escape_markdown(rung.got[0])}** {escape_markdown(rung.got[1])}"] if rung.got else []
-    found += [rung.verdict] if rung.verdict else []
+    numbers = (*([rung.got] if rung.got else []), *rung.elsewhere)
+    found = [f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in numbers]
+    found += [text for text in (rung.verdict, rung.unjudged) if text]
     return f"Got: {'; '.join(found)}." if found and rung.header.expected else ""
 
 

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
 from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import BOUND_PCT, Bound
+from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.kinship import Twin
 
 NAMES = {
     "instructions_executed": "instructions",
@@ -51,6 +54,7 @@ _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
 _LEAST_REMAINDER = 0.03
 _MOST_OF_IT = 0.5
+_MOST_REASONS = 3
 _SAME = 0.005
 
 
@@ -62,23 +66,63 @@ def sentence(step: Step) -> str:
 def sentences(step: Step) -> tuple[str, ...]:
     """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
 
-    Only the speed-up if the times are tied, or if the counters leave a remainder that is larger than the speed-up.
+    Only the speed-up if the times are tied or if the parent launches the same kernel, and only the remainder if that is
+    larger than the speed-up.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
-    head = _head(step)
+    head = (_head(step), *_beyond_parent(step), *_same_kernel(step))
     if step.gap:
-        return (head, f"Not explained because {step.gap}.")
+        return (*head, f"Not explained because {step.gap}.")
+    if step.tied or step.same_kernel:
+        return head
     if not step.explicable:
-        return (head,)
+        rest = f"a factor of {step.remainder:.3f} remains, more than the difference itself"
+        return (*head, f"The counters do not explain the difference: {rest}.", *_remark(step))
     large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    remark = f"{step.remark[0].upper()}{step.remark[1:]}." if step.remark else ""
-    parts = (head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), remark)
+    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), *_remark(step))
     return tuple(part for part in parts if part)
+
+
+def brief(step: Step) -> tuple[str, ...]:
+    """Returns what a step brings on one line, then at most three reasons of a few words: for it, then against it."""
+    if math.isnan(step.ratio) or step.gap:
+        head = f"{_head(step).rstrip('.')}; " if not math.isnan(step.ratio) else ""
+        return (f"{head}not {'explained' if head else 'compared'}: {step.gap}",)
+    above = f" ({times_text(step.ancestor[1])} as fast as {step.ancestor[0]})" if step.ancestor else ""
+    head = f"{_head(step).rstrip('.')}{above}"
+    if step.same_kernel:
+        return (head, "it launches the same kernel")
+    if not step.explicable:
+        return (head, "the counters do not explain the difference") if not step.tied else (head,)
+    sign = 1 if step.ratio > 1 else -1
+    for_it: list[str] = []
+    against: list[str] = []
+    for factor in step.factors:
+        if _weight(factor, step) >= _LEAST_FACTOR:
+            text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
+            (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
+    states = main_states(step)
+    mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
+    others = [_brief_state(state, step) for state in states if sign * state.share < 0]
+    reasons = [*for_it[:1], *mine[:1], *others[:1], *against[:1], *mine[1:], *for_it[1:]]
+    rest = (
+        [f"it launches the kernel of {step.twin.variant}{'' if step.twin.same else ', recompiled'}"]
+        if step.twin
+        else []
+    )
+    rest += [] if step.explained else [f"a factor of {step.remainder:.3f} remains unexplained"]
+    return (head, *[*rest, *reasons][:_MOST_REASONS])
+
+
+def _brief_state(state: StateChange, step: Step) -> str:
+    what, _ = _waits_for(state.name, state.wait)
+    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
+    return f"{'less' if state.share > 0 else 'more'} {state.name} ({what}): {span}"
 
 
 def _head(step: Step) -> str:
@@ -92,12 +136,47 @@ def _head(step: Step) -> str:
     return f"Takes {times_text(1 / step.ratio)} the time of {step.parent}."
 
 
+def _beyond_parent(step: Step) -> tuple[str, ...]:
+    """Compares with an ancestor that is faster than the parent, which the step may only win back."""
+    if step.ancestor is None:
+        return ()
+    name, ratio = step.ancestor
+    return (f"Compared with {name}, which is faster than {step.parent}, it is {times_text(ratio)} as fast.",)
+
+
+def _same_kernel(step: Step) -> tuple[str, ...]:
+    """Says that another variant launches the same kernel, or the same one with other machine code."""
+    twin = step.twin
+    if twin is None:
+        return ()
+    told = (step.parent, step.ancestor[0] if step.ancestor else "")
+    speed = "" if twin.variant in told else f"; {_over(twin)}"
+    if twin.same:
+        alike = "(equal opcode counts, registers, grid and executed instructions)"
+        return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}{speed}.",)
+    code = (
+        f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers"
+    )
+    return (
+        f"At {step.case}, it launches the kernel of {twin.variant}, compiled to other machine code ({code}){speed}.",
+    )
+
+
+def _over(twin: Twin) -> str:
+    tied = ", tied within noise" if twin.tied else ""
+    return f"it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
+
+
 def _rest(step: Step) -> str:
     if not step.explained:
         return f"The counters do not explain the ratio: a factor of {step.remainder:.3f} remains."
     if abs(math.log(step.remainder)) <= math.log1p(_LEAST_REMAINDER):
         return ""
     return f"A factor of {step.remainder:.3f} remains unexplained."
+
+
+def _remark(step: Step) -> tuple[str, ...]:
+    return (f"{step.remark[0].upper()}{step.remark[1:]}.",) if step.remark else ()
 
 
 def _weight(factor: Factor, step: Step) -> float:
@@ -120,46 +199,39 @@ def _factor(factor: Factor) -> str:
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    stalls = [
-        s
-        for s in step.states
-        if s.change.name not in NO_STALL and abs(s.share) >= _LEAST_STATE and _moves_with_its_share(s)
-    ]
+    return [_state(state, step) for state in main_states(step)]
+
+
+def main_states(step: Step) -> tuple[StateChange, ...]:
+    """Returns the two stalls that changed most in the step's direction, then the largest one against it."""
+    stalls = [s for s in step.states if s.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
-    return [_state(state, step) for state in (*mine[:_MOST_STATES], *others[:1])]
+    return (*mine[:_MOST_STATES], *others[:1])
 
 
 def _state(state: StateChange, step: Step) -> str:
-    name, less = state.change.name, state.share > 0
-    before, after = short_number(state.change.before), short_number(state.change.after)
-    span = f"({name}, {before} → {after} cycles per instruction)"
-    effect = f"{'saves' if less else 'costs'} {share_text(state.share)} of the cycles of {step.parent}"
-    text = f"{'Less' if less else 'More'} waiting for {waits_for(name)} {span} {effect}"
+    less = state.share > 0
+    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
+    what, place = _waits_for(state.name, state.wait)
+    text = f"{'Less' if less else 'More'} time waiting for {what} ({state.name}{place}): {span}"
     if not state.evidence:
         return f"{text}."
     moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
     return f"{text}; {moved} {'fell' if less else 'rose'} as well."
 
 
-def _moves_with_its_share(state: StateChange) -> bool:
-    """Returns whether an instruction waits less where the state costs fewer cycles, and longer where it costs more.
-
-    Otherwise the number of instructions or of active warps changed the share, which the factors say.
-    """
-    before, after = short_number(state.change.before), short_number(state.change.after)
-    return before != after and (state.share > 0) == (state.change.after < state.change.before)
-
-
-def waits_for(state: str) -> str:
-    """Returns what a warp in this state waits for."""
-    return WAITS_FOR.get(state, state.replace("_", " "))
+def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
+    """Returns what a warp in this state waits for, and where, if the hot lines show it; "" if not."""
+    return (wait.what, wait.place) if wait else (WAITS_FOR.get(state, state.replace("_", " ")), "")
 
 
 def share_text(share: float) -> str:
-    """Formats a share of cycles as a percentage with two digits and no sign: "9.7 %", "92 %"."""
+    """Formats a share of cycles as a percentage with two digits and no sign: "9.7 %", "92 %"; "0 %" below 0.05 %."""
     percent = 100 * abs(share)
+    if percent < 0.05:
+        return "0 %"
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
 
 
@@ -185,11 +257,12 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "theoretical_occupancy_pct")
-TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess")
+TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 _WHOLE_PCT = 99.95
 _SAME_PCT = 0.1
-_LEAST_CONFLICTS, _LEAST_TRAFFIC = 0.05, 0.95
+_LEAST_CONFLICTS, _LEAST_WAVEFRONTS, _LEAST_TRAFFIC = 0.05, 0.01, 0.95
 _LEAST_CLOCK = 0.99
+_LEAST_L1_PCT = 0.5
 
 
 def bound_sentences(bound: Bound) -> tuple[str, ...]:
@@ -198,23 +271,28 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
     text = [*long_run_sentences(bound.long_run), _ceiling(bound)]
     if bound.stall:
-        share = f"{share_text(bound.stall_pct / 100)} of warp cycles"
-        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {waits_for(bound.stall)}.")
+        what, place = _waits_for(bound.stall, bound.wait)
+        share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
+        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
     return tuple(text)
 
 
 def _ceiling(bound: Bound) -> str:
-    used, l2 = f"{short_number(bound.ceiling_pct)} %", ""
+    used, more = f"{short_number(bound.ceiling_pct)} %", ""
     if not math.isnan(bound.l2_pct):
-        l2 = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
+        more = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
+    if bound.l1_bytes_pct >= _LEAST_L1_PCT:
+        more = (
+            f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of L1's bytes per cycle)"
+        )
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{l2}"
+    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
     return {
-        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{l2}.",
+        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. The grid does not fill the GPU.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{l2}.")
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{more}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
@@ -262,28 +340,27 @@ def occupancy_sentences(
     text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
     text += f", limited by {limits}" if limits and not whole else ""
     if not math.isnan(bound.achieved_pct):
-        whole_share = bound.achieved_pct >= bound.theoretical_pct
-        text += (
-            ", and is achieved"
-            if whole_share
-            else f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
-        )
+        text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+        above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
+        if above and bound.achieved_pct > bound.theoretical_pct:
+            text += ", above the theoretical value by the inaccuracy of the counters"
     return (f"{text}.", *([] if whole else _lift(launch, capability)))
 
 
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
     """Compares device-memory traffic with the compulsory traffic, and describes the cost of bank conflicts.
 
-    `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on.
+    `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on, unless there are fewer
+    than one per 100 instructions.
     """
-    moved, whole, excess = (values.get(name, math.nan) for name in TRAFFIC)
+    moved, whole, excess, instructions = (values.get(name, math.nan) for name in TRAFFIC)
     text = []
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
         least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
         kept = ": what it wrote last is presumably still in L2 when it ends" if times < _LEAST_TRAFFIC else ""
         text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}{kept}.")
-    if excess >= _LEAST_CONFLICTS * whole > 0:
+    if excess >= _LEAST_CONFLICTS * whole > 0 and not whole < _LEAST_WAVEFRONTS * instructions:
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
     return tuple(text)

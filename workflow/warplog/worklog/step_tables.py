@@ -21,11 +21,14 @@ FACTOR_NOTES = (
     " issues more often.",
 )
 STATE_NOTES = (
-    "Warp states: before and after are the cycles that a warp spends in the state per instruction it issues;"
-    " saved is the share of the parent's elapsed cycles that the state no longer costs (negative: it costs"
-    " more).",
-    "In the state selected a warp issues; in the state not_selected it is ready while another warp issues.",
+    "Warp states: the elapsed cycles of a kernel are split among the states in proportion to the cycles that all its"
+    " warps spend in each. Before and after are in percent of the parent's elapsed cycles, so that both fewer"
+    " instructions and shorter waits count; saved is their difference (negative: the state costs more).",
+    "Warp cycles per issued instruction is ncu's own count. The figure of warp stalls shows the sum of the warp states,"
+    " which ncu counts in other passes, so the two may differ a little.",
+    "The states selected (a warp issues) and not_selected (it is ready while another warp issues) are no stalls.",
 )
+_NO_STALL = {"selected": "selected (issues)", "not_selected": "not_selected (ready)"}
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
@@ -44,8 +47,11 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
     for step, state in found:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
         sign = "−" if state.share < 0 else ""
-        _, before, after = _cells(state.change)
-        rows.append((step, (state.change.name, sign + share_text(state.share), before, after, evidence)))
+        name, before, after = (
+            _NO_STALL.get(state.name, state.name),
+            *map(share_text, (state.before, state.after)),
+        )
+        rows.append((step, (name, sign + share_text(state.share), before, after, evidence)))
     bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
     return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
+from warplog.metrics import NO_STALL
 from warplog.tables import regimes
 from warplog.worklog.decomposition import Change, Step
-from warplog.worklog.sentences import name_of, times_text
+from warplog.worklog.kinship import faster_ancestor
+from warplog.worklog.sentences import name_of, share_text, times_text
 
 Row = Mapping[str, Any]
 _MOST_COUNTERS = 3
@@ -35,6 +37,7 @@ class PathStep:
 
     Attributes:
         ratio: Speed over that of the step before; "" for the first step.
+        beyond: The same over a faster ancestor, if the step before is slower than that: "3.22x over shuffle"; or "".
         tied: Whether that is within noise.
         speed: Speed at the headline case, with its unit.
         start, end: Where its bar begins and ends: from 0 to 1 on a logarithmic axis of speed.
@@ -48,6 +51,7 @@ class PathStep:
     start: float
     end: float
     detours: tuple[Detour, ...]
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,9 @@ def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str 
         ratio = times_text(rates[name] / rates[before]) if before else ""
         tied = bool(before) and regimes.tied(rows[name], rows[before])
         start = place(before) if before else 0.0
-        steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name]))
+        above = faster_ancestor(rows, name) if before else ""
+        beyond = f"{times_text(rates[name] / rates[above])} over {above}" if above else ""
+        steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name], beyond))
     base = place(relative) if relative in rates else None
     return Waterfall(
         tuple(steps), base, relative, _ticks(low, high, rates[path[-1]], relative and rates.get(relative))
@@ -118,7 +124,8 @@ def path_table(fall: Waterfall) -> Table:
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
-        rows.append((step.name, step.speed, step.ratio + (" (tied)" if step.tied else ""), beside))
+        notes = ", ".join(filter(None, ("tied" if step.tied else "", step.beyond)))
+        rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
     return Table(
         ("main path", "speed", "over the previous step", "detours, over their parents"),
         tuple(rows),
@@ -140,24 +147,13 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     for factor in step.factors:
         if sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
-    # A state may save cycles in total although an instruction waits longer in it: such a counter would mislead.
-    states = [
-        state
-        for state in step.states
-        if sign * state.share > 0
-        and sign * (state.change.before - state.change.after) > 0
-        and state.change.name not in _NO_WAIT
-    ]
+    shown = {change.name: _shown(change) for change in found}
+    states = [state for state in step.states if sign * state.share > 0 and state.name not in NO_STALL]
     for state in states[:1]:
-        found += state.evidence[:1]
-        found.append(
-            Change(f"{state.change.name} cycles per instruction", state.change.before, state.change.after)
-        )
-    unique = {change.name: change for change in found}
-    return tuple(_shown(change) for change in list(unique.values())[:_MOST_COUNTERS])
-
-
-_NO_WAIT = ("selected", "not_selected")
+        shown |= {change.name: _shown(change) for change in state.evidence[:1]}
+        span = share_text(state.before), share_text(state.after)
+        shown[state.name] = (f"{state.name}, of the cycles of {step.parent}", *span)
+    return tuple(list(shown.values())[:_MOST_COUNTERS])
 
 
 def _shown(change: Change) -> tuple[str, str, str]:

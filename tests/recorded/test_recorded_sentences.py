@@ -1,0 +1,116 @@
+"""What the pages say about the recorded campaign where the counters alone would mislead."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import shipped_families
+from warplog import worklog
+from warplog.catalog import winners
+from warplog.catalog.header import read_source
+from warplog.core.defaults import DEFAULTS
+from warplog.core.records import read_json
+from warplog.judge import evidence
+from warplog.judge.audit import Audit, PageAudit
+from warplog.tables import view
+from warplog.worklog import explain
+from warplog.worklog.sentences import sentence
+
+ROOT = Path(__file__).parents[2] / "results" / "recorded" / DEFAULTS["recorded"]
+TABLES = ROOT / "tables"
+CAPTIONS = Path(__file__).parents[2] / "workflow" / "report"
+
+
+@pytest.fixture(scope="module")
+def told():
+    """The sentences of steps of the recorded campaign, by family and variant."""
+    found = {}
+    for family in ("sgemm", "softmax", "bf16_gemm"):
+        variants = shipped_families.FAMILIES[family].variants
+        sources = {
+            v.name: {path.name: read_source(path) for path in (v.file, *v.headers())} for v in variants
+        }
+        for step in explain.steps(view.load(TABLES, family), sources):
+            found[family, step.variant] = sentence(step)
+    return found
+
+
+def test_softmax_variants_that_take_the_same_path_at_the_headline_case_say_so_and_explain_no_noise(told):
+    for name, parent in (("warp_per_row", "registers"), ("cluster", "warp_per_row")):
+        assert told["softmax", name].endswith(
+            f"At 4096x4096, it launches the same kernel as {parent} (equal opcode counts, registers, grid and executed"
+            " instructions)."
+        )
+        assert "waiting" not in told["softmax", name]
+
+
+def test_best_of_says_that_it_launches_the_kernel_of_another_variant_in_other_machine_code(told):
+    assert re.search(
+        r"At 4096, it launches the kernel of register_reuse, compiled to other machine code \(\d+ instead of \d+"
+        r" instructions, \d+ registers\)",
+        told["sgemm", "best_of"],
+    )
+    assert not any(
+        "launches the" in text for key, text in told.items() if key[1] in ("gmem_coalesced", "autotuned")
+    )
+
+
+def test_the_waits_of_wgmma_kernels_are_told_by_their_hot_lines(told):
+    narrow, wide = told["bf16_gemm", "wgmma_tma_n256"], told["bf16_gemm", "wgmma_pipelined"]
+    assert "waiting for TMA loads (long_scoreboard, mostly at the mbarrier wait of mbarrier.cuh:" in narrow
+    assert "waiting for the tensor cores (barrier, mostly at the wgmma wait of " in wide
+    assert "waiting for data from global or local memory (long_scoreboard)" in told["bf16_gemm", "wmma_tiled"]
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The pages of three families as Markdown, with the evidence of their tables."""
+    campaign = read_json(next((ROOT / "campaign").glob("*.json")), "record")
+    families = winners.with_winners(shipped_families.FAMILIES, campaign["gpu"])
+    found = {}
+    for name in ("sgemm", "bf16_gemm", "softmax"):
+        page = worklog.gather(families[name], view.load(TABLES, name), campaign, [], CAPTIONS)
+        found[name] = worklog.markdown(page, ROOT), evidence.read(TABLES, name)
+    return found
+
+
+def audited(pages, family, old="", new=""):
+    text, known = pages[family]
+    assert re.search(old, text), old
+    result = Audit()
+    PageAudit(f"{family}.md", known, result).run(re.sub(old, new, text, count=1) if old else text)
+    return result
+
+
+@pytest.mark.parametrize("family", ["sgemm", "bf16_gemm", "softmax"])
+def test_every_number_of_the_pages_is_attributed_and_right(pages, family):
+    result = audited(pages, family)
+    assert result.passed, (result.wrong, result.unattributed)
+    assert result.checked > 500
+
+
+@pytest.mark.parametrize(
+    ("family", "old", "new"),
+    [
+        ("sgemm", r"it launches the kernel of register_reuse", "it launches the kernel of tma_pipelined"),
+        ("sgemm", r"machine code \((\d+) instead", r"machine code (1\1 instead"),
+        ("sgemm", r"Compared with register_reuse, which is faster", "Compared with naive, which is faster"),
+        ("sgemm", r"accesses use (\d)", r"accesses use 9\1"),
+        ("sgemm", r"\*\*1\.(\d+)x\*\* at 8192", r"**2.\1x** at 8192"),
+        ("sgemm", r"no claim judges this expectation", "2 of 2 claims confirmed"),
+        ("softmax", r"it launches the same kernel as registers", "it launches the same kernel as online"),
+        ("softmax", r"\(claims at 1024x32768\)", "(claims at 4096x4096)"),
+        ("bf16_gemm", r"waiting for TMA loads", "waiting for the tensor cores"),
+        ("bf16_gemm", r"the wgmma wait of (\S+):(\d+)", r"the wgmma wait of \1:9\2"),
+        (
+            "bf16_gemm",
+            r"an mbarrier, or data from global or local memory",
+            "data from global or local memory",
+        ),
+        ("bf16_gemm", r", above the theoretical value by the inaccuracy of the counters", ""),
+        ("bf16_gemm", r"tied with it within noise: \w+, ", "tied with it within noise: "),
+    ],
+)
+def test_an_error_in_such_a_sentence_is_found(pages, family, old, new):
+    assert audited(pages, family, old, new).wrong

@@ -1,0 +1,114 @@
+"""Variants that launch the same kernel, and gains that only win back what the parent had lost."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+
+from warplog.worklog import decomposition, kinship
+from warplog.worklog.kinship import Twin
+from warplog.worklog.sentences import sentence
+
+LAUNCH = {
+    "registers_per_thread": 37,
+    "grid_blocks": 4096,
+    "block_threads": 256,
+    "shared_bytes_per_block": 1024,
+}
+
+
+def row(parent, us):
+    interval = {"q1_us": 0.99 * us, "q3_us": 1.01 * us}
+    return {"parent": parent, "status": "ok", "median_us": us, **interval}
+
+
+def test_a_gain_over_a_detour_is_set_beside_the_fastest_ancestor_before_it():
+    rows = {"a": row("", 100), "b": row("a", 150), "c": row("b", 200), "d": row("c", 90), "e": row("d", 80)}
+    assert [kinship.faster_ancestor(rows, name) for name in rows] == ["", "", "", "a", ""]
+    rows["d"] = row("c", 210)
+    assert kinship.faster_ancestor(rows, "d") == "", "no gain"
+    rows["d"] = row("c", 199)
+    assert kinship.faster_ancestor(rows, "d") == "", "tied with its parent"
+    rows["b"], rows["d"] = row("a", 101), row("c", 90)
+    assert kinship.faster_ancestor(rows, "d") == "b", "b is tied with a, but faster than c"
+    assert kinship.faster_ancestor({"d": row("gone", 90)}, "d") == ""
+
+
+def test_what_a_gain_over_a_detour_is_compared_with_is_said_beside_it():
+    step = decomposition.Step("f", "d", "c", "1", 2.2, ancestor=("a", 1.1), remainder=1.0, explained=True)
+    assert sentence(step).startswith(
+        "2.20x as fast as c. Compared with a, which is faster than c, it is 1.10x as fast."
+    )
+
+
+def tables(own, other, us=31.0, kernel="void k<float, (int)4>(const T1 *)"):
+    """Two variants with a kernel each; `own` and `other` are the numbers of instructions by opcode."""
+    measured, counted = [], []
+    for name, time, opcodes in (("base", 31.0, other), ("next", us, own)):
+        measured.append(
+            {"family": "f", "variant": name, "case": "1", "gap": "", "baseline": "", **row("", time)}
+        )
+        ncu = {
+            "variant": name,
+            "case": "1",
+            "kernel": kernel if name == "next" else "k<float, (int)4>(const T1 *)",
+        }
+        ncu |= {"launch": 0, "tool": "ncu", "status": "ok", "reason": ""}
+        values = {**LAUNCH, "instructions_executed": 1e6, "duration_us": 30.0}
+        counted += [{**ncu, "metric": metric, "value": value} for metric, value in values.items()]
+        code = {**ncu, "case": "", "tool": "cuobjdump", "kernel": ncu["kernel"].replace("(int)", "")}
+        whole = {"instructions": sum(opcodes.values()), **opcodes}
+        counted += [{**code, "metric": f"sass_{opcode}", "value": number} for opcode, number in whole.items()]
+        counted.append({**code, "tool": "ptxas", "metric": "registers_per_thread", "value": 37})
+    return Tables(measured, counted)
+
+
+class Tables:
+    """As much of FigureTables as `twins` reads."""
+
+    profiled_case = "1"
+
+    def __init__(self, measured, counted):
+        self.measured, self.metrics = pd.DataFrame(measured), pd.DataFrame(counted)
+
+    def ladder(self, case):
+        return self.measured.assign(parent=["", "base"])
+
+    def counters(self, names):
+        rows = self.metrics[self.metrics["tool"] == "ncu"]
+        wide = rows.pivot_table(index=["variant", "kernel"], columns="metric", values="value").reset_index()
+        return wide[["variant", "kernel", *names]]
+
+
+SOURCES = {"base": ["base.cu"], "next": ["next.cu", "some.cuh"]}
+CODE = {"FADD": 10.0, "LDG.E": 4.0}
+
+
+def test_a_kernel_of_another_name_with_the_same_code_is_the_same_if_the_times_are_tied():
+    other = "void n::renamed<float, (int)4>(const T1 *)"
+    assert kinship.twins(tables(CODE, CODE), SOURCES) == {"next": Twin("base", True, (14, 14), 37, 1.0, True)}
+    assert kinship.twins(tables(CODE, CODE, kernel=other), SOURCES)["next"].same
+    assert kinship.twins(tables(CODE, CODE, 40.0, other), SOURCES) == {}, (
+        "addresses may differ, which no opcode shows"
+    )
+    assert kinship.twins(tables(CODE, CODE), {"base": ["one.cu"], "next": ["one.cu"]}) == {}, (
+        "other parameters"
+    )
+    assert kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}), SOURCES) == {}
+
+
+def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwise():
+    including = {"base": ["base.cu"], "next": ["next.cu", "base.cu"]}
+    kernel = "void n::k<float, (int)4>(const T1 *)"
+    twin = kinship.twins(tables(CODE, CODE | {"LDG.E": 5.0}, kernel=kernel), including)["next"]
+    assert twin == Twin("base", False, (15, 14), 37, 1.0, True)
+
+
+def test_a_step_within_the_same_kernel_is_not_explained_even_if_its_time_differs():
+    factor = decomposition.Factor(decomposition.Change("instructions_executed", 110.0, 100.0), 1.1)
+    step = decomposition.Step("f", "b", "a", "1", 1.1, (factor,), (), 1.0, explained=True)
+    assert "Factors" in sentence(step)
+    same = replace(step, twin=Twin("a", True, (14, 14), 37, 1.1, False))
+    assert "Factors" not in sentence(same)
+    elsewhere = replace(step, twin=Twin("c", True, (14, 14), 37, math.nan, False))
+    assert "Factors" in sentence(elsewhere)

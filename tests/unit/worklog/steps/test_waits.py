@@ -1,0 +1,91 @@
+"""What a warp state waits for: the instruction at which its samples fall decides, not the name of the state."""
+
+import pytest
+
+import shipped_families
+from warplog.catalog.header import read_source
+from warplog.worklog.code.waits import waits
+
+WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")
+TMA = ("UTMALDG.2D", "SYNCS.ARRIVE.TRANS64", "SYNCS.EXCH.64", "SYNCS.PHASECHK.TRANS64.TRYWAIT")
+EITHER = {
+    "barrier": "a barrier or the tensor cores",
+    "long_scoreboard": "an mbarrier, or data from global or local memory",
+}
+SPIN = """\
+__device__ void wait(uint64_t* barrier, int parity) {
+    uint32_t is_over = 0;
+    do {
+        asm volatile(
+            "{\\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n"
+            "}\\n"
+            : "=r"(is_over));
+    } while (!is_over);
+}
+__device__ void poll(volatile int* flag) {
+    do {
+    } while (!*flag);
+}
+"""
+
+
+def line(text, stall, share, number=1, file="k.cu"):
+    return {
+        "file": file, "line": number, "text": text, "stall": stall, "sample_share": share, "samples": 1000 * share,
+        "stall_samples": 1000 * share,
+    }  # fmt: skip
+
+
+def told(rows, opcodes, shares, texts=()):
+    found = waits(rows, dict(texts), opcodes, shares)
+    return {state: (wait.what, wait.line) for state, wait in found.items()}
+
+
+@pytest.mark.parametrize(
+    "text", ["wgmma::wait<0>();", 'asm volatile("wgmma.wait_group.sync.aligned %0;"', "warpgroup_wait<1>();"]
+)
+def test_the_wait_for_wgmma_is_the_one_for_the_tensor_cores(text):
+    rows = [line("__syncthreads();", "barrier", 0.05), line(text, "barrier", 0.4, 7)]
+    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": ("the tensor cores", "k.cu:7")}
+
+
+def test_a_barrier_elsewhere_in_a_kernel_with_wgmma_proves_nothing():
+    rows = [line("__syncthreads();", "barrier", 0.4), line("wgmma::wait<0>();", "barrier", 0.05, 7)]
+    assert told(rows, WGMMA, {"barrier": 0.45}) == {"barrier": (EITHER["barrier"], "")}
+    assert told(rows, ("BAR.SYNC", "LDG.E"), {"barrier": 0.45}) == {}, "no wgmma in the machine code"
+
+
+def test_the_loop_around_an_mbarrier_at_which_only_tma_loads_arrive_waits_for_them():
+    rows = [line("} while (!is_over);", "long_scoreboard", 0.8, 9, "m.cuh")]
+    shares, texts = {"long_scoreboard": 0.82}, {"m.cuh": SPIN}
+    assert told(rows, TMA, shares, texts) == {"long_scoreboard": ("TMA loads", "m.cuh:9")}
+    arrivals = (*TMA, "SYNCS.ARRIVE.TRANS64.A1T0")
+    assert told(rows, arrivals, shares, texts) == {"long_scoreboard": ("loads or other warps", "m.cuh:9")}
+    assert told(rows, TMA, shares) == {"long_scoreboard": (EITHER["long_scoreboard"], "")}, (
+        "the loop is not known"
+    )
+
+
+def test_another_loop_is_no_mbarrier_wait():
+    rows = [line("} while (!*flag);", "long_scoreboard", 0.8, 13, "m.cuh")]
+    found = told(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
+    assert found == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
+
+
+def test_a_source_that_changed_since_it_was_sampled_proves_nothing():
+    rows = [line("} while (!is_over);", "long_scoreboard", 0.8, 8, "m.cuh")]
+    found = told(rows, TMA, {"long_scoreboard": 0.82}, {"m.cuh": SPIN})
+    assert found == {"long_scoreboard": (EITHER["long_scoreboard"], "")}
+
+
+def test_the_shipped_barriers_are_recognised():
+    variant = shipped_families.FAMILIES["bf16_gemm"].variant("wgmma_tma")
+    texts = {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+    lines = texts["mbarrier.cuh"].splitlines()
+    ends = [number for number, text in enumerate(lines, 1) if text.strip() == "} while (!is_over);"]
+    assert ends
+    for number in ends:
+        rows = [line("} while (!is_over);", "long_scoreboard", 0.8, number, "mbarrier.cuh")]
+        found = told(rows, TMA, {"long_scoreboard": 0.8}, texts)
+        assert found == {"long_scoreboard": ("TMA loads", f"mbarrier.cuh:{number}")}

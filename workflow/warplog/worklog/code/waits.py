@@ -1,0 +1,117 @@
+"""What a kernel waits for in a warp state that several instructions share, where its hot lines show it.
+
+On sm_90, the wait for wgmma counts as `barrier`, and the wait at an mbarrier, at which TMA loads arrive, as
+`long_scoreboard`. The name of the state then misleads: the instruction at which most of its samples fall decides.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+_WGMMA, _MBARRIER = "the wgmma wait", "the mbarrier wait"
+# A line that waits: by the PTX instruction, or by a function that is named after it (wgmma::wait, warpgroup_wait).
+_WAITS = {
+    _WGMMA: re.compile(r"\bwgmma\w*(?:::|\.|->)wait|\b(?:wgmma|warpgroup)_wait"),
+    _MBARRIER: re.compile(r"\bmbarrier\w*(?:::|\.|->|_)(?:try_|test_)?wait"),
+}
+_LOOP_END = re.compile(r"^\s*\}\s*(?:while\b|$)")
+_MOST = 0.5
+# SASS: instructions on a warpgroup's products and on mbarriers, a poll of an mbarrier, an arrival at one that brings no
+# bytes, and the loads of the TMA unit.
+_OPCODES = {_WGMMA: "WARPGROUP", _MBARRIER: "SYNCS"}
+_POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1T0"), ("UTMALDG", "UBLKCP")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What a state waits for, and at which kind of wait and line most of its samples fall; "" if that is not shown."""
+
+    what: str
+    kind: str = ""
+    line: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where, after the name of the state: ", mostly at the wgmma wait of k.cu:7"; "" if it is not shown."""
+        return f", mostly at {self.kind} of {self.line}" if self.line else ""
+
+
+def waits(
+    lines: Sequence[Row],
+    texts: Mapping[str, str],
+    opcodes: Iterable[str],
+    shares: Mapping[str, float],
+) -> dict[str, Wait]:
+    """Returns what the states `barrier` and `long_scoreboard` of a kernel wait for, where that is not their name.
+
+    Args:
+        lines: The kernel's rows of the table `lines`.
+        texts: Its sources by file name, as far as they are known: they show the loop that a line closes.
+        opcodes: The opcodes in its machine code, or those that it executed; without them nothing is returned.
+        shares: The share of warp cycles by state, from 0 to 1.
+    """
+    found = {}
+    codes = set(opcodes)
+    for state, kind in (("barrier", _WGMMA), ("long_scoreboard", _MBARRIER)):
+        if not any(code.startswith(_OPCODES[kind]) for code in codes):
+            continue
+        mine = [row for row in lines if row["stall"] == state and _waits(kind, row, texts)]
+        samples = {_name(row): _number(row, "stall_samples") for row in mine}
+        if sum(samples.values()) >= _MOST * shares.get(state, 0.0) * _all_samples(lines) > 0:
+            found[state] = Wait(_what(kind, codes), kind, max(samples, key=samples.__getitem__))
+        else:
+            found[state] = Wait(_EITHER[kind])
+    return found
+
+
+_EITHER = {
+    _WGMMA: "a barrier or the tensor cores",
+    _MBARRIER: "an mbarrier, or data from global or local memory",
+}
+
+
+def _what(kind: str, codes: set[str]) -> str:
+    """Returns what a wait of this kind is for: TMA loads, if nothing else arrives at the kernel's mbarriers."""
+    if kind == _WGMMA:
+        return "the tensor cores"
+    loads, polls = (any(code.startswith(of) for code in codes) for of in (_TMA_LOADS, _POLL))
+    return "TMA loads" if loads and polls and not any(map(_ARRIVAL.match, codes)) else "loads or other warps"
+
+
+def _waits(kind: str, row: Row, texts: Mapping[str, str]) -> bool:
+    """Returns whether a line waits in this way: by its own text, or because it closes a loop around such a wait."""
+    text, waiting = str(row["text"] or ""), _WAITS[kind]
+    if waiting.search(text):
+        return True
+    source = texts.get(_file(row), "").splitlines()
+    end = int(row["line"])
+    if not _LOOP_END.match(text) or not 0 < end <= len(source) or source[end - 1].split() != text.split():
+        return False
+    depth = 0
+    for start in range(end - 1, -1, -1):
+        depth += source[start].count("}") - source[start].count("{") * (start < end - 1)
+        if depth <= 0:
+            return any(waiting.search(line) for line in source[start:end])
+    return False
+
+
+def _all_samples(lines: Sequence[Row]) -> float:
+    """Returns the number of samples of the whole kernel, of which each row gives its share."""
+    shares = ((_number(row, "samples"), _number(row, "sample_share")) for row in lines)
+    return next((samples / share for samples, share in shares if share > 0), 0.0)
+
+
+def _number(row: Row, name: str) -> float:
+    value = row.get(name)
+    return 0.0 if not isinstance(value, (int, float)) or math.isnan(value) else float(value)
+
+
+def _file(row: Row) -> str:
+    return str(row["file"]).rsplit("/", 1)[-1]
+
+
+def _name(row: Row) -> str:
+    return f"{_file(row)}:{int(row['line'])}"
