@@ -171,7 +171,7 @@ class Supervisor:
     ) -> None:
         self._median_us, self._limited, self._sustained_us = median_us, limited, sustained_us
         self.tasks: list[Task] = []
-        self.failing = ""
+        self.failing, self.seconds = "", 0.0
 
     def __call__(self, task: Task, *_: object) -> tuple[list[Record], Record]:
         self.tasks.append(task)
@@ -180,7 +180,13 @@ class Supervisor:
     def _result(self, mode: str, name: str) -> Record:
         if name == self.failing:
             return {"case": name, "status": "crashed", "reason": "SIGSEGV"}
-        own = {"case": name, "status": "ok", "reason": "", "process": process_of(name), "seconds": 0.0}
+        own = {
+            "case": name,
+            "status": "ok",
+            "reason": "",
+            "process": process_of(name),
+            "seconds": self.seconds,
+        }
         if mode == "sustain":
             run = {
                 "mean_us": self._sustained_us(name),
@@ -258,6 +264,26 @@ def test_a_wide_spread_gets_further_placements_in_one_more_process(
     assert len(supervised(Supervisor(equal), settings={"placements": 4})) == 1
 
 
+def test_the_spread_is_estimated_again_after_the_further_placements(
+    supervised: Callable[..., list[Task]],
+) -> None:
+    """Three medians within 1 % ask for one more placement; that one is 5 % off, so that the case needs many."""
+    near = {"1/other:1000": 100.9, "4.1/other:1000": 105.0}
+    tasks = supervised(Supervisor(lambda name: near.get(name, 100.0)), settings={"placements": 64})
+    _, first, second = tasks[:3]
+    assert first.cases == ("4.1/other:1000",)
+    assert set(second.cases) > {f"5.{i}/other:1000" for i in range(2, 60)}
+    assert all(parts_of(name) == ("other", "1000") for task in tasks[1:] for name in task.cases)
+
+
+def test_further_placements_take_a_bounded_time_in_all(supervised: Callable[..., list[Task]]) -> None:
+    """Each takes 50 ms, and the configuration allows 0.2 s."""
+    wide = Supervisor(lambda name: 105.0 if name in ("3/other:1000", "4.2/other:1000") else 100.0)
+    wide.seconds = 0.05
+    tasks = supervised(wide, settings={"placements": 64, "placement_seconds": 0.2})
+    assert [len(task.cases) for task in tasks] == [12, 4]
+
+
 def test_a_wide_spread_without_further_placements_is_left_as_it_is(
     supervised: Callable[..., list[Task]],
 ) -> None:
@@ -290,12 +316,12 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
 def test_sustained_times_that_differ_too_much_are_measured_in_further_processes(
     supervised: Callable[..., list[Task]],
 ) -> None:
-    """At most three more, whose numbers follow that of the process with further placements."""
+    """At most three more, whose numbers follow those of the processes with further placements."""
     limited = ("right:1000", "other:1000")
     wide = Supervisor(equal, limited, lambda name: 105.0 if name == "3/other:1000" else 100.0)
     _, _, further = supervised(wide)
     assert further.mode == "sustain"
-    assert further.cases == ("5/other:1000", "6/other:1000", "7/other:1000")
+    assert further.cases == ("7/other:1000", "8/other:1000", "9/other:1000")
     narrow = Supervisor(equal, limited, lambda name: 100.7 if name == "3/other:1000" else 100.0)
     assert len(supervised(narrow)) == 2
 

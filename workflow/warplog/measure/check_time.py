@@ -28,6 +28,7 @@ from warplog.measure.worker.main import parts_of, process_of
 
 Pair = tuple[str, str]  # variant and case
 _NEAR_FASTEST = 1.05
+_PLACING_PROCESSES = 3  # that measure further placements of the arrays
 
 
 class Measurement:
@@ -100,7 +101,7 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     """Times the variants whose checks passed; the records of the others state the reason.
 
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
-    error of `run_error`, a further process measures it with up to `placements` more placements of the arrays, for
+    error of `run_error`, further processes measure it with up to `placements` more placements of the arrays, for
     up to `placement_seconds`. If a power or thermal limit lowers the clock of back-to-back launches, it is also
     measured sustained, in as many processes, and in up to as many again if these differ too much. In each process,
     the variants run in a random order for each case. The seed of the order and of the addresses follows from
@@ -148,15 +149,7 @@ class _Processes:
         settings = self._job.settings
         processes = [str(number + 1) for number in range(settings["processes"])]
         self._run("time", {process: list(self._rest) for process in processes}, self._rest)
-        missing = {
-            pair: missing_runs(found, settings["run_error"], settings["placement_seconds"])
-            for pair, found in self._rest.items()
-        }
-        more = {
-            f"{len(processes) + 1}.{number}": [pair for pair, count in missing.items() if number <= count]
-            for number in range(1, settings["placements"] + 1)
-        }
-        self._run("time", more, self._rest)
+        self._place_again(len(processes))
         self._run("sustain", dict.fromkeys(processes, self._to_sustain()), self._sustained)
         self._run("sustain", self._sustain_again(len(processes)), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
@@ -164,6 +157,31 @@ class _Processes:
             combined = pooled(found, self._sustained[name, case], dict(settings), self._job.gpu.power_limit_w)
             results[name][case] = {"case": case, **combined}
         return results, self._session
+
+    def _place_again(self, processes: int) -> None:
+        """Measures cases at further placements until their medians are precise enough.
+
+        The spread of a few medians says little, so that it is estimated again after each of several processes.
+        """
+        settings = self._job.settings
+        for process in range(processes + 1, processes + 1 + _PLACING_PROCESSES):
+            missing = {
+                pair: self._missing_placements(found[processes:], found) for pair, found in self._rest.items()
+            }
+            first = {pair: len(found) - processes + 1 for pair, found in self._rest.items()}
+            more = {
+                f"{process}.{number}": [
+                    p for p, count in missing.items() if first[p] <= number < first[p] + count
+                ]
+                for number in range(1, settings["placements"] + 1)
+            }
+            self._run("time", more, self._rest)
+
+    def _missing_placements(self, placed: Sequence[Record], found: Sequence[Record]) -> int:
+        """Returns how many more placements a case needs, of which `placed` were measured, within the time for them."""
+        settings = self._job.settings
+        left_s = settings["placement_seconds"] - sum(one.get("seconds", 0.0) for one in placed)
+        return missing_runs(found, settings["run_error"], max(left_s, 0.0))
 
     def _to_sustain(self) -> list[Pair]:
         """Returns what is measured sustained: cases whose clock a limit lowers, or all of a family with `hot_seconds`.
@@ -193,12 +211,14 @@ class _Processes:
     def _sustain_again(self, processes: int) -> dict[str, list[Pair]]:
         """Returns the pairs for which `processes` sustained runs are too few, by the number of a further process.
 
-        There are at most as many further processes. Their numbers follow that of the process with further placements.
+        There are at most as many further processes, whose numbers follow those with further placements.
         """
         error, limit_w = self._job.settings["run_error"], self._job.gpu.power_limit_w
         missing = {pair: missing_sustained(found, error, limit_w) for pair, found in self._sustained.items()}
         return {
-            str(processes + 1 + number): [pair for pair, count in missing.items() if number <= count]
+            str(processes + _PLACING_PROCESSES + number): [
+                pair for pair, count in missing.items() if number <= count
+            ]
             for number in range(1, processes + 1)
         }
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Any
 
 from warplog.core import remarks, text
@@ -41,14 +41,15 @@ def missing_sustained(results: Sequence[Record], error: float, power_limit_w: fl
 def _missing(times_us: Sequence[float], error: float) -> int:
     """Returns how many more times the median needs for a relative standard error of `error`.
 
-    Their standard deviation is estimated from their range, which is 1.69 standard deviations for three normal values.
+    The standard deviation of up to ten is estimated from their range, which for three normal values is 1.69 of them.
     Times that differ by at most 0.2 us, the resolution of CUDA events, need no further ones.
     """
     if len(times_us) < 2 or max(times_us) - min(times_us) <= _LEAST_GAP_US:
         return 0
-    deviation = (max(times_us) / min(times_us) - 1) / RANGE_OF_NORMAL[
-        min(len(times_us), max(RANGE_OF_NORMAL))
-    ]
+    if len(times_us) in RANGE_OF_NORMAL:
+        deviation = (max(times_us) / min(times_us) - 1) / RANGE_OF_NORMAL[len(times_us)]
+    else:
+        deviation = stdev(times_us) / median(times_us)
     return max(0, math.ceil((MEDIAN_EFFICIENCY * deviation / error) ** 2) - len(times_us))
 
 
