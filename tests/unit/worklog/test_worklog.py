@@ -244,6 +244,16 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     assert rung(page, "naive").remarks == ()
 
 
+def test_a_reported_limit_is_no_remark_if_only_launches_at_the_full_clock_count(recorded):
+    """The driver reports a limit for a while after it acted, also on the kernel before."""
+    rows = recorded.measurements.copy()
+    hit = rows["variant"] == "warptile"
+    rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
+    rows["set_mhz"] = 1980.0
+    page = told(replace(recorded, measurements=rows))
+    assert not any("throttled" in remark for remark in rung(page, "warptile").remarks)
+
+
 def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
     page = told(recorded, claims=[CLAIM], lines=[hot_line(recorded, 8, 0.02), hot_line(recorded, 9, 0.4)])
     cells = ("C1: coalescing brings 6x", "4096", "confirmed, exceeded", "11.8", ">= 5", "6x", "someone")

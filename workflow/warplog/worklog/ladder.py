@@ -463,7 +463,7 @@ def _remarks(row: Row) -> tuple[str, ...]:
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         times = agreement.removeprefix("disagree: ")
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
-    if row.get("throttle_reasons"):
+    if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
     if number(row.get("spill_bytes")) > 0:
         remarks.append(f"{int(row['spill_bytes'])} bytes of spill stores and loads per thread")
