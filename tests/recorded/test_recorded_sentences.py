@@ -108,7 +108,7 @@ def test_every_number_of_the_pages_is_attributed_and_right(pages, family):
             r"an mbarrier, or data from global or local memory",
             "data from global or local memory",
         ),
-        ("bf16_gemm", r", above the theoretical value by the inaccuracy of the counters", ""),
+        ("sgemm", r", above the theoretical value by the inaccuracy of the counters", ""),
         ("bf16_gemm", r"tied with it within noise: \w+, ", "tied with it within noise: "),
     ],
 )
