@@ -19,6 +19,8 @@ for variable in ("MLFLOW_TRACKING_URI", "WARPLOG_REPLAY", "SNAKEMAKE_PROFILE", "
     os.environ.pop(variable, None)
 sys.dont_write_bytecode = False
 
+gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python does takes a seventh of the time
+
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
     "test_end_to_end",
@@ -38,9 +40,8 @@ LONGEST = [
 
 
 def pytest_collection_finish() -> None:
-    """Looks for garbage less often, and not among what was imported: that takes a seventh of the time of figures."""
+    """Looks for no garbage among what was imported."""
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture
