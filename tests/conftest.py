@@ -1,5 +1,6 @@
 """Shared by all tests: the project's folder, the order of tests, and skipping of GPU tests."""
 
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,8 @@ for variable in ("MLFLOW_TRACKING_URI", "WARPLOG_REPLAY", "SNAKEMAKE_PROFILE", "
     os.environ.pop(variable, None)
 sys.dont_write_bytecode = False
 
+gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python does takes a seventh of the time
+
 PROJECT = Path(__file__).parents[1]
 LONGEST = [
     "test_end_to_end",
@@ -34,6 +37,11 @@ LONGEST = [
     "test_stale_builds",
     "test_tracking_database",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """Looks for no garbage among what was imported."""
+    gc.freeze()
 
 
 @pytest.fixture

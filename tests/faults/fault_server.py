@@ -6,6 +6,7 @@ calls on files below `folder`/`below`.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -225,6 +226,8 @@ def main(answers: Path) -> None:
     read_records_of(RECORDED)  # children inherit the compiled schema
     database._pattern()  # and the tables of an empty store
     database._newest()
+    gc.freeze()  # what was imported is shared with the children, which look for no garbage in it
+    gc.set_threshold(100_000, 50, 100)
     for number, line in enumerate(sys.stdin):
         answer = answers / f"{number}.json"
         child = os.fork()

@@ -8,6 +8,7 @@ output and error, and a line of JSON with the arguments of `run`; the answer is 
 closed before, the program is killed.
 """
 
+import atexit
 import gc
 import importlib
 import json
@@ -19,7 +20,10 @@ import signal
 import site
 import socket
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import snakemake.cli
 
@@ -38,7 +42,13 @@ LIBRARIES = (
         "symtable",
         "nbformat",
     ),
-    *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "seaborn", "scipy.optimize"),
+    *(
+        "matplotlib.backends.backend_agg",
+        "matplotlib.backends.backend_svg",
+        "seaborn",
+        "scipy.optimize",
+        "scipy.stats",
+    ),
     *("PIL.Image", "jinja2", "pygments.lexers", "altair", "vl_convert"),
     *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.tracking.sqlalchemy_workspace_store"),
     *("alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite"),
@@ -88,6 +98,26 @@ def run(
         snakemake.cli.main(arguments)
 
 
+def finish(program: Callable[[], None]) -> NoReturn:
+    """Runs a program and ends this process as Python would, but without freeing every object, which takes 0.2 s."""
+    status: object = 0
+    try:
+        program()
+    except SystemExit as end:
+        status = end.code
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if not isinstance(status, int | None):
+        print(status, file=sys.stderr)
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit((status or 0) & 0xFF)
+
+
 def answer(link: socket.socket, interpreter: Path) -> None:
     """Runs a program in a fork and writes its exit status; kills it if the other side is gone."""
     _, (output, errors), _, _ = socket.recv_fds(link, 1, 2)
@@ -97,8 +127,7 @@ def answer(link: socket.socket, interpreter: Path) -> None:
         link.close()
         os.dup2(output, 1)
         os.dup2(errors, 2)
-        run(**request, interpreter=interpreter)
-        raise SystemExit(0)
+        finish(lambda: run(**request, interpreter=interpreter))
     ended = os.pidfd_open(child)
     if ended not in select.select([ended, link], [], [])[0]:
         os.kill(child, signal.SIGKILL)
@@ -117,6 +146,7 @@ def main(folder: Path) -> None:
     interpreter.write_text(INTERPRETER.format(python=sys.executable, address=str(folder / "socket")))
     interpreter.chmod(0o755)
     gc.freeze()  # shared with the forks as long as nothing writes to it
+    gc.set_threshold(100_000, 50, 100)
     print("ready", flush=True)
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sass_builds import compilers
+from sass_builds import built
 from warplog.catalog import family as catalog
 from warplog.cli import main
 from warplog.core.defaults import DEFAULTS
-from warplog.measure.building import build
 from warplog.plotting import style
 from warplog.tables import view
 from warplog.worklog.excerpt import excerpt
@@ -124,8 +123,7 @@ def test_the_counts_in_the_readme_are_those_of_the_campaign():
 
 
 @pytest.mark.nvcc
-def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path):
-    nvcc, cuobjdump = compilers()
+def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path, kept_builds):
     folder = shutil.copytree(PROJECT / "kernels", tmp_path / "kernels") / "sgemm"
     (folder / "mine.cu").write_text(block("README.md", "c++", "launch("))
     listed = (folder / "family.yaml").read_text()
@@ -133,7 +131,7 @@ def test_the_example_variant_of_the_readme_is_valid_and_compiles(tmp_path):
     end = first + 11 + re.search(r"^(?=[a-z])", listed[first + 11 :] + "x", re.MULTILINE).start()
     (folder / "family.yaml").write_text(f"{listed[:end]}{block('README.md', 'yaml', 'mine')}{listed[end:]}")
     family = catalog.load_family(folder / "family.yaml")
-    made = build.build_variant(family, family.variant("mine"), "sm_90", nvcc, cuobjdump, tmp_path / "out")
+    _, made = built(family, family.variant("mine"), "sm_90", kept_builds)
     assert made["status"] == "ok", made
 
 

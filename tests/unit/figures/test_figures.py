@@ -96,7 +96,7 @@ def test_no_text_is_smaller_than_eight_points_and_none_overlaps_the_edge(name, g
 )
 def test_every_variant_is_named_whatever_the_family(name, tables):
     figure = drawn(name, tables)
-    figure.draw_without_rendering()  # a layout that does not fit warns, and warnings are errors here
+    figure.get_layout_engine().execute(figure)  # one that does not fit warns, and warnings are errors here
     words = " ".join(texts(figure))
     assert all(variant in words for variant in tables.variants["variant"])
 

@@ -25,7 +25,7 @@ def main(plan: Plan, records: list[str], table: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.of_chosen(snakemake.params.plan),
             list(snakemake.params.records),
             Path(snakemake.output.csv).with_suffix(""),
         )

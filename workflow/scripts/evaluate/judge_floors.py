@@ -19,5 +19,5 @@ def main(plan: Plan, folder: Path) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.made_of(snakemake.params.plan), Path(snakemake.output.parquet).parent)
+        main(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet).parent)
         keep_digests(snakemake)

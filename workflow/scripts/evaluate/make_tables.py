@@ -24,5 +24,5 @@ def main(plan: Plan, folder: Path) -> None:
 
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(Plan.made_of(snakemake.params.plan), Path(snakemake.output.parquet[0]).parent)
+        main(Plan.of_chosen(snakemake.params.plan), Path(snakemake.output.parquet[0]).parent)
         keep_digests(snakemake)

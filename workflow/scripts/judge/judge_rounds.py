@@ -17,7 +17,7 @@ def main(plan: Plan, verdicts: Path, floors: Path, summary: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.of_chosen(snakemake.params.plan),
             Path(snakemake.output.verdicts),
             Path(snakemake.output.floors),
             Path(snakemake.output.summary),

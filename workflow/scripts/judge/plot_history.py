@@ -20,7 +20,7 @@ def main(plan: Plan, campaigns: list[Path], folder: Path) -> None:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.of_chosen(snakemake.params.plan),
             [Path(campaign) for campaign in snakemake.params.campaigns],
             Path(snakemake.output.csv[0]).parent,
         )

@@ -57,7 +57,7 @@ def kept_report(records: dict[str, Record], variant: str, baseline: str) -> str:
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.of_chosen(snakemake.params.plan),
             Path(snakemake.input.tables[0]).parent,
             Path(snakemake.input.campaign),
             tracking_uri(snakemake.params.uri),

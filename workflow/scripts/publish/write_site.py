@@ -30,7 +30,7 @@ def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library
 if "snakemake" in globals():
     with job(snakemake.log[0]):
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.of_chosen(snakemake.params.plan),
             Path(snakemake.input.tables[0]).parent,
             snakemake.params.figures,
             Path(snakemake.input.library),

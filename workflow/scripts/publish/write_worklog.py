@@ -31,7 +31,7 @@ if "snakemake" in globals():
     with job(snakemake.log[0]):
         folder = Path(snakemake.input.figures)
         main(
-            Plan.made_of(snakemake.params.plan),
+            Plan.made_of(snakemake.params.plan, [snakemake.wildcards.family]),
             snakemake.wildcards.family,
             Path(snakemake.input.tables[0]).parent,
             [folder / f"{name}.png" for name in snakemake.params.figures],

@@ -2,7 +2,7 @@
 
 import importlib.util
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -270,8 +270,8 @@ class Family:
         return module
 
 
-def load(folders: Sequence[Path]) -> dict[str, Family]:
-    """Loads all families in `folders` (each `<folder>/<family>/family.yaml`), by name.
+def load(folders: Sequence[Path], only: Collection[str] | None = None) -> dict[str, Family]:
+    """Loads all families in `folders` (each `<folder>/<family>/family.yaml`) or those named `only`, by name.
 
     Raises:
         WarplogError: A folder is missing, two families share a name, or a family.yaml is invalid.
@@ -283,6 +283,8 @@ def load(folders: Sequence[Path]) -> dict[str, Family]:
                 f"{folder}: no such folder of kernels; change to the project's folder, or correct kernel_folders"
             )
         for path in sorted(folder.glob("*/family.yaml")):
+            if only is not None and path.parent.name not in only:
+                continue
             family = load_family(path)
             if family.name in families:
                 raise WarplogError(

@@ -1,8 +1,8 @@
 """Validates files and records against JSON Schema; an error names the file, the key, the value and the remedy."""
 
 import difflib
+import pickle
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from functools import cache, lru_cache, reduce
 from itertools import islice
 from operator import getitem
@@ -60,13 +60,19 @@ def load_yaml(path: Path) -> Any:
         WarplogError: The file cannot be read, is larger than 1 MiB, or is not strict YAML (see `parse_yaml`).
     """
     try:
-        return deepcopy(_parsed(read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode()))
+        text = read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode()
+        return pickle.loads(_parsed(text))  # noqa: S301 - this process made it
     except (yaml.YAMLError, ValueError) as error:
         raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
 
 
-# A process that makes several plans, such as one for each GPU model, reads the same families for each of them.
-_parsed = lru_cache(maxsize=64)(parse_yaml)
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> bytes:
+    """Returns a pickle of the document, since callers may change what they get, and `deepcopy` takes ten times as long.
+
+    A process that makes several plans, such as one for each GPU model, reads the same families for each of them.
+    """
+    return pickle.dumps(parse_yaml(text))
 
 
 def check(data: Any, schema: str, where: str) -> None:

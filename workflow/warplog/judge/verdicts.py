@@ -19,7 +19,7 @@ B. Efron, Ann. Statist. 7 (1979) 1; N. Cliff, Psychol. Bull. 114 (1993) 494.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class Samples:
     times_us: tuple[float, ...]
     sm_mhz: tuple[float, ...] | None = None
 
-    @property
+    @cached_property
     def median_us(self) -> float:
         """The median time in microseconds."""
         return float(np.median(self.times_us))
@@ -59,17 +59,17 @@ class Noise:
 
     def gap(self, p: float = ALPHA) -> float:
         """Returns the relative gap that the same code exceeds with this two-sided probability."""
-        from scipy.stats import t
+        from scipy.special import stdtrit  # scipy.stats has it too, but takes a second to import
 
-        return math.expm1(min(float(t.ppf(1 - p / 2, self.freedom)) * self.deviation, 10.0))
+        return math.expm1(min(float(stdtrit(self.freedom, 1 - p / 2)) * self.deviation, 10.0))
 
     def p(self, ratio: float) -> float:
         """Returns the two-sided probability that the same code shows this ratio or one further from 1."""
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         if self.deviation == 0:
             return float(ratio == 1)
-        return float(2 * t.sf(abs(math.log(ratio)) / self.deviation, self.freedom))
+        return float(2 * stdtr(self.freedom, -abs(math.log(ratio)) / self.deviation))
 
 
 @dataclass(frozen=True)

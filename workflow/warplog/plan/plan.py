@@ -5,7 +5,7 @@ Snakemake parses the workflow again on the node of each job, and then reads resu
 plan. Making a plan starts no process and writes no file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -106,22 +106,25 @@ class Plan:
         return {**rest, **self.decisions(), "drawn": drawn}
 
     @classmethod
-    def made_of(cls, data: Mapping[str, Any]) -> "Plan":
+    def made_of(cls, data: Mapping[str, Any], only: Collection[str] | None = None) -> "Plan":
         """Returns the plan with the given decisions; settings, message and figures are empty if `data` lacks them.
+
+        Args:
+            only: the families to load, which takes most of the time; the others are not part of the plan.
 
         Raises:
             WarplogError: a family or variant no longer exists.
         """
         folders = tuple(Path(folder) for folder in data["folders"])
-        families = catalog.load(folders)
-        if gone := set(data["chosen"]) - set(families):
+        families = catalog.load(folders, only)
+        decisions = {f: v for f, v in data["chosen"].items() if only is None or f in only}
+        if gone := set(decisions) - set(families):
             raise WarplogError(f"plan: family {min(gone)!r} no longer exists; run `snakemake` again")
-        for name, decided in data["chosen"].items():
+        for name, decided in decisions.items():
             ladder = tuple(replace(v, **decided.get(v.name, {})) for v in families[name].variants)
             families[name] = replace(families[name], variants=ladder)
         chosen = {
-            name: tuple(families[name].variant(v) for v in variants)
-            for name, variants in data["chosen"].items()
+            name: tuple(families[name].variant(v) for v in variants) for name, variants in decisions.items()
         }
         return cls(
             data.get("settings", {}),
@@ -138,6 +141,11 @@ class Plan:
             Path(data["project"]),
             results=Path(data["results"]),
         )
+
+    @classmethod
+    def of_chosen(cls, data: Mapping[str, Any]) -> "Plan":
+        """Returns `made_of(data)` with the chosen families only, which most jobs need; raises what that raises."""
+        return cls.made_of(data, data["chosen"])
 
     @property
     def retries(self) -> int:

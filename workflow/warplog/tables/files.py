@@ -1,5 +1,6 @@
 """Writes and reads tables as Parquet and CSV files with documented columns."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,14 +65,15 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.D
     unknown = {key for row in rows for key in row} - set(columns)
     if unknown:
         raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in core/columns.py")
-    frame = pd.DataFrame(rows, columns=list(columns))
     types: Mapping[str, Any] = {"str": "str", "int": "Int64", "float": "float64", "bool": "bool"}
     typed = {}
     for column, description in columns.items():
-        values = frame[column]
+        values = [row.get(column, math.nan) for row in rows]
         if description.kind == "str":
-            values = values.astype(object).where(values.notna(), "")
-        typed[column] = values.astype(types[description.kind])
+            values = [
+                "" if v is None or v is pd.NA or v != v else v for v in values
+            ]  # NaN differs from itself
+        typed[column] = pd.Series(values, dtype=types[description.kind])
     return pd.DataFrame(typed)
 
 
