@@ -29,6 +29,7 @@ from warplog.tables.quantities import Found, Quantities
 _MOST_REASONS = 2
 EXCEEDED = "exceeded"
 _EXCEEDED_FROM = 1.5
+_GAIN_HALVED = 1.15  # a lower bound of a speed-up is half of the published gain
 # Up to this number of times in a formula, all combinations of the ends of their intervals are evaluated.
 _MOST_CORNERS = 10
 
@@ -40,7 +41,7 @@ class Judgement:
     The verdict is WITHIN_NOISE if the times' intervals include values that confirm the claim and others that refute it.
     `reason` states why there is no verdict; if there is one, it holds the tables' remarks on the rows used. `margin` is
     EXCEEDED if a confirmed speed or time is at least 1.5 times as far as the condition requires (a bound of 1 only says
-    which is faster), else "".
+    which is faster), or a gain 1.5 times the published one, of which the condition asks for half; else "".
     """
 
     verdict: str
@@ -168,6 +169,8 @@ def _verdict(
     if not (noisy and bound and measured > 0 and bound[1] not in (0, 1)):
         return CONFIRMED, ""
     distance = measured / bound[1] if bound[0] else bound[1] / measured
+    if bound[0] and 1 < bound[1] < _GAIN_HALVED:
+        distance = (measured - 1) / (2 * (bound[1] - 1))
     return CONFIRMED, EXCEEDED if distance >= _EXCEEDED_FROM else ""
 
 
