@@ -23,7 +23,7 @@ VARIANTS = [(f, v.name) for f in FAMILIES for v in shipped_families.FAMILIES[f].
 QUICK = {
     **DEFAULTS["time"],
     "processes": 2,
-    "placements": 0,
+    "most_processes": 1,
     "max_samples": 12,
     "max_seconds": 0.4,
     "hot_seconds": 0.05,

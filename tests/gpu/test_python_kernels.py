@@ -93,7 +93,7 @@ def test_the_compiled_kernel_has_its_resources_and_code(variant: str, folder: Pa
 @pytest.mark.parametrize("variant", [*RIGHT, "uncapturable"])
 def test_it_is_timed_without_the_host_part_which_is_recorded_apart(variant: str, folder: Path) -> None:
     one, _ = checked(variant, folder)
-    settings = {**DEFAULTS["time"], "processes": 2, "placements": 0, "hot_cases": "all"}
+    settings = {**DEFAULTS["time"], "processes": 2, "most_processes": 1, "hot_cases": "all"}
     timed = job(variant, folder, "time", settings)
     record = time_variant(timed, one.record, folder / "timer.so", ["1Mi"])
     assert record["status"] == "ok", record["reason"]

@@ -18,7 +18,7 @@ CONFIG = (
     *("kernel_folders=[host]", "families=scale", "campaign=host"),
     'profile={"ncu": false, "nsys": false}',
     'sanitize={"tools": ["memcheck", "racecheck"]}',
-    'time={"processes": 2, "placements": 0, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
+    'time={"processes": 2, "most_processes": 1, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
 )
 BODY = 'FILE* f = fopen("{log}", "a"); fputs("{name}\\n", f); fclose(f); {work}'
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"

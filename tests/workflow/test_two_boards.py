@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[2]
 CONFIG = (
     *("kernel_folders=[host]", "families=scale,twice", "campaign=host"),
     'profile={"ncu": false, "nsys": false}',
-    'time={"processes": 2, "placements": 0, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
+    'time={"processes": 2, "most_processes": 1, "max_samples": 10, "max_seconds": 0.2, "hot_seconds": 0.001}',
 )
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
 FAMILIES = ("scale", "twice")

@@ -272,7 +272,8 @@ def recorded():
     [
         ("B1", "confirmed", 11.791), ("B4a", "confirmed", 32), ("B6b", "refuted", 0.51180),
         ("B8a", "refuted", 40.667), ("B9a", "refuted", 1.9436), ("B10a", "confirmed", 1),
-        ("B10b", "not_measurable", 0.625), ("B17", "refuted", 86.718), ("B3", "confirmed", 0), ("B7c", "not_measurable", 100),
+        ("B10b", "not_measurable", 0.625), ("B17", "refuted", 86.718), ("B3", "confirmed", 0),
+        ("B7c", "not_measurable", 100),
     ],
 )  # fmt: skip
 def test_verdicts_of_the_recorded_campaign(recorded, name, expected, measured):

@@ -34,7 +34,7 @@ def place(tmp_path_factory):
         "max_seconds": 0.3,
         "hot_seconds": 0.001,
         "processes": PROCESSES,
-        "placements": 0,
+        "most_processes": 1,
         "timeout_s": 20,
     }
     for number in range(1, ROUNDS + 1):

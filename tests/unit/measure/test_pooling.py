@@ -206,7 +206,7 @@ def test_sustained_runs_are_added_until_their_median_is_precise_enough() -> None
 
 
 def test_sustained_runs_of_further_processes_count_and_are_kept_apart() -> None:
-    """Process 5 measured nothing at rest; process 4 has further placements at rest."""
+    """Process 5 measured nothing at rest."""
     runs = [sustained(number, us) for number, us in ((1, 10.0), (2, 12.0), (5, 14.0))]
     found = pooled(of(8.0, 8.1), runs, SETTINGS)
     assert found["sustained"]["mean_us"] == 12.0

@@ -23,7 +23,7 @@ from warplog.measure.supervise import Task
 from warplog.measure.worker.main import parts_of, process_of
 
 RIGHT = "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];"
-QUICK = {**DEFAULTS["time"], "placements": 0, "max_seconds": 0.01, "hot_seconds": 0.001, "timeout_s": 20}
+QUICK = {**DEFAULTS["time"], "most_processes": 1, "max_seconds": 0.01, "hot_seconds": 0.001, "timeout_s": 20}
 CASES = ("64", "1000")
 
 
@@ -253,50 +253,51 @@ def test_the_order_within_a_case_is_random_and_the_same_when_a_run_is_resumed(
     assert other.cases != task.cases
 
 
-def test_a_wide_spread_gets_further_placements_in_one_more_process(
-    supervised: Callable[..., list[Task]],
-) -> None:
+def test_a_wide_spread_is_measured_in_further_processes(supervised: Callable[..., list[Task]]) -> None:
     """The third process gives `other` at 1000 a time that is 5 % longer."""
     wide = Supervisor(lambda name: 105.0 if name == "3/other:1000" else 100.0)
-    first, further = supervised(wide, settings={"placements": 4})
+    first, *further = supervised(wide, settings={"most_processes": 8})
     assert len(first.cases) == 12
-    assert sorted(further.cases) == [f"4.{i}/other:1000" for i in (1, 2, 3, 4)]
-    assert len(supervised(Supervisor(equal), settings={"placements": 4})) == 1
+    assert [task.cases for task in further] == [
+        ("4/other:1000", "5/other:1000", "6/other:1000"),
+        ("7/other:1000", "8/other:1000"),
+    ]
+    assert len(supervised(Supervisor(equal), settings={"most_processes": 8})) == 1
 
 
-def test_the_spread_is_estimated_again_after_the_further_placements(
+def test_the_spread_is_estimated_again_after_the_first_further_processes(
     supervised: Callable[..., list[Task]],
 ) -> None:
-    """Three medians within 1 % ask for one more placement; that one is 5 % off, so that the case needs many."""
-    near = {"1/other:1000": 100.9, "4.1/other:1000": 105.0}
-    tasks = supervised(Supervisor(lambda name: near.get(name, 100.0)), settings={"placements": 64})
-    _, first, second = tasks[:3]
-    assert first.cases == ("4.1/other:1000",)
-    assert set(second.cases) > {f"5.{i}/other:1000" for i in range(2, 60)}
-    assert all(parts_of(name) == ("other", "1000") for task in tasks[1:] for name in task.cases)
+    """Three medians within 0.9 % ask for one more process; that one is 5 % off, so that the case needs many."""
+    near = {"1/other:1000": 100.9, "4/other:1000": 105.0}
+    _, first, second = supervised(
+        Supervisor(lambda name: near.get(name, 100.0)), settings={"most_processes": 15}
+    )
+    assert first.cases == ("4/other:1000",)
+    assert second.cases == tuple(f"{number}/other:1000" for number in range(7, 16))
 
 
-def test_further_placements_take_a_bounded_time_in_all(supervised: Callable[..., list[Task]]) -> None:
-    """Each takes 50 ms, and the configuration allows 0.2 s."""
-    wide = Supervisor(lambda name: 105.0 if name in ("3/other:1000", "4.2/other:1000") else 100.0)
+def test_further_processes_take_a_bounded_time_per_case(supervised: Callable[..., list[Task]]) -> None:
+    """Each takes 50 ms, and the configuration allows 0.21 s."""
+    wide = Supervisor(lambda name: 105.0 if name in ("3/other:1000", "5/other:1000") else 100.0)
     wide.seconds = 0.05
-    tasks = supervised(wide, settings={"placements": 64, "placement_seconds": 0.2})
-    assert [len(task.cases) for task in tasks] == [12, 4]
+    tasks = supervised(wide, settings={"most_processes": 15, "further_seconds": 0.21})
+    assert [len(task.cases) for task in tasks] == [12, 3, 1]
 
 
-def test_a_wide_spread_without_further_placements_is_left_as_it_is(
+def test_a_wide_spread_is_left_as_it_is_if_no_further_process_is_allowed(
     supervised: Callable[..., list[Task]],
 ) -> None:
     wide = Supervisor(lambda name: 105.0 if name == "3/other:1000" else 100.0)
-    assert len(supervised(wide, settings={"placements": 0})) == 1
+    assert len(supervised(wide, settings={"most_processes": 3})) == 1
 
 
-def test_a_case_that_failed_gets_neither_placements_nor_a_sustained_time(
+def test_a_case_that_failed_gets_neither_further_processes_nor_a_sustained_time(
     supervised: Callable[..., list[Task]],
 ) -> None:
     wide = Supervisor(lambda name: 105.0 if name.startswith("2") else 100.0, limited=("other:64",))
     wide.failing = "3/other:64"
-    _, further = supervised(wide, settings={"placements": 1})
+    _, further = supervised(wide, settings={"most_processes": 4})
     assert {parts_of(name) for name in further.cases} == {
         ("right", "64"),
         ("right", "1000"),
@@ -316,12 +317,12 @@ def test_only_cases_that_a_limit_slows_down_get_a_sustained_time(
 def test_sustained_times_that_differ_too_much_are_measured_in_further_processes(
     supervised: Callable[..., list[Task]],
 ) -> None:
-    """At most three more, whose numbers follow those of the processes with further placements."""
+    """At most three more."""
     limited = ("right:1000", "other:1000")
     wide = Supervisor(equal, limited, lambda name: 105.0 if name == "3/other:1000" else 100.0)
     _, _, further = supervised(wide)
     assert further.mode == "sustain"
-    assert further.cases == ("7/other:1000", "8/other:1000", "9/other:1000")
+    assert further.cases == ("4/other:1000", "5/other:1000", "6/other:1000")
     narrow = Supervisor(equal, limited, lambda name: 100.7 if name == "3/other:1000" else 100.0)
     assert len(supervised(narrow)) == 2
 

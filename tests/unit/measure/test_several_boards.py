@@ -22,8 +22,8 @@ SECOND = H200 | {"GetUUID": "GPU-bbbb"}
 POLICY = {
     **{
         "processes": 1,
-        "placements": 0,
-        "placement_seconds": 0.0,
+        "most_processes": 1,
+        "further_seconds": 0.0,
         "run_error": 1.0,
         "min_samples": 3,
         "max_samples": 5,

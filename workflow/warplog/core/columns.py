@@ -61,8 +61,7 @@ MEASUREMENTS: Mapping[str, Column] = {
     "process_spread": Column(
         "float",
         "",
-        "largest over smallest process median at rest, minus 1; a further process contributes a median for each"
-        " placement of the arrays; empty for one process",
+        "largest over smallest process median at rest, minus 1; empty for one process",
     ),
     "process_min_us": Column("float", "us", "smallest process median at rest"),
     "process_max_us": Column("float", "us", "largest process median at rest"),

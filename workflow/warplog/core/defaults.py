@@ -22,8 +22,8 @@ DEFAULTS: Mapping[str, Any] = {
     },
     "time": {
         "processes": 3,
-        "placements": 64,
-        "placement_seconds": 0.8,
+        "most_processes": 15,
+        "further_seconds": 0.8,
         "run_error": 0.0035,
         "min_samples": 8,
         "max_samples": 20,

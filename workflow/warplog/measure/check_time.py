@@ -4,7 +4,7 @@ Variants that must not be measured get a record with the reason. Records with un
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -28,7 +28,6 @@ from warplog.measure.worker.main import parts_of, process_of
 
 Pair = tuple[str, str]  # variant and case
 _NEAR_FASTEST = 1.05
-_PLACING_PROCESSES = 3  # that measure further placements of the arrays
 
 
 class Measurement:
@@ -101,11 +100,11 @@ def time_family(jobs: Sequence[Job], check: Path, timer: Path, cases: Sequence[s
     """Times the variants whose checks passed; the records of the others state the reason.
 
     Each case is measured at rest in `processes` fresh processes. If these are too few for a median with a standard
-    error of `run_error`, further processes measure it with up to `placements` more placements of the arrays, for
-    up to `placement_seconds`. If a power or thermal limit lowers the clock of back-to-back launches, it is also
-    measured sustained, in as many processes, and in up to as many again if these differ too much. In each process,
-    the variants run in a random order for each case. The seed of the order and of the addresses follows from
-    campaign and file, so that an interrupted job goes on with the same one.
+    error of `run_error`, it is measured in further ones, up to `most_processes`, for up to `further_seconds`. If a
+    power or thermal limit lowers the clock of back-to-back launches, it is also measured sustained, in as many
+    processes, and in up to as many again if these differ too much. In each process, the variants run in a random
+    order for each case. The seed of the order and of the addresses follows from campaign and file, so that an
+    interrupted job goes on with the same one.
 
     Args:
         jobs: the variants of one family.
@@ -147,41 +146,37 @@ class _Processes:
     def measure(self) -> tuple[dict[str, dict[str, Record]], Record]:
         """Returns the record of each case by variant and case, and facts about the session."""
         settings = self._job.settings
-        processes = [str(number + 1) for number in range(settings["processes"])]
-        self._run("time", {process: list(self._rest) for process in processes}, self._rest)
-        self._place_again(len(processes))
-        self._run("sustain", dict.fromkeys(processes, self._to_sustain()), self._sustained)
-        self._run("sustain", self._sustain_again(len(processes)), self._sustained)
+        first, most = settings["processes"], settings["most_processes"]
+        self._run("time", {number: list(self._rest) for number in range(1, first + 1)}, self._rest)
+        # The spread of a few processes says little about how many are needed, so that it is estimated twice.
+        self._run("time", self._again(first + 1, min(2 * first, most), self._missing), self._rest)
+        self._run("time", self._again(2 * first + 1, most, self._missing), self._rest)
+        self._run("sustain", dict.fromkeys(range(1, first + 1), self._to_sustain()), self._sustained)
+        self._run("sustain", self._again(first + 1, 2 * first, self._missing_sustained), self._sustained)
         results: dict[str, dict[str, Record]] = {name: {} for name in self._running}
         for (name, case), found in self._rest.items():
             combined = pooled(found, self._sustained[name, case], dict(settings), self._job.gpu.power_limit_w)
             results[name][case] = {"case": case, **combined}
         return results, self._session
 
-    def _place_again(self, processes: int) -> None:
-        """Measures cases at further placements until their medians are precise enough.
+    def _again(self, first: int, last: int, missing: Callable[[Pair], int]) -> dict[int, list[Pair]]:
+        """Returns the pairs that the processes `first` to `last` measure: each in as many of them as it misses."""
+        counts = {pair: missing(pair) for pair in self._rest}
+        return {
+            number: [pair for pair, count in counts.items() if number - first < count]
+            for number in range(first, last + 1)
+        }
 
-        The spread of a few medians says little, so that it is estimated again after each of several processes.
-        """
-        settings = self._job.settings
-        for process in range(processes + 1, processes + 1 + _PLACING_PROCESSES):
-            missing = {
-                pair: self._missing_placements(found[processes:], found) for pair, found in self._rest.items()
-            }
-            first = {pair: len(found) - processes + 1 for pair, found in self._rest.items()}
-            more = {
-                f"{process}.{number}": [
-                    p for p, count in missing.items() if first[p] <= number < first[p] + count
-                ]
-                for number in range(1, settings["placements"] + 1)
-            }
-            self._run("time", more, self._rest)
+    def _missing(self, pair: Pair) -> int:
+        """Returns in how many more processes a case must be measured at rest, within the time for them."""
+        settings, found = self._job.settings, self._rest[pair]
+        spent_s = sum(one.get("seconds", 0.0) for one in found[settings["processes"] :])
+        return missing_runs(found, settings["run_error"], max(settings["further_seconds"] - spent_s, 0.0))
 
-    def _missing_placements(self, placed: Sequence[Record], found: Sequence[Record]) -> int:
-        """Returns how many more placements a case needs, of which `placed` were measured, within the time for them."""
-        settings = self._job.settings
-        left_s = settings["placement_seconds"] - sum(one.get("seconds", 0.0) for one in placed)
-        return missing_runs(found, settings["run_error"], max(left_s, 0.0))
+    def _missing_sustained(self, pair: Pair) -> int:
+        """Returns in how many more processes a case must be measured sustained; 0 if it was not measured so."""
+        limit_w = self._job.gpu.power_limit_w
+        return missing_sustained(self._sustained[pair], self._job.settings["run_error"], limit_w)
 
     def _to_sustain(self) -> list[Pair]:
         """Returns what is measured sustained: cases whose clock a limit lowers, or all of a family with `hot_seconds`.
@@ -208,27 +203,13 @@ class _Processes:
 
         return [pair for pair in at_rest if is_wanted(*pair)]
 
-    def _sustain_again(self, processes: int) -> dict[str, list[Pair]]:
-        """Returns the pairs for which `processes` sustained runs are too few, by the number of a further process.
-
-        There are at most as many further processes, whose numbers follow those with further placements.
-        """
-        error, limit_w = self._job.settings["run_error"], self._job.gpu.power_limit_w
-        missing = {pair: missing_sustained(found, error, limit_w) for pair, found in self._sustained.items()}
-        return {
-            str(processes + _PLACING_PROCESSES + number): [
-                pair for pair, count in missing.items() if number <= count
-            ]
-            for number in range(1, processes + 1)
-        }
-
     def discard(self) -> None:
         """Removes the files of the finished work."""
         for folder in self._folders:
             discard(folder)
 
-    def _run(self, mode: str, runs: Mapping[str, Sequence[Pair]], into: dict[Pair, list[Record]]) -> None:
-        """Measures the pairs of each run, `<process>` or `<process>.<placement>`, and adds the results to `into`."""
+    def _run(self, mode: str, runs: Mapping[int, Sequence[Pair]], into: dict[Pair, list[Record]]) -> None:
+        """Measures the pairs of each process, by its number, and adds the results to `into`."""
         job = self._job
         seed = zlib.crc32(f"{job.campaign}/{job.record}".encode())
         names = self._names(runs, f"{seed}/{mode}")
@@ -245,7 +226,7 @@ class _Processes:
         start_s = self._session.get("start_seconds", 0.0) + session["start_seconds"]
         self._session |= session | {"start_seconds": start_s, "seed": seed}
 
-    def _names(self, runs: Mapping[str, Sequence[Pair]], seed: str) -> list[str]:
+    def _names(self, runs: Mapping[int, Sequence[Pair]], seed: str) -> list[str]:
         """Returns the names of all cases to measure, by process and case, and within these in random order.
 
         Variants thus share the inputs of a case.

@@ -129,7 +129,7 @@ def test_the_first_launch_tunes_and_its_results_do_not_count(tmp_path: Path) -> 
 
 
 def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "placements": 0, "max_seconds": 0.2, "timeout_s": 20}
+    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
     job = make_python_job(tmp_path, RIGHT, **settings)
     check = write_record(tmp_path / "check.json", check_variant(job))
     record = time_variant(job, check, make_timer(tmp_path), ["64", "1000"])
@@ -141,7 +141,7 @@ def test_a_module_is_timed_through_the_timing_core_with_the_host_part_apart(tmp_
 
 
 def test_compiled_launchers_have_a_host_time_too(tmp_path: Path) -> None:
-    settings = {**DEFAULTS["time"], "processes": 1, "placements": 0, "max_seconds": 0.2, "timeout_s": 20}
+    settings = {**DEFAULTS["time"], "processes": 1, "most_processes": 1, "max_seconds": 0.2, "timeout_s": 20}
     job = make_job(tmp_path, "for (int i = 0; i < a->N; ++i) a->y[i] = a->factor * a->x[i];")
     job.settings.update(settings)
     check = write_record(tmp_path / "check.json", check_variant(job))

@@ -6,8 +6,7 @@ A case that destroys the CUDA context or kills the process ends the worker; the 
 the remaining cases. Standard output and error go to the supervisor's log.
 
 Cases whose names begin with the number of a process (`2/naive:4096`) run in one child process for each number. The
-worker imports the array library before it forks, so that a fresh process costs a CUDA context and no imports. The name
-of a case that a process repeats with its arrays at other addresses also has the number of the placement (`4.3/…`).
+worker imports the array library before it forks, so that a fresh process costs a CUDA context and no imports.
 """
 
 import contextlib
@@ -257,7 +256,7 @@ class _Runner:
         from warplog.measure.worker.time_case import time_case
 
         process, settings = process_of(name), self._task["settings"]
-        if is_repeated(name):
+        if process > settings["processes"]:  # which show the spread alone
             settings = settings | {"hot_cases": "none", "max_samples": settings["min_samples"]}
         with self._scattered(name) as seed:
             problem = self._problem(self._family.case(case), memory)
@@ -315,18 +314,13 @@ class _Runner:
 
 
 def process_of(name: str) -> int:
-    """Returns the number of the process in `<process>[.<placement>]/<variant>:<case>`; 0 if the name has none."""
+    """Returns the number of the process in `<process>/<variant>:<case>`; 0 if the name has none."""
     number, slash, _ = name.partition("/")
-    return int(number.partition(".")[0]) if slash else 0
-
-
-def is_repeated(name: str) -> bool:
-    """Returns whether the name has a placement: the process measures the case several times."""
-    return "." in name.partition("/")[0]
+    return int(number) if slash else 0
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """Returns variant and case of `[<process>[.<placement>]/]<variant>:<case>`; variant "" if there is only a case."""
+    """Returns variant and case of `[<process>/]<variant>:<case>`; variant "" if there is only a case."""
     variant, _, case = name.rpartition("/")[2].rpartition(":")
     return variant, case
 
