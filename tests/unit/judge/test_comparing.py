@@ -116,6 +116,19 @@ def test_csv_json_and_markdown_say_the_same(found):
     assert f"{slower} confirmed SLOWER" in page
 
 
+def test_the_terminal_shows_what_differs_and_all_cases_on_demand(found):
+    def shown(*everything):
+        out = io.StringIO()
+        comparison_text.show(found, out, *everything)
+        words = "SAME|SLOWER|FASTER|AMBIGUOUS|REFUSED"
+        return re.findall(rf"^ \w+ .*? (?:rest|sustained) +({words}) ", out.getvalue(), re.MULTILINE)
+
+    differing = [row.word for row in found.rows if row.word != "SAME" or row.counters not in ("", "SAME")]
+    assert 0 < len(differing) < len(found.rows)
+    assert shown() == differing
+    assert shown(True) == [row.word for row in found.rows]
+
+
 def test_what_one_side_lacks_is_a_line_for_people_and_every_case_for_programs(found):
     known = replace(found.rows[0], family="known")
     lacks = replace(known, word="REFUSED", reason="not measured in A", remarks=(), verdict=None, changes=())

@@ -104,6 +104,19 @@ def test_a_process_without_samples_or_sustained_time_is_left_out(place, tmp_path
     assert (len(measured.processes), len(measured.sustained_us)) == (3, 2)
 
 
+@pytest.mark.parametrize(("set_mhz", "remark"), [(None, "sw_power_cap"), (1980.0, "")])
+def test_a_limit_that_the_driver_reported_is_a_remark_unless_the_set_clock_is_known(
+    place, tmp_path, set_mhz, remark
+):
+    def edit(case):
+        case["throttle_reasons"] = ["sw_power_cap"]
+        for one in case["processes"]:
+            one["set_mhz"] = set_mhz
+
+    change(place, tmp_path, edit)
+    assert load(tmp_path).cases[KEY].remarks["throttle"] == remark
+
+
 def test_verdicts_name_their_regime_in_every_form(found):
     sustained = [row for row in found.rows if row.regime == "sustained"]
     assert {row.case for row in sustained} == set(BRAKED)

@@ -162,6 +162,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="smallest relative gap that counts (default: 0.005)",
     )
     compare.add_argument("--gpu", default="", help="slug of the GPU, if a folder holds several")
+    compare.add_argument("--all", action="store_true", help="also show the cases that are SAME")
     compare.add_argument("--json", action="store_true", help="print JSON")
     compare.set_defaults(command="compare")
 
@@ -289,7 +290,7 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         print(comparison.as_json(found), end="")
     else:
-        comparison.show(found, sys.stdout)
+        comparison.show(found, sys.stdout, options.all)
     return found.status
 
 

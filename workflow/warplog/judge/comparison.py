@@ -247,10 +247,11 @@ def _noise(key: Key, regime: str, sides: Sequence[Sequence[Measured]], floors: F
 _KEY = ("family", "variant", "case", "regime", "verdict")
 _NUMBERS = ("A us", "time", "99 % interval", "least gap", "cycles", "p", "effect")
 _WORDS = ("counters", "remarks")
+_LEAST_WORDS = 24  # characters
 
 
-def show(found: Comparison, out: TextIO) -> None:
-    """Prints the rows as a table, followed by the summary."""
+def show(found: Comparison, out: TextIO, everything: bool = False) -> None:
+    """Prints a table of the rows that are not SAME, or of `everything`, followed by the summary."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as TerminalTable
@@ -262,11 +263,14 @@ def show(found: Comparison, out: TextIO) -> None:
     for title in _NUMBERS:
         table.add_column(title, justify="right", no_wrap=True)
     for title in _WORDS:
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", min_width=_LEAST_WORDS)
     for row in folded(found.rows):
+        if row.word == "SAME" and row.counters in ("", "SAME") and not everything:
+            continue
         table.add_row(*(Text(cell) for cell in _cells(row)))
-    console = Console(file=out, highlight=False, width=None if out.isatty() else 190)
-    console.print(table)
+    console = Console(file=out, highlight=False, width=None if out.isatty() else 220)
+    if table.row_count:
+        console.print(table)
     print(found.summary(), file=out)
 
 

@@ -132,7 +132,9 @@ def _measured(record: Record, case: Mapping[str, Any], counters: Mapping[str, fl
     if status == "ok" and check != "ok":
         status, reason = "wrong" if check == "wrong" else check, "its answer was not shown to be correct"
     remarks = {name: str(made.get(name, "")) for name in _REMARKED}
-    remarks["throttle"] = ", ".join(map(str, case.get("throttle_reasons", ())))
+    # The driver reports a limit for a while after it acted; the clock that was set says more.
+    clocks = any(one.get("set_mhz") for one in case.get("processes", ()))
+    remarks["throttle"] = "" if clocks else ", ".join(map(str, case.get("throttle_reasons", ())))
     processes, sustained = (_processes(case, where), _sustained(case, where)) if status == "ok" else ((), ())
     conditions = {name: str(made.get(name, "unknown")) for name in CONDITIONS}
     source = str(record.get("source_sha256", ""))
