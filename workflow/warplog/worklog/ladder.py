@@ -94,7 +94,7 @@ class Ladder:
     @cached_property
     def memory_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
-        rows = self.tables.counters(list(memory_chart.METRICS))
+        rows = memory_chart.kernel_metrics(self.tables)
         rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
         return {
             str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in records(rows)
