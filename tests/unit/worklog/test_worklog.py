@@ -235,11 +235,22 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
     variants = recorded.variants.copy()
     variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
-    page = told(replace(recorded, measurements=rows, variants=variants))
+    shared = recorded.metrics[recorded.metrics["variant"] == "warptile"].head(1)
+    built = [
+        shared.assign(metric=f"spill_{kind}_bytes", kernel=kernel, case="", tool="ptxas", value=float(value))
+        for kernel, kind, value in (
+            ("other()", "store", 0), ("other()", "load", 0), ("k()", "store", 16), ("k()", "load", 24)
+        )
+    ]  # fmt: skip
+    metrics = recorded.metrics[~recorded.metrics["metric"].str.startswith("spill_")]
+    metrics = pd.concat([metrics, *built])
+    page = told(replace(recorded, measurements=rows, variants=variants, metrics=metrics))
+    (resources,) = (s.table for s in page.summaries if s.heading.startswith("Resources"))
+    assert next(one for one in resources.rows if one[0] == "warptile")[4] == "16 / 24"
     assert rung(page, "warptile").remarks == (
         "recorded for an earlier source",
         "the GPU throttled during timing: sw_power_cap",
-        "40 bytes of spill stores and loads per thread",
+        "spill stores 16 B, loads 24 B per thread",
     )
     assert rung(page, "naive").remarks == ()
 

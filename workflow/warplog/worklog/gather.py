@@ -344,7 +344,7 @@ def _resources(ladder: Ladder) -> Table:
         "registers",
         "threads per block",
         "shared bytes per block",
-        "spill bytes",
+        "spill stores / loads (B)",
         "theoretical occupancy %",
         "achieved occupancy %",
     )
@@ -352,11 +352,17 @@ def _resources(ladder: Ladder) -> Table:
     for name, row in ladder.rows.items():
         launch, bound = ladder.launches[name], ladder.bounds[name]
         counts = [launch[m] for m in ("registers_per_thread", "block_threads", "shared_bytes_per_block")]
-        cells = [_count(value) for value in (*counts, number(row.get("spill_bytes")))]
+        cells = [_count(value) for value in counts]
+        cells += [_spills(ladder.spills(row), number(row.get("spill_bytes")))]
         cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
         lines.append((name, *cells))
     notes = ("Shared memory includes the part that the driver reserves.",)
     return Table(titles, tuple(lines), frozenset(range(1, len(titles))), notes)
+
+
+def _spills(split: tuple[int, int] | None, total: float) -> str:
+    """Returns the bytes of spill stores and loads: "2328 / 2840", "0" for none, or their sum if only that is known."""
+    return f"{split[0]} / {split[1]}" if split and total > 0 else _count(total)
 
 
 def _count(value: float) -> str:

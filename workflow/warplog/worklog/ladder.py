@@ -20,6 +20,7 @@ from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
+from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
 from warplog.worklog import explain
 from warplog.worklog.asides import (
@@ -241,7 +242,9 @@ class Ladder:
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(claims),
-            remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
+            remarks=(*(one for one in _remarks(row) if one not in self.shared), *self._spilling(row))
+            if good
+            else (),
             header=replace(read_header(variant.file), expected=expected),
             on_path=variant.name in self.path,
             tiles=panels(tiles) if tiles else (),
@@ -252,6 +255,20 @@ class Ladder:
             sass=self._machine_code(variant),
             memory=self._memory(variant) if good else (),
         )
+
+    def _spilling(self, row: Row) -> tuple[str, ...]:
+        """Returns a remark on the bytes that the kernel spills; none if it does not."""
+        total = number(row.get("spill_bytes"))
+        if not total > 0:
+            return ()
+        stores, loads = self.spills(row) or (0, 0)
+        split = f"spill stores {stores} B, loads {loads} B per thread"
+        return (split if stores + loads else f"spill stores and loads {total:.0f} B per thread in all",)
+
+    def spills(self, row: Row) -> tuple[int, int] | None:
+        """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
+        metrics = self.tables.metrics
+        return spilled(metrics[metrics["variant"] == row["variant"]], number(row.get("spill_bytes")))
 
     @property
     def languages(self) -> set[str]:
@@ -465,8 +482,6 @@ def _remarks(row: Row) -> tuple[str, ...]:
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
         remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
-    if number(row.get("spill_bytes")) > 0:
-        remarks.append(f"{int(row['spill_bytes'])} bytes of spill stores and loads per thread")
     return tuple(remarks)
 
 
