@@ -32,9 +32,9 @@ NOTE = (
     "only a part of it; boxes: bytes looked up, hit rate, and percent of the peak throughput over the elapsed cycles, "
     "that of L1 and shared memory in one number; ▲ ▼ at least 10 % more or less than the parent"
 )
-WIDTH, HEIGHT = 690.0, 200.0
+WIDTH, HEIGHT = 704.0, 200.0
 # Left and right edge of each unit; the distances are those that the longest texts need.
-_KERNEL, _L1, _L2, _DEVICE = (0.0, 58.0), (184.0, 314.0), (422.0, 512.0), (600.0, WIDTH)
+_KERNEL, _L1, _L2, _DEVICE = (0.0, 62.0), (188.0, 318.0), (434.0, 526.0), (612.0, WIDTH)
 _UPPER, _LOWER = (
     (0.0, 86.0),
     (114.0, HEIGHT),
@@ -220,7 +220,7 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
     yield _bytes(counters, "l1_stored_bytes", "sectors written", (_L1[1], _L2[0]), 66)
     if counters.sum("inst_ldgsts") != 0:
         yield Arrow(
-            (264, _UPPER[1]), (264, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
+            (268, _UPPER[1]), (268, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
         )
     for what, y, backwards in (("load", 142, True), ("store", 182, False)):
         name = f"inst_utma{'ldg' if what == 'load' else 'stg'}"

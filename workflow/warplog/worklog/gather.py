@@ -13,14 +13,14 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import Row, claims_table, number, records
+from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
 from warplog.worklog.sentences import times_text
-from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
+from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES, state_meanings
 
 _ORDER = (
     "warp_stalls",
@@ -104,7 +104,9 @@ def gather(
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
-        notes=(*FACTOR_NOTES, *STATE_NOTES) if ladder.counted else (),
+        notes=(*FACTOR_NOTES, *STATE_NOTES, *state_meanings(ladder.states), *LINE_NOTES)
+        if ladder.counted
+        else (),
         rungs=ladder.rungs(),
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),

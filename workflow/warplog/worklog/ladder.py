@@ -35,7 +35,7 @@ from warplog.worklog.asides import (
 from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.heat import HeatMap, heat_map
-from warplog.worklog.code.listing import Code, Line, code, listing
+from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
@@ -182,7 +182,9 @@ class Ladder:
     def listings(self) -> dict[str, tuple[Line, ...]]:
         """The code of each variant."""
         names = {name: bare_name(self.kernels[name].replace("<unnamed>::", "")) for name in self.rows}
-        return {name: listing(self.texts[name], names[name], self.heat[name]) for name in self.rows}
+        return {
+            name: without_marks(listing(self.texts[name], names[name], self.heat[name])) for name in self.rows
+        }
 
     def _code(self, variant: Variant) -> Code:
         """Returns a variant's code as a diff to its parent's."""
@@ -269,6 +271,13 @@ class Ladder:
         """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
         metrics = self.tables.metrics
         return spilled(metrics[metrics["variant"] == row["variant"]], number(row.get("spill_bytes")))
+
+    @property
+    def states(self) -> set[str]:
+        """The warp states that the page names."""
+        steps = {state.name for step in self.steps.values() for state in step.states}
+        lines = {plain(row["stall"]) for name in self.rows for row in self._lines(name)}
+        return steps | lines | {bound.stall for bound in self.bounds.values()}
 
     @property
     def languages(self) -> set[str]:
@@ -481,8 +490,14 @@ def _remarks(row: Row) -> tuple[str, ...]:
         times = agreement.removeprefix("disagree: ")
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
-        remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
+        remarks.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")
     return tuple(remarks)
+
+
+def _limits(reasons: str) -> str:
+    """Returns the driver's names of limits in words: "software power cap" for sw_power_cap."""
+    spelt = reasons.replace("sw_", "software ").replace("hw_", "hardware ")
+    return spelt.replace("_", " ")
 
 
 def _in_words(agreement: str, timed: str) -> str:
