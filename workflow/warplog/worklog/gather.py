@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
+from warplog.worklog.pictures.captions import caption
 from warplog.worklog.sentences import times_text
 from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES, state_meanings
 
@@ -87,7 +87,7 @@ def gather(
     major, minor = device.get("compute_capability") or (0, 0)
     ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
     shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
-    drawn = {path.stem: _picture(path, captions, family.name) for path in shown}
+    drawn = {path.stem: _picture(path, captions, tables) for path in shown}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
@@ -375,12 +375,7 @@ def _one(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{value:.1f}"
 
 
-def _picture(path: Path, captions: Path, family: str) -> Picture:
-    """Returns the figure with the caption of its .rst file as plain text."""
-    source = captions / f"{path.stem}.rst"
-    text = source.read_text(encoding="utf-8") if source.is_file() else ""
-    lines = [line for line in text.splitlines() if not line.startswith("..")]
-    plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
-    caption = plain.replace("|family|", family)
+def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
+    """Returns the figure with the sentences of its .rst file that apply."""
     title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
-    return Picture(path.stem, title, caption, path)
+    return Picture(path.stem, title, caption(captions / f"{path.stem}.rst", tables), path)
