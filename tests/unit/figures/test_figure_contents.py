@@ -484,7 +484,7 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
     )
     partly = rows.assign(partly=rows["variant"].ne(rows.loc[2, "variant"]), excess_pct=0.0)
     assert title("bank_conflicts", partly).startswith(
-        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} (of 1 of {len(rows)} variants that are counted)"
+        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} (1 of {len(rows)} variants counted)"
     )
     unknown = rows.assign(shared_conflict_ways=np.nan)
     assert title("bank_conflicts", unknown).startswith("Shared-memory bank conflicts · sgemm")

@@ -72,7 +72,7 @@ def _finding(counted: pd.DataFrame, of: int) -> str:
         return TITLE
     ways = f"{known['shared_conflict_ways'].max():.2f}"
     worst = known["variant"].iloc[int(known["shared_conflict_ways"].argmax())]
-    which = f" (of {len(known)} of {of} variants that are counted)" if len(known) < of else ""
+    which = f" ({len(known)} of {of} variants counted)" if len(known) < of else ""
     return (
         f"{TITLE}: none{which}"
         if ways == "1.00"
