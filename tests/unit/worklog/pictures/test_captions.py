@@ -8,7 +8,7 @@ import pytest
 
 from warplog.worklog.pictures.captions import CONDITIONS, caption
 
-REPORT = Path(__file__).parents[3] / "workflow" / "report"
+REPORT = Path(__file__).parents[4] / "workflow" / "report"
 
 
 @pytest.mark.parametrize("name", sorted(CONDITIONS))
