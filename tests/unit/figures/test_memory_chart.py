@@ -87,7 +87,7 @@ def test_traffic_that_does_not_exist_is_not_drawn_as_traffic():
     assert "131 k TMA loads" in labels(tma)
     assert "no loads besides wgmma" in labels(tma)
     assert "2 M stores besides TMA" in labels(tma)
-    assert boxes(tma)["Shared"][-2:] == ("wgmma, TMA:", "no instr. counter")
+    assert boxes(tma)["Shared"][-2:] == ("read by wgmma", "written by TMA")
     assert len(boxes(chart("plain", KERNEL))["Shared"]) == 2
     assert "8.45 M async copies" in labels(chart("async", {**KERNEL, "inst_ldgsts": 8.45e6}))
 

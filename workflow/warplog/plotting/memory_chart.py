@@ -169,9 +169,7 @@ def _boxes(counters: _Counters) -> Iterator[Box]:
         if counters.sum("shared_wavefronts") == 0
         else (text("wavefront", "shared_wavefronts"), ways)
     )
-    uncounted = _uncounted(counters)
-    shared += (f"{uncounted}:", "no instr. counter") if uncounted else ()
-    yield Box("Shared", shared, *_place(_L1, _LOWER))
+    yield Box("Shared", (*shared, *_besides_loads_and_stores(counters)), *_place(_L1, _LOWER))
     yield _cache(counters, "L2", "l2", _place(_L2))
     device = (text("GB/s", "dram_gbytes_per_s"), percent("dram_throughput_pct", "used"))
     yield Box("Device", device, *_place(_DEVICE), _share(counters, "dram_throughput_pct"))
@@ -243,20 +241,20 @@ def _flow(
 
 
 _BESIDES = "besides "
-_WITHOUT_COUNTER = {
+_BY_THEMSELVES = {
     "hgmma": "wgmma",
     "utmaldg": "TMA",
-}  # what moves through shared memory without such instructions
+}  # what accesses shared memory without loads and stores
 
 
-def _uncounted(counters: _Counters) -> str:
-    """Returns what reads or writes shared memory without a counter of its instructions: "wgmma, TMA", or ""."""
-    used = (name for code, name in _WITHOUT_COUNTER.items() if counters.sum(f"inst_{code}") > 0)
-    return ", ".join(used)
+def _besides_loads_and_stores(counters: _Counters) -> tuple[str, ...]:
+    """Returns what accesses shared memory without load and store instructions: "read by wgmma", "written by TMA"."""
+    verbs = {"hgmma": "read by", "utmaldg": "written by"}
+    return tuple(f"{verb} {_BY_THEMSELVES[code]}" for code, verb in verbs.items() if _besides(counters, code))
 
 
 def _besides(counters: _Counters, code: str) -> str:
-    return f"{_BESIDES}{_WITHOUT_COUNTER[code]}" if counters.sum(f"inst_{code}") > 0 else ""
+    return f"{_BESIDES}{_BY_THEMSELVES[code]}" if counters.sum(f"inst_{code}") > 0 else ""
 
 
 def _other_loads(flow: Arrow, counters: _Counters, sectors: str) -> Arrow:

@@ -67,7 +67,7 @@ def _has_sustained(tables: FigureTables) -> bool:
 CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "bank_conflicts": {"A kernel whose reads by wgmma": _executes("hgmma")},
     "ladder": {"A dashed outline": _has_sustained, "A variant that failed": _has_failures},
-    "memory_chart": {"No counter covers": _executes("hgmma", "utmaldg")},
+    "memory_chart": {"Tensor cores that read": _executes("hgmma", "utmaldg")},
     "roofline": {"In a long ladder": _has_long_ladder},
     "swim_lanes": {
         "If blocks hand over": _has_region("handover"),
