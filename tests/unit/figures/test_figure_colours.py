@@ -58,6 +58,7 @@ def test_a_long_ladder_shows_six_variants_in_colour_and_names_the_others_below(g
     speeds = {name: rate for name, (_, rate, *_) in SGEMM.items()}
     shown = highlighted(speeds, ["cublas"])
     assert shown == ["naive", "gmem_coalesced", "blocktile_1d", "blocktile_2d", "tma_pipelined", "cublas"]
+    assert "warptile" in highlighted(speeds, ["cublas"], ["warptile"])
     assert highlighted(dict.fromkeys("abcdef", 1.0)) == list("abcdef")
     assert len(highlighted(dict.fromkeys("abcdefg", 1.0))) == 6
     assert highlighted(dict.fromkeys(speeds, np.nan), ["cublas"]) == list(speeds)

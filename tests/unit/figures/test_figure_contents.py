@@ -362,6 +362,18 @@ def test_a_shape_without_a_time_is_marked(good):
     assert "timeout" in texts(drawn("throughput_vs_size", tables))
 
 
+def test_the_variant_that_the_title_names_is_labelled(good):
+    rows = MODULES["throughput_vs_size"].data(good)
+    last = rows["size"] == rows["size"].max()
+    for column in ("rate", "rate_q1", "rate_q3"):
+        rows.loc[last, column] *= 0.5
+        rows.loc[last & (rows["variant"] == "warptile"), column] = rows.loc[last, column].max() * 1.1
+    figure = MODULES["throughput_vs_size"].draw(rows, style.look(good))
+    assert "warptile is the fastest at" in figure.get_suptitle().replace("\n", " ")
+    assert "warptile" in {text.get_text() for text in figure.axes[0].texts}
+    assert "warptile" not in figure.get_supxlabel().partition("grey: ")[2]
+
+
 def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
     assert "tma_pipelined" not in drawn("throughput_vs_size", good).get_suptitle()
     assert "cublas is the fastest at 16384" in drawn("throughput_vs_size", good).get_suptitle()
@@ -451,8 +463,12 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
         limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)]
     )
     count = (rows["gap"] == "").sum()
+    both = rows.assign(limiter="registers, shared")
+    assert title("occupancy", both).startswith(
+        f"Occupancy and what limits it: registers and shared memory in {count} of {count} "
+    )
     assert title("occupancy", rows).startswith(
-        f"Occupancy and what limits it: shared memory in {count} of {count} "
+        f"Occupancy and what limits it: shared memory in {count - 1} of {count} "
     )
     assert title("occupancy", rows.assign(limiter="")).startswith("Occupancy and what limits it · sgemm")
     rows = named["warp_stalls"].assign(dominant_stall="wait")
@@ -465,6 +481,10 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
     rows.loc[2, "shared_conflict_ways"] = 2.5
     assert title("bank_conflicts", rows).startswith(
         f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} · "
+    )
+    partly = rows.assign(partly=rows["variant"].ne(rows.loc[2, "variant"]), excess_pct=0.0)
+    assert title("bank_conflicts", partly).startswith(
+        f"Bank conflicts: at most 2.50-way, in {rows.loc[2, 'variant']} (1 of {len(rows)} variants counted)"
     )
     unknown = rows.assign(shared_conflict_ways=np.nan)
     assert title("bank_conflicts", unknown).startswith("Shared-memory bank conflicts · sgemm")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from figure_tables import sgemm
 from warplog.plotting import style
 from warplog.plotting.labels import fit, number, spread, text_width_in, tick, wrap
 
@@ -39,6 +40,19 @@ def test_long_text_is_wrapped_or_cut():
     assert fit("short", 3.0) == "short"
     assert text_width_in(fit("x" * 300, 2.0)) <= 2.0
     assert fit("x" * 300, 2.0).endswith("…")
+
+
+def test_a_title_stays_within_the_figure_as_rendered():
+    title = "Memory chart: register_reuse moves as much as tma_pipelined within 10 % · sgemm, case 4096"
+    look = style.look(sgemm())
+    with style.theme(look.settings):
+        figure = style.new_figure(title, 2.0, "", look)
+        figure.set_dpi(style.PNG_DPI)
+        figure.draw_without_rendering()
+        edge = figure.findobj(lambda one: getattr(one, "get_text", str)().startswith("Memory"))[
+            0
+        ].get_window_extent()
+    assert edge.x1 <= figure.bbox.x1
 
 
 def test_remarks_about_times_and_others_are_told_apart_and_merged():

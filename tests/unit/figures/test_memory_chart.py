@@ -45,7 +45,7 @@ def test_boxes_and_arrows_have_the_recorded_values():
     drawn = chart("cp_async", KERNEL)
     assert boxes(drawn) == {
         "Kernel": ("2831 µs",),
-        "L1/TEX": ("4.36 GB", "5.50 % hits", "33.8 % used"),
+        "L1/TEX": ("4.36 GB", "5.50 % hits", "L1 and shared:", "33.8 % used"),
         "Shared": ("307 M wavefronts", "1.14-way"),
         "L2": ("4.31 GB", "85.7 % hits", "17.2 % used"),
         "Device": ("140 GB/s", "2.91 % used"),
@@ -63,7 +63,7 @@ def test_boxes_and_arrows_have_the_recorded_values():
 
 def test_the_arrows_between_l1_and_l2_have_the_bytes_that_follow_from_the_counters():
     """131072 stores of 16 sectors of 32 bytes are 67.1 MB; of 4.36 GB, 94.5 % were not in L1."""
-    assert {"≤ 4.12 GB requested", "67.1 MB stored"} <= set(labels(chart("cp_async", KERNEL)))
+    assert {"≤ 4.12 GB requested", "67.1 MB sectors written"} <= set(labels(chart("cp_async", KERNEL)))
     stores_only = chart("stores_only", {**KERNEL, "l1_bytes": 131072.0 * 16 * 32, "l1_hit_pct": 0.0})
     assert "0 B requested" in labels(stores_only)
     few = chart("loads_of_few_bytes", {**KERNEL, "l1_bytes": 2 * 131072.0 * 16 * 32, "l1_hit_pct": 0.0})
@@ -72,28 +72,49 @@ def test_the_arrows_between_l1_and_l2_have_the_bytes_that_follow_from_the_counte
         chart("fewer", {**KERNEL, "l1_bytes": 1.34e8, "l1_hit_pct": 0.0}, KERNEL)
     )
     unknown = labels(chart("old", {"l2_bytes": 1e9}))
-    assert {"n/a B requested", "n/a B stored"} <= set(unknown)
+    assert {"n/a B requested", "n/a B sectors written"} <= set(unknown)
 
 
 def test_traffic_that_does_not_exist_is_not_drawn_as_traffic():
     idle = [arrow for arrow in chart("stores_only", KERNEL).arrows if arrow.is_idle]
     assert [arrow.above for arrow in idle] == ["no loads"]
     bypassed = chart("bypassed", {**KERNEL, "inst_stg": 0.0, "l1_bytes": 0.0}).arrows
-    assert [arrow.below for arrow in bypassed if arrow.above == "0 B"] == ["requested", "stored"]
+    assert [arrow.below for arrow in bypassed if arrow.above == "0 B"] == ["requested", "sectors written"]
     assert not any("TMA" in label or "async" in label for label in labels(chart("plain", KERNEL)))
     tma = chart(
         "tma", {**KERNEL, "inst_utmaldg": 131072.0, "inst_hgmma": 10.0, "inst_lds": 0.0, "inst_ldsm": 0.0}
     )
     assert "131 k TMA loads" in labels(tma)
-    assert "no loads wgmma: not counted" in labels(tma)
+    assert "no loads besides wgmma" in labels(tma)
+    assert "2 M stores besides TMA" in labels(tma)
+    assert boxes(tma)["Shared"][-2:] == ("read by wgmma", "written by TMA")
+    assert len(boxes(chart("plain", KERNEL))["Shared"]) == 2
     assert "8.45 M async copies" in labels(chart("async", {**KERNEL, "inst_ldgsts": 8.45e6}))
+
+
+def test_loads_without_ldg_are_generic_or_local_rather_than_absent():
+    """LD has no counter, but its requests have sectors; a spilling kernel looks its local loads up in L1."""
+    generic = labels(chart("wmma", {**KERNEL, "global_load_sectors_per_request": 8.0}))
+    assert "n/a (generic loads) 8 sectors/req." in generic
+    asynchronous = {"global_load_sectors_per_request": 16.0, "inst_ldgsts": 1e6}
+    assert "no loads" in labels(chart("cp_async", KERNEL | asynchronous))
+    assert "39.3 M local loads" in labels(chart("spills", KERNEL | {"inst_ldl": 39.3e6}))
+
+
+def test_the_use_of_l1_is_that_of_elapsed_cycles_as_in_the_sentences():
+    """1e6 instructions at 2 per cycle take 5e5 cycles of active SMs: half of the 132 SMs in 7576 cycles."""
+    sms = sgemm().peak("sms")
+    half = {"instructions_executed": 1e6, "ipc": 2.0, "gpu_cycles": 1e6 / sms}
+    tables = counted(sgemm(), warptile=KERNEL | half, double_buffered=KERNEL)
+    rows = FIGURE.data(tables).set_index("variant")
+    assert rows.loc["warptile", "l1_throughput_pct"] == pytest.approx(33.8 / 2)
 
 
 def test_a_counter_that_is_missing_is_not_available_rather_than_zero():
     drawn = chart(
         "old", {name: value for name, value in KERNEL.items() if name in ("dram_bytes_read", "l2_bytes")}
     )
-    assert boxes(drawn)["L1/TEX"] == ("n/a B", "n/a % hits", "n/a % used")
+    assert boxes(drawn)["L1/TEX"] == ("n/a B", "n/a % hits", "L1 and shared:", "n/a % used")
     assert boxes(drawn)["L2"][0] == "4.31 GB"
     assert "n/a loads n/a sector/req." in labels(drawn)
     assert not any(arrow.is_idle for arrow in drawn.arrows)

@@ -82,7 +82,7 @@ def test_the_numbers_stand_above_the_lanes_and_both_times_on_the_axes(drawn):
     heading = " ".join(axes.get_title(loc="left") for axes in drawn.axes).replace("\n", " ")
     assert "tma_pipelined, case 4096, SM 0, 3 warps" in heading
     assert "producer 3 steps ahead" in heading
-    assert "bubble at a tile end 1.71 µs" in heading
+    assert "pipeline bubble at a tile end 1.71 µs (median of 2; the one shown: 1.71 µs)" in heading
     assert "overhead 0.40 % (0.20 %)" in heading
     panel = next(axes for axes in drawn.axes if axes.get_xlabel().endswith("(µs)"))
     (above,) = panel.child_axes
@@ -165,10 +165,32 @@ def test_tables_of_campaigns_before_timelines_can_be_read(tmp_path):
     assert view.load(tmp_path, "sgemm").launches.empty
 
 
+def test_of_several_bubbles_the_one_closest_to_the_median_is_shown():
+    made = pipelined(starts={0: 1000})
+    steps, clock = [], 0
+    for stored in (9000, 200, 3000):  # the first and the second are far from the median
+        steps += [(clock, "compute"), (clock + 1000, "store")]
+        clock += 1000 + stored
+    steps += [(clock, "compute")]
+    for warp in (4, 5):
+        made.warp(warp, 0, 0, warp, 0, clock + 1000, steps)
+    rows = FIGURE.data(with_launches(sgemm(), tma_pipelined=made))
+    assert rows["shown_us"].iloc[0] == pytest.approx(3000 / MHZ, rel=0.01)
+    assert rows["bubble_us"].iloc[0] == pytest.approx(3000 / MHZ, rel=0.01)
+
+
+def test_warps_are_called_consumers_only_where_their_rows_are():
+    tables = with_launches(sgemm(), tma_pipelined=pipelined())
+    rows = FIGURE.data(tables).assign(role="worker")
+    figure = FIGURE.draw(rows, style.look(tables))
+    assert figure.get_suptitle().startswith("Warps of one SM over time: warps wait ")
+    assert "consumer" not in " ".join(axes.get_title(loc="left") for axes in figure.axes)
+
+
 def test_a_hand_over_between_blocks_is_not_called_a_bubble():
     tables = with_launches(sgemm(), tma_pipelined=pipelined())
     rows = FIGURE.data(tables)
     handed = rows.assign(region=rows["region"].replace("store", "handover"))
     titles = " ".join(axes.get_title(loc="left") for axes in FIGURE.draw(handed, style.look(tables)).axes)
-    assert "gap in computing at a tile end or a hand-over 1.71 µs" in titles.replace("\n", " ")
+    assert "gap in computing at a tile end or a hand-over 1.71 µs (median of 2;" in titles.replace("\n", " ")
     assert "bubble" not in titles

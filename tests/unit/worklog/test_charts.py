@@ -38,6 +38,16 @@ def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
     assert found["naive", "128", "sustained"]["percent"] == found["naive", "128", "at rest"]["percent"]
 
 
+def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded):
+    rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
+    rows.loc[rows["case"] != "4096", "sustained_us"] = float("nan")
+    page = told(replace(recorded, measurements=rows))
+    title = json.loads(page.chart)["vconcat"][1]["title"]["text"]["expr"]
+    assert '{"sustained": " (measured at 4096 only)"}[in_regime]' in title
+    low, high = json.loads(page.chart)["vconcat"][1]["encoding"]["x"]["scale"]["domain"]
+    assert low < 4096 < high
+
+
 def test_the_reader_chooses_case_unit_regime_order_and_variants(page):
     spec = json.loads(page.chart)
     named = {one["name"]: one for one in spec["params"]}

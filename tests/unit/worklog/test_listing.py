@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from worklog_pages import FAMILY, hot_line, rung, told
 
-from warplog.worklog.code.heat import HeatMap, heat_map
-from warplog.worklog.code.listing import code, listing
+from warplog.worklog.code.heat import Heat, HeatMap, heat_map
+from warplog.worklog.code.listing import code, listing, without_marks
 from warplog.worklog.html import html
 
 KERNEL = """\
@@ -55,8 +55,24 @@ def test_a_kernel_in_a_header_follows_the_code_that_chooses_it():
     lines = listing({Path("mine.cu"): SOURCE, Path("kernel.cuh"): KERNEL}, "shared_kernel", NO_HEAT)
     assert numbers(lines) == [
         *(("mine.cu", n) for n in (4, 5, 6)),
-        *(("kernel.cuh", n) for n in range(6, 11)),
+        *(("kernel.cuh", n) for n in range(2, 11)),  # with the function that it calls
     ]
+
+
+def test_marks_of_timelines_are_left_out_and_line_numbers_stay():
+    text = OWN.replace("    x[0]", "    TIMELINE(track, WAIT);\n    x[0]")
+    lines = without_marks(listing({Path("own.cu"): text}, "own_kernel", NO_HEAT))
+    assert numbers(lines) == [("own.cu", n) for n in (1, 3, 5, 6)]
+
+
+def test_the_hottest_line_of_a_diff_is_one_that_the_parent_does_not_have():
+    mine, parents = (
+        listing({Path("own.cu"): text}, "own_kernel", NO_HEAT) for text in (OWN.replace("x[0]", "x[1]"), OWN)
+    )
+    heat = HeatMap({("own.cu", 1): Heat(0.9, 0.5, "wait"), ("own.cu", 4): Heat(0.1, 0.5, "wait")})
+    assert code(mine, parents, "parent").hottest(heat).line.number == 4
+    assert code(mine, (), "").hottest(heat).line.number == 1
+    assert code(mine, (), "").hottest(NO_HEAT) is None
 
 
 def test_a_function_of_a_header_is_listed_if_many_samples_are_in_it():

@@ -51,8 +51,11 @@ def test_detours_stand_at_the_step_of_the_path_that_they_descend_from():
     assert {(one.name, one.ratio, one.verdict) for one in steps["second"].detours} == {
         ("wrong", "", "wrong"),
         ("dead_end", "0.500x", "slower"),
-        ("deeper", "1.00x", "tied"),
+        ("deeper", "0.500x", "slower"),
     }
+    assert {one.step for one in steps["second"].detours} == {"second"}, (
+        "not its parent, which is another detour"
+    )
     assert steps["first"].detours == steps["third"].detours == ()
 
 

@@ -235,11 +235,22 @@ def test_remarks_of_the_tables_are_passed_on(recorded):
     rows.loc[hit, "throttle_reasons"] = "sw_power_cap"
     variants = recorded.variants.copy()
     variants.loc[variants["variant"] == "warptile", "spill_bytes"] = 40
-    page = told(replace(recorded, measurements=rows, variants=variants))
+    shared = recorded.metrics[recorded.metrics["variant"] == "warptile"].head(1)
+    built = [
+        shared.assign(metric=f"spill_{kind}_bytes", kernel=kernel, case="", tool="ptxas", value=float(value))
+        for kernel, kind, value in (
+            ("other()", "store", 0), ("other()", "load", 0), ("k()", "store", 16), ("k()", "load", 24)
+        )
+    ]  # fmt: skip
+    metrics = recorded.metrics[~recorded.metrics["metric"].str.startswith("spill_")]
+    metrics = pd.concat([metrics, *built])
+    page = told(replace(recorded, measurements=rows, variants=variants, metrics=metrics))
+    (resources,) = (s.table for s in page.summaries if s.heading.startswith("Resources"))
+    assert next(one for one in resources.rows if one[0] == "warptile")[4] == "16 / 24"
     assert rung(page, "warptile").remarks == (
         "recorded for an earlier source",
-        "the GPU throttled during timing: sw_power_cap",
-        "40 bytes of spill stores and loads per thread",
+        "the GPU throttled during timing: software power cap",
+        "spill stores 16 B, loads 24 B per thread",
     )
     assert rung(page, "naive").remarks == ()
 
@@ -263,8 +274,39 @@ def test_claims_and_hot_lines_stand_with_the_rung_they_name(recorded):
     assert rung(page, "warptile").lines.rows == (
         ("warptile.cu:9", "sum += a;", "40 %", "wait"),
         ("warptile.cu:8", "sum += a;", "2.0 %", "wait"),
+        ("other lines", "", "58 %", ""),
     )
+    assert any(note.startswith("Hottest lines: ") for note in page.notes)
     assert rung(page, "naive").lines is None
+
+
+def test_hot_lines_are_in_the_order_of_their_samples_and_a_line_without_samples_has_no_state(recorded):
+    many = {"instruction_share": 0.9, "stall": "mio_throttle"}
+    lines = [hot_line(recorded, 7, 0.001) | many, hot_line(recorded, 8, 0.3), hot_line(recorded, 9, 0.6)]
+    table = rung(told(recorded, lines=lines), "warptile").lines
+    assert [row[0] for row in table.rows] == [
+        "warptile.cu:9",
+        "warptile.cu:8",
+        "warptile.cu:7",
+        "other lines",
+    ]
+    assert [row[-1] for row in table.rows] == ["wait", "wait", "", ""]
+
+
+def test_states_with_short_names_are_explained_where_they_occur(recorded):
+    notes = told(recorded, lines=[hot_line(recorded, 8, 0.4) | {"stall": "membar"}]).notes
+    (meanings,) = (note for note in notes if note.startswith("States with short names: "))
+    assert "membar: a memory fence" in meanings
+    assert "gmma" not in meanings
+
+
+def test_a_range_around_an_integer_count_is_shown_as_that_integer(recorded):
+    claim = CLAIM | {"condition": "1.99 .. 2.01", "unit": "block", "measured": 2.0}
+    (row,) = rung(told(recorded, claims=[claim]), "gmem_coalesced").claims.rows
+    assert row[4] == "== 2"
+    ratio = CLAIM | {"condition": "0.99 .. 1.01", "unit": "x"}
+    (row,) = rung(told(recorded, claims=[ratio]), "gmem_coalesced").claims.rows
+    assert row[4] == "0.99 .. 1.01", "the tolerance of a ratio is part of the claim"
 
 
 def test_the_lines_are_those_of_the_longest_of_several_launches_of_the_kernel(recorded):
@@ -273,7 +315,7 @@ def test_the_lines_are_those_of_the_longest_of_several_launches_of_the_kernel(re
         hot_line(recorded, 9, 1.0) | {"launch": 1, "instructions": 10.0},
     )
     page = told(recorded, lines=[other, longest])
-    assert rung(page, "warptile").lines.rows == (("warptile.cu:8", "sum += a;", "60 %", "wait"),)
+    assert rung(page, "warptile").lines.rows[0] == ("warptile.cu:8", "sum += a;", "60 %", "wait")
 
 
 def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_conflicts(recorded):
@@ -290,7 +332,8 @@ def test_lines_of_a_kernel_that_was_not_sampled_are_told_by_instructions_and_con
         ("warptile.cu:6", "sum += a;", "3.0 %", "268 M"),
         ("warptile.cu:5", "sum += a;", "90 %", ""),
     )
-    assert len(found.rows) == 5
+    assert len(found.rows) == 5 + 1
+    assert found.rows[-1] == ("other lines", "", "4.0 %", "")
     nothing = [hot_line(recorded, 5, 0) | cold]
     assert rung(told(recorded, lines=nothing), "warptile").lines is None
 

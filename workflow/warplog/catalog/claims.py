@@ -163,6 +163,8 @@ class _Reader(ast.NodeTransformer):
 
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
 _AGAINST = re.compile(rf"\s*(>=|<=|==|>|<)\s*({_NUMBER})\s*")
+_CONTINUOUS = ("", "x", "%")  # units of ratios, where a range is a tolerance
+_COUNT_TOLERANCE = 0.0101
 _WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
 
@@ -227,6 +229,16 @@ def condition_holds(condition: str, value: float) -> bool:
         "<": value < limit,
         "==": math.isclose(value, limit, rel_tol=1e-9),
     }[against[1]]
+
+
+def condition_words(condition: str, unit: str) -> str:
+    """Returns the condition as shown: a range of at most 0.01 around an integer count is "== 2", not "1.99 .. 2.01"."""
+    within = _WITHIN.fullmatch(condition)
+    if not within or unit in _CONTINUOUS:
+        return condition
+    low, high = map(float, within.groups())
+    middle = round((low + high) / 2)
+    return f"== {middle}" if max(middle - low, high - middle) <= _COUNT_TOLERANCE else condition
 
 
 def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: str) -> Claim:

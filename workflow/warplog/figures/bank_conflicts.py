@@ -62,14 +62,22 @@ def data(tables: FigureTables) -> pd.DataFrame:
     return rows[[*kept, "excess_pct", "partly", *ORIGIN_COLUMNS]]
 
 
-def _finding(counted: pd.DataFrame) -> str:
-    """Returns the variant with the most conflicts; the title without a finding if no variant's are known."""
+def _finding(counted: pd.DataFrame, of: int) -> str:
+    """Returns the variant with the most conflicts; the title without a finding if no variant's are known.
+
+    It says how many variants are counted, if not all of the `of` that use shared memory.
+    """
     known = counted[counted["shared_conflict_ways"].notna()]
     if known.empty:
         return TITLE
     ways = f"{known['shared_conflict_ways'].max():.2f}"
     worst = known["variant"].iloc[int(known["shared_conflict_ways"].argmax())]
-    return f"{TITLE}: none" if ways == "1.00" else f"Bank conflicts: at most {ways}-way, in {worst}"
+    which = f" ({len(known)} of {of} variants counted)" if len(known) < of else ""
+    return (
+        f"{TITLE}: none{which}"
+        if ways == "1.00"
+        else f"Bank conflicts: at most {ways}-way, in {worst}{which}"
+    )
 
 
 @styled
@@ -78,7 +86,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     first, good = data.iloc[0], data["gap"] == ""
     totals = data.loc[good, "shared_wavefronts"]
     hidden = good & data["partly"] & ~(data["excess_pct"] > 0)
-    title = f"{_finding(data[good & ~hidden])} · {first['family']}, case {first['case']}"
+    title = f"{_finding(data[good & ~hidden], int(good.sum()))} · {first['family']}, case {first['case']}"
     figure = new_figure(title, 0.84 + row_in() * len(data), NOTE + NOT_COUNTED * bool(hidden.any()), look)
     axes = figure.add_subplot()
     bar_rows(axes, data["variant"], data["is_baseline"])

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE
+from warplog.catalog.claims import NOT_JUDGED, NOT_MEASURABLE, condition_words
 from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
 from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
@@ -81,6 +81,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _texts(row: Mapping[Hashable, Any]) -> dict[str, str]:
     shown = {name: row[name] for name in COLUMNS if name != "measured"}
     shown["measured"] = with_unit(row["measured"], str(row["unit"] or ""))
+    shown["condition"] = condition_words(str(row["condition"] or ""), str(row["unit"] or ""))
     return {name: one_line(str(text)) for name, text in shown.items()}
 
 

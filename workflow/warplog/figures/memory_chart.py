@@ -11,7 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from warplog.plotting.labels import FAINT, INK, MUTED, ON_PAPER, gap_note, is_narrow, number
-from warplog.plotting.memory_chart import HEIGHT, METRICS, NOTE, WIDTH, Arrow, Box, MemoryChart, chart, turned
+from warplog.plotting.memory_chart import (
+    HEIGHT,
+    METRICS,
+    NOTE,
+    WIDTH,
+    Arrow,
+    Box,
+    MemoryChart,
+    chart,
+    kernel_metrics,
+    turned,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables
@@ -35,7 +46,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     The fastest is that at the profiled case, without the baseline and those without counters; the place of others is
     missing.
     """
-    rows = tables.counters(list(METRICS))
+    rows = kernel_metrics(tables)
     timed = tables.ladder(tables.profiled_case)
     rows["parent"], rows["median_us"] = timed["parent"].fillna(""), timed["median_us"]
     known = (rows["gap"] == "") & rows["dram_bytes_read"].notna()

@@ -25,12 +25,16 @@ LIMITS = {  # column header of each resource
     "registers": "registers",
     "shared_memory": "shared",
     "warps": "warps",
-    "blocks": "slots",
+    "blocks": "max blocks",
     "barriers": "barriers",
 }
 
 
-LIMITED = {**{name: name for name in LIMITS.values()}, "shared": "shared memory", "slots": "slots for blocks"}
+LIMITED = {
+    **{name: name for name in LIMITS.values()},
+    "shared": "shared memory",
+    "max blocks": "max blocks/SM",
+}
 
 
 def data(tables: FigureTables) -> pd.DataFrame:
@@ -54,13 +58,15 @@ def _limiter(limits: Mapping[Hashable, float]) -> str:
 
 
 def _finding(data: pd.DataFrame) -> str:
-    """Returns which resource limits most variants; the title without a finding if no limit is known."""
+    """Returns which resource, or which several at once, limit most variants; only the title if no limit is known."""
     limiters = data.loc[data["gap"] == "", "limiter"]
-    named = Counter(name for limiter in limiters if limiter for name in limiter.split(", "))
+    named = Counter(limiter for limiter in limiters if limiter)
     if not named:
         return TITLE
-    name, count = named.most_common(1)[0]
-    return f"{TITLE}: {LIMITED[name]} in {count} of {len(limiters)} variants"
+    names, count = named.most_common(1)[0]
+    limits = [LIMITED[name] for name in names.split(", ")]
+    joined = " and ".join(filter(None, (", ".join(limits[:-1]), limits[-1])))
+    return f"{TITLE}: {joined} in {count} of {len(limiters)} variants"
 
 
 @styled

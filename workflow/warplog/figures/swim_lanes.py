@@ -31,7 +31,7 @@ LOOKS = {
     "wait": ("#e3e3e3", "wait for data or a free stage"),
     "compute": ("#009E73", "compute"),
     "store": ("#D55E00", "store"),
-    "handover": ("#CC79A7", "hand over partial sums"),
+    "handover": ("#CC79A7", "hand-over of partial sums"),
     "lookback": ("#E69F00", "wait for the tiles before"),
     "sync": ("#9a9a9a", "wait for other warps"),
 }
@@ -44,6 +44,7 @@ _NUMBERS = [
     "lead_steps",
     "wait_pct",
     "bubble_us",
+    "bubbles",
     "lookback_us",
 ]
 _ROWS = [
@@ -63,8 +64,9 @@ _ROWS = [
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per region in the drawn window of each captured variant, or one for a gap.
 
-    The window is around the first bubble at a tile end, if possible one with a hand-over of partial sums. `lane` is
-    the row in which a region is drawn, from 0; `lanes` is how many warps of the SM have regions.
+    The window is around a bubble at a tile end, if possible one with a hand-over of partial sums: of these, the one
+    whose length is closest to their median; `shown_us` is its length. `lane` is the row in which a region is drawn,
+    from 0; `lanes` is how many warps of the SM have regions.
     """
     order = dict(zip(tables.variants["variant"], tables.variants["order"], strict=True))
     captured = tables.launches[tables.launches["variant"].isin(list(order))]
@@ -82,7 +84,9 @@ def data(tables: FigureTables) -> pd.DataFrame:
             pieces.append(pd.DataFrame([shared | {"gap": gap or NOTHING}]))
             continue
         facts = {name: launch.get(name) for name in _NUMBERS}
-        shown = _in_window(_in_lanes(mine), *_window(mine))
+        begin, end, gap_clocks = _window(mine)
+        facts["shown_us"] = gap_clocks * _us_per_clock(mine)
+        shown = _in_window(_in_lanes(mine), begin, end)
         pieces.append(shown[[*_ROWS, "lane", "lanes"]].assign(**shared, **facts, gap=""))
     if not pieces:
         origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
@@ -97,13 +101,14 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "lane",
         "lanes",
         *_NUMBERS,
+        "shown_us",
         *ORIGIN_COLUMNS,
     ]
     return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
 
 
-def _window(rows: pd.DataFrame) -> tuple[float, float]:
-    """Returns begin and end of the time to draw, in clocks."""
+def _window(rows: pd.DataFrame) -> tuple[float, float, float]:
+    """Returns begin and end of the time to draw and the length of the bubble in it (NaN without one), in clocks."""
     start = rows["start_clocks"].to_numpy(float)
     end = start + rows["duration_clocks"].to_numpy(float)
     low, high = float(start.min()), float(end.max())
@@ -115,10 +120,12 @@ def _window(rows: pd.DataFrame) -> tuple[float, float]:
         )
     ]
     steps = [span.clocks for span in spans if span.region == "compute"]
+    length = np.nan
     if found := bubbles(spans):
         handed = [(s.begin, s.end) for s in spans if s.region == "handover"]
-        best = next((b for b in found if any(s < b[1] and e > b[0] for s, e in handed)), found[0])
-        width = max(_STEPS * float(np.median(steps)), 2.5 * (best[1] - best[0]))
+        best = _typical([b for b in found if any(s < b[1] and e > b[0] for s, e in handed)] or found)
+        length = float(best[1] - best[0])
+        width = max(_STEPS * float(np.median(steps)), 2.5 * length)
         middle = (best[0] + best[1]) / 2
     else:
         blocks = rows.assign(end=end).groupby(["slot", "block"])
@@ -126,14 +133,24 @@ def _window(rows: pd.DataFrame) -> tuple[float, float]:
         width = _STEPS * float(np.median(steps)) if steps else _BLOCKS * float(lengths.median())
         middle = (low + high) / 2
     begin = max(low, min(middle - width / 2, high - width))
-    return begin, min(high, begin + width)
+    return begin, min(high, begin + width), length
+
+
+def _typical(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Returns the span whose length is closest to the median; the first of several."""
+    middle = float(np.median([end - begin for begin, end in spans]))
+    return min(spans, key=lambda span: abs(span[1] - span[0] - middle))
+
+
+def _us_per_clock(rows: pd.DataFrame) -> float:
+    return float(rows["duration_us"].sum() / max(float(rows["duration_clocks"].sum()), 1.0))
 
 
 def _in_window(rows: pd.DataFrame, begin: float, end: float) -> pd.DataFrame:
     """Returns the regions between two clocks; those that reach beyond are cut."""
     start = rows["start_clocks"].astype(float)
     first, last = start.clip(begin, end), (start + rows["duration_clocks"].astype(float)).clip(begin, end)
-    per_clock = rows["duration_us"].sum() / max(float(rows["duration_clocks"].sum()), 1.0)
+    per_clock = _us_per_clock(rows)
     cut = rows.assign(
         start_us=rows["start_us"] + (first - start) * per_clock,
         duration_us=(last - first) * per_clock,
@@ -187,7 +204,7 @@ def _finding(groups: Sequence[pd.DataFrame]) -> str:
     waits = [float(row["wait_pct"]) for row in first if row["wait_pct"] > 0]
     if waits:
         ends = dict.fromkeys((number(min(waits)), number(max(waits))))
-        return f"{TITLE}: consumers wait {' to '.join(ends)} % of their time"
+        return f"{TITLE}: {_who(groups)} wait {' to '.join(ends)} % of their time"
     backs = [float(row["lookback_us"]) for row in first if row["lookback_us"] > 0]
     return f"{TITLE}: a look-back takes {number(max(backs))} µs" if backs else TITLE
 
@@ -201,19 +218,29 @@ def _heading(rows: pd.DataFrame) -> list[str]:
     which = f"{shown} of {first['lanes']:.0f} warps" if shown < first["lanes"] else f"{shown} warps"
     parts = [f"producer {first['lead_steps']:.0f} steps ahead"] if pd.notna(first["lead_steps"]) else []
     if first["wait_pct"] > 0:
-        parts += [f"consumers wait {number(first['wait_pct'])} % of their time"]
-    parts += [f"{_gap_name(rows)} {number(first['bubble_us'])} µs"] if pd.notna(first["bubble_us"]) else []
+        parts += [f"{_who([rows])} wait {number(first['wait_pct'])} % of their time"]
+    parts += [_gap(rows)] if pd.notna(first["bubble_us"]) else []
     parts += [f"look-back {number(first['lookback_us'])} µs"] if pd.notna(first["lookback_us"]) else []
-    parts += [f"mean region {number(first['region_us'])} µs"]
+    parts += [f"mean interval {number(first['region_us'])} µs"]
     parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)".replace("-", "−")]
     name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
     return [name, *wrap("; ".join(parts), width_in() - 1.5)]
 
 
-def _gap_name(rows: pd.DataFrame) -> str:
-    """Returns what a time without computation is: a bubble, or perhaps a hand-over of partial sums between blocks."""
-    handed = (rows["region"] == "handover").any()
-    return "gap in computing at a tile end or a hand-over" if handed else "bubble at a tile end"
+def _who(groups: Sequence[pd.DataFrame]) -> str:
+    """Returns what the warps that compute are called in these panels."""
+    waiting = [rows for rows in groups if rows["gap"].iloc[0] == "" and rows["wait_pct"].iloc[0] > 0]
+    return "consumers" if all((rows["role"] == "consumer").any() for rows in waiting) else "warps"
+
+
+def _gap(rows: pd.DataFrame) -> str:
+    """Returns how long no warp computes at a tile end: the median, of how many, and the one in the picture."""
+    first, handed = rows.iloc[0], (rows["region"] == "handover").any()
+    name = "gap in computing at a tile end or a hand-over" if handed else "pipeline bubble at a tile end"
+    if not first["bubbles"] > 1:
+        return f"{name} {number(first['bubble_us'])} µs"
+    shown = f"the one shown: {number(first['shown_us'])} µs"
+    return f"{name} {number(first['bubble_us'])} µs (median of {first['bubbles']:.0f}; {shown})"
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:

@@ -1,6 +1,6 @@
 """From which problem size on does each variant pay off, and how far is it from the GPU's peak?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +65,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["quantity"], rows["unit"] = quantity.label, quantity.unit
     rows["peak"], rows["peak_label"] = quantity.peak, quantity.peak_label
     rows["peak_source"] = str(tables.gpus["source"].iloc[0]) if len(tables.gpus) else ""
+    rows["is_headline"] = rows["case"] == tables.case
     rows["size_label"] = _first(tables.variants, "size_label") or "problem size"
     rows.loc[(rows["gap"] == "") & rate.isna(), "gap"] = "n/a"
     kept = [
@@ -81,7 +82,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "median_us",
     ]
     kept += ["rate", "rate_q1", "rate_q3", "quantity", "unit", "peak", "peak_label", "peak_source"]
-    return rows[[*kept, "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
+    return rows[[*kept, "is_headline", "size_label", "regime", "interval", *ORIGIN_COLUMNS]]
 
 
 def _cases(tables: FigureTables) -> pd.DataFrame:
@@ -249,12 +250,22 @@ def _split(data: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Returns the variants to draw in colour, and those to draw in grey; without any rate, all in colour."""
     inverse = data["unit"].iloc[0] == "µs"
     rates = data.groupby("variant", sort=False)["rate"].agg("min" if inverse else "max")
-    return _coloured(data, {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()})
+    speeds = {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()}
+    return _coloured(data, speeds, _leaders(data[data["gap"] == ""]))
 
 
-def _coloured(data: pd.DataFrame, speeds: Mapping[str, float]) -> tuple[list[str], list[str]]:
+def _leaders(good: pd.DataFrame) -> list[str]:
+    """Returns the variants that title and page name: the fastest at the largest size, and at the headline case."""
+    own = good[good["is_headline"].astype(bool) & ~good["is_baseline"].astype(bool)]
+    ends = [rows for rows in (good[good["size"] == good["size"].max()], own) if len(rows)]
+    return [str(_tied(rows)[0]["variant"]) for rows in ends]
+
+
+def _coloured(
+    data: pd.DataFrame, speeds: Mapping[str, float], named: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
     baseline = list(dict.fromkeys(data.loc[data["is_baseline"].astype(bool), "variant"]))
-    names = highlighted(speeds, baseline)
+    names = highlighted(speeds, baseline, named)
     return names, [name for name in speeds if name not in names]
 
 

@@ -267,9 +267,14 @@ def _rung_parameter(page: Place, name: str, value: str) -> Checks:
         yield Check(value, float(given[name]), exact=True)
 
 
-def _rung_spills(page: Place, count: str) -> Checks:
-    known = page.known
-    yield Check(count, number(known.variants[page.variant].get("spill_bytes")), exact=True)
+def _rung_spills(page: Place, stores: str, loads: str) -> Checks:
+    truth = page.known.spills(page.variant)
+    yield Check(stores, truth[0], exact=True)
+    yield Check(loads, truth[1], exact=True)
+
+
+def _rung_spills_in_all(page: Place, count: str) -> Checks:
+    yield Check(count, number(page.known.variants[page.variant].get("spill_bytes")), exact=True)
 
 
 _RUNG: Sequence[Rule] = (
@@ -294,7 +299,8 @@ _RUNG: Sequence[Rule] = (
     (r"medians of (\d+)(?= processes)", _rung_count),
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
     (rf"both quartiles {TIME}", _rung_same),
-    (r"(\d+) bytes of spill stores and loads", _rung_spills),
+    (r"spill stores (\d+) B, loads (\d+) B", _rung_spills),
+    (r"spill stores and loads (\d+) B", _rung_spills_in_all),
     (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
 )  # fmt: skip

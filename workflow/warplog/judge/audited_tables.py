@@ -43,6 +43,9 @@ def _states(page: Place, row: Cells, _: list[str]) -> Checks:
 
 def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
     table = page.known.tables["lines"]
+    if row["line"] == "other lines":
+        yield from _other_lines(page, row)
+        return
     file, _sep, at = row["line"].rpartition(":")
     mine = table[(table["variant"] == page.variant) & (table["case"] == page.known.profiled)]
     mine = mine[(mine["line"].astype(int) == int(at)) & mine["file"].str.endswith(file)]
@@ -55,6 +58,25 @@ def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
     if row.get("excess wavefronts"):
         yield Check(
             row["excess wavefronts"], _nearest(row["excess wavefronts"], mine["shared_wavefronts_excess"])
+        )
+
+
+def _other_lines(page: Place, row: Cells) -> Checks:
+    """Checks what the five lines before leave: at least the samples outside of the five hottest lines."""
+    hot = page.known.hot(page.variant)
+    for title, column in (("samples", "sample_share"), ("instructions", "instruction_share")):
+        if row.get(title):
+            shares = sorted((float(one[column]) for one in hot if one[column] > 0), reverse=True)
+            least, most = 100 * (1 - sum(shares[:5])), 100.0
+            printed = float(re.sub(r"[^0-9.]", "", row[title]))
+            yield Check(row[title], row[title] if least - 1 <= printed <= most else f"{least:.0f} % or more")
+    if row.get("excess wavefronts"):
+        total = sum(
+            float(one["shared_wavefronts_excess"]) for one in hot if one["shared_wavefronts_excess"] > 0
+        )
+        yield Check(
+            row["excess wavefronts"].partition(" ")[0],
+            row["excess wavefronts"].partition(" ")[0] if total else "0",
         )
 
 
@@ -102,7 +124,15 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
     for title in ("confirmed if", "published", "source", "note"):
         column = {"confirmed if": "condition", "note": "reason"}.get(title, title)
         if row.get(title):
-            yield Check(row[title], one_line(str(claim[column])))
+            yield Check(row[title], _written(row[title], one_line(str(claim[column]))))
+
+
+def _written(printed: str, condition: str) -> str:
+    """Returns the condition as printed, if "== 2" is the only integer in "1.99 .. 2.01"; otherwise the condition."""
+    exact, within = re.fullmatch(r"== (-?\d+)", printed), re.fullmatch(rf"{N} \.\. {N}", condition)
+    if exact and within and float(within[1]) < int(exact[1]) < float(within[2]):
+        return printed if float(within[2]) - float(within[1]) < 0.021 else condition
+    return condition
 
 
 def _verdict(claim: "pd.Series[Any]") -> str:
@@ -122,6 +152,10 @@ def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
         metrics = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "", "theoretical_occupancy_pct",
                    "achieved_occupancy_pct")  # fmt: skip
         for printed, metric in zip(cells[1:], metrics, strict=True):
+            if " / " in printed:
+                for one, truth in zip(printed.split(" / "), known.spills(cells[0]), strict=True):
+                    yield Check(one, truth, exact=True)
+                continue
             spilled = known.variants.get(cells[0], {}).get("spill_bytes")
             truth = known.counter(cells[0], metric) if metric else max(number(spilled), -math.inf)
             yield Check(printed, truth if math.isfinite(truth) else math.nan, exact=True)
@@ -169,7 +203,7 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
     elif row["over the previous step"]:
         yield Check(row["over the previous step"], "an unknown form")
     for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
-        yield Check(ratio, known.ratio(known.parent(other), other))
+        yield Check(ratio, known.ratio(name, other))
 
 
 def _nearest(printed: str, values: Iterable[float]) -> float:

@@ -213,6 +213,16 @@ class Evidence:
             return 100 * values.get("instructions_executed", math.nan) / whole if whole > 0 else math.nan
         return values.get(metric, math.nan)
 
+    def spills(self, variant: str) -> tuple[float, float]:
+        """Returns the bytes of spill stores and loads of the launched kernel, which add up to its `spill_bytes`."""
+        metrics, total = self.tables["metrics"], self.variants.get(variant, {}).get("spill_bytes")
+        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("spill_")]
+        by_kernel = mine.pivot_table(index="kernel", columns="metric", values="value", aggfunc="first")
+        for stores, loads in by_kernel.reindex(columns=["spill_store_bytes", "spill_load_bytes"]).to_numpy():
+            if stores + loads == total:
+                return float(stores), float(loads)
+        return math.nan, math.nan
+
     def factor(self, parent: str, variant: str, metric: str) -> float:
         """Returns how many times faster the change of a metric makes the variant."""
         before, after = self.counter(parent, metric), self.counter(variant, metric)

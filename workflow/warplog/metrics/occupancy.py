@@ -4,8 +4,11 @@ The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h`, CUDA 1
 7.0 to 12.x. Thread-block clusters and named barriers, which can lower the occupancy further, are ignored.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from warplog.core.errors import WarplogError
 
@@ -171,3 +174,9 @@ def _blocks_by_shared_memory(shared_bytes: int, limits: SmLimits, configured: in
 
 def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
+
+
+def busy_share(values: Mapping[Any, float], sms: float) -> float:
+    """Returns the share of the kernel's cycles in which SMs were active, on average; NaN if unknown."""
+    most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
+    return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan

@@ -8,11 +8,19 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from warplog.core.numbers import short_number, with_unit
+from warplog.metrics.occupancy import busy_share
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from warplog.tables.view import FigureTables
 
 METRICS = (
-    "duration_us", "inst_ldg", "inst_stg", "global_load_sectors_per_request", "global_store_sectors_per_request",
+    "duration_us", "inst_ldg", "inst_ldl", "inst_stg",
+    "global_load_sectors_per_request", "global_store_sectors_per_request",
     "inst_lds", "inst_ldsm", "inst_sts", "inst_stsm", "inst_hgmma", "inst_ldgsts", "inst_utmaldg", "inst_utmastg",
     "shared_wavefronts", "shared_conflict_ways", "l1_bytes", "l1_hit_pct", "l1_throughput_pct", "l2_bytes",
     "l2_hit_pct", "l2_throughput_pct", "dram_bytes_read", "dram_bytes_written", "dram_gbytes_per_s",
@@ -20,17 +28,18 @@ METRICS = (
 )  # fmt: skip
 NOTE = (
     "arrows: executed load and store instructions of all warps, sectors per request, bytes; requested: bytes that L1 "
-    "did not hold, at most; stored: bytes of global stores, all of which L1 passes on; boxes: bytes looked up, hit "
-    "rate, and percent of the peak throughput, that of L1 including shared memory; ▲ ▼ at least 10 % more or less than "
-    "the parent"
+    "did not hold, at most; sectors written: 32 bytes for each sector of a global store, also where the store fills "
+    "only a part of it; boxes: bytes looked up, hit rate, and percent of the peak throughput over the elapsed cycles, "
+    "that of L1 and shared memory in one number; ▲ ▼ at least 10 % more or less than the parent"
 )
-WIDTH, HEIGHT = 660.0, 200.0
-# Left and right edge of each unit.
-_KERNEL, _L1, _L2, _DEVICE = (0.0, 64.0), (170.0, 286.0), (394.0, 488.0), (572.0, WIDTH)
+WIDTH, HEIGHT = 704.0, 200.0
+# Left and right edge of each unit; the distances are those that the longest texts need.
+_KERNEL, _L1, _L2, _DEVICE = (0.0, 62.0), (188.0, 318.0), (434.0, 526.0), (612.0, WIDTH)
 _UPPER, _LOWER = (
     (0.0, 86.0),
     (114.0, HEIGHT),
 )  # top and bottom of L1 and of shared memory, which lie above each other
+_ACTIVITY = ["instructions_executed", "ipc", "gpu_cycles"]
 _CHANGE = 1.1  # a larger ratio to the parent, or its inverse, is marked
 _ABSENT = "n/a"
 _SECTOR = 32  # bytes
@@ -105,6 +114,18 @@ class _Counters:
         return f"{self.text('%', name)} {what}"
 
 
+def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
+    """Returns the metrics of the chart by variant, of its longest kernel (see `FigureTables.counters`).
+
+    ncu refers the throughput of L1 to the cycles in which an SM is active; as all others, it is returned in percent of
+    the peak over the elapsed cycles.
+    """
+    rows = tables.counters([*METRICS, *_ACTIVITY])
+    busy = [busy_share(row, tables.peak("sms")) for row in rows[_ACTIVITY].to_dict("records")]
+    rows["l1_throughput_pct"] *= [share if share < 1 else 1.0 for share in busy]
+    return rows.drop(columns=_ACTIVITY)
+
+
 def turned(memory: MemoryChart) -> MemoryChart:
     """Returns the chart with the kernel at the top instead of the left."""
     boxes = (replace(box, x=box.y, y=box.x, width=box.height, height=box.width) for box in memory.boxes)
@@ -143,12 +164,12 @@ def _boxes(counters: _Counters) -> Iterator[Box]:
     yield Box("Kernel", (text("us", "duration_us").replace("us", "µs"),), *_place(_KERNEL))
     yield _cache(counters, "L1/TEX", "l1", _place(_L1, _UPPER))
     ways = text("-way", "shared_conflict_ways").replace(" -", "-")
-    shared = (
+    shared: tuple[str, ...] = (
         ("not used",)
         if counters.sum("shared_wavefronts") == 0
         else (text("wavefront", "shared_wavefronts"), ways)
     )
-    yield Box("Shared", shared, *_place(_L1, _LOWER))
+    yield Box("Shared", (*shared, *_besides_loads_and_stores(counters)), *_place(_L1, _LOWER))
     yield _cache(counters, "L2", "l2", _place(_L2))
     device = (text("GB/s", "dram_gbytes_per_s"), percent("dram_throughput_pct", "used"))
     yield Box("Device", device, *_place(_DEVICE), _share(counters, "dram_throughput_pct"))
@@ -164,7 +185,8 @@ def _place(
 def _cache(counters: _Counters, name: str, prefix: str, place: tuple[float, float, float, float]) -> Box:
     used = f"{prefix}_throughput_pct"
     hits = counters.percent(f"{prefix}_hit_pct", "hits")
-    lines = (counters.text("B", f"{prefix}_bytes"), hits, counters.percent(used, "used"))
+    of = ("L1 and shared:",) if prefix == "l1" else ()
+    lines = (counters.text("B", f"{prefix}_bytes"), hits, *of, counters.percent(used, "used"))
     return Box(name, lines, *place, _share(counters, used))
 
 
@@ -178,15 +200,25 @@ def _arrows(counters: _Counters) -> Iterator[Arrow]:
     for what, y, backwards in (("load", 24, True), ("store", 66, False)):
         sectors = counters.text("sector/req.", f"global_{what}_sectors_per_request")
         count = "inst_ldg" if what == "load" else "inst_stg"
-        yield _flow(_KERNEL[1], _L1[0], y, backwards, counters, what, (count,), sectors)
-    wgmma = "wgmma: not counted" if counters.sum("inst_hgmma") > 0 else ""
-    yield _flow(_KERNEL[1], _L1[0], 138, True, counters, "load", ("inst_lds", "inst_ldsm"), wgmma)
-    yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"))
+        flow = _flow(_KERNEL[1], _L1[0], y, backwards, counters, what, (count,), sectors)
+        yield _other_loads(flow, counters, sectors) if what == "load" else flow
+    yield _flow(
+        _KERNEL[1],
+        _L1[0],
+        138,
+        True,
+        counters,
+        "load",
+        ("inst_lds", "inst_ldsm"),
+        _besides(counters, "hgmma"),
+    )
+    tma = _besides(counters, "utmaldg")
+    yield _flow(_KERNEL[1], _L1[0], 182, False, counters, "store", ("inst_sts", "inst_stsm"), tma)
     yield _bytes(counters, "l1_requested_bytes", "requested", (_L2[0], _L1[1]), 24, "≤ ")
-    yield _bytes(counters, "l1_stored_bytes", "stored", (_L1[1], _L2[0]), 66)
+    yield _bytes(counters, "l1_stored_bytes", "sectors written", (_L1[1], _L2[0]), 66)
     if counters.sum("inst_ldgsts") != 0:
         yield Arrow(
-            (250, _UPPER[1]), (250, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
+            (268, _UPPER[1]), (268, _LOWER[0]), "", f"{counters.text('', 'inst_ldgsts')} async copies"
         )
     for what, y, backwards in (("load", 142, True), ("store", 182, False)):
         name = f"inst_utma{'ldg' if what == 'load' else 'stg'}"
@@ -203,10 +235,40 @@ def _flow(
     """Returns an arrow for instructions of a kind: how many, or that there are none."""
     ends = (right, left) if backwards else (left, right)
     if counters.sum(*names) == 0:
-        return Arrow(
-            (ends[0], y), (ends[1], y), f"no {what}s", below if "wgmma" in below else "", is_idle=True
-        )
+        beside = below if below.startswith(_BESIDES) else ""
+        return Arrow((ends[0], y), (ends[1], y), f"no {what}s", beside, is_idle=True)
     return Arrow((ends[0], y), (ends[1], y), f"{counters.text('', *names)} {what}s", below)
+
+
+_BESIDES = "besides "
+_BY_THEMSELVES = {
+    "hgmma": "wgmma",
+    "utmaldg": "TMA",
+}  # what accesses shared memory without loads and stores
+
+
+def _besides_loads_and_stores(counters: _Counters) -> tuple[str, ...]:
+    """Returns what accesses shared memory without load and store instructions: "read by wgmma", "written by TMA"."""
+    verbs = {"hgmma": "read by", "utmaldg": "written by"}
+    return tuple(f"{verb} {_BY_THEMSELVES[code]}" for code, verb in verbs.items() if _besides(counters, code))
+
+
+def _besides(counters: _Counters, code: str) -> str:
+    return f"{_BESIDES}{_BY_THEMSELVES[code]}" if counters.sum(f"inst_{code}") > 0 else ""
+
+
+def _other_loads(flow: Arrow, counters: _Counters, sectors: str) -> Arrow:
+    """Returns the arrow of global loads with those of another kind: generic ones, which are not counted, or local ones.
+
+    Requests without LDG and LDGSTS instructions are generic loads (LD).
+    """
+    if counters.sum("inst_ldg") != 0:
+        return flow
+    if counters.sum("inst_ldgsts") == 0 and counters.sum("global_load_sectors_per_request") > 0:
+        return replace(flow, above=f"{_ABSENT} (generic loads)", below=sectors, is_idle=False)
+    if counters.sum("inst_ldl") > 0:
+        return replace(flow, above=f"{counters.text('', 'inst_ldl')} local loads", is_idle=False)
+    return flow
 
 
 def _bytes(

@@ -1,11 +1,14 @@
 """The kernel that a variant launched, and its resources: the longest one of a launch."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.family import Family
 from warplog.core.records import Record
 from warplog.metrics.kernels import compiled_kernel, longest_kernel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -29,6 +32,23 @@ def launched_columns(family: Family, kernels: Sequence[Record], extract: Record)
         "static_shared_bytes": kernel.get("static_shared_bytes"),
         "spill_bytes": None if None in spills else sum(spills),
     }
+
+
+def spilled(metrics: "pd.DataFrame", total: float) -> tuple[int, int] | None:
+    """Returns the bytes per thread that the launched kernel of a variant spills: stored and loaded; None if unknown.
+
+    `metrics` are the variant's rows of the table `metrics`; `total` is its `spill_bytes`, which tells the launched
+    kernel from the others of the build.
+    """
+    rows = metrics[
+        metrics["metric"].isin(["spill_store_bytes", "spill_load_bytes"]) & metrics["value"].notna()
+    ]
+    for _, own in rows.groupby("kernel"):
+        values = dict(zip(own["metric"], own["value"], strict=True))
+        found = tuple(int(values.get(f"spill_{kind}_bytes", 0)) for kind in ("store", "load"))
+        if sum(found) == total:
+            return found[0], found[1]
+    return None
 
 
 def _captured(family: Family, extract: Record) -> tuple[str, float | None]:

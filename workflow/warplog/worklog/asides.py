@@ -11,6 +11,7 @@ from warplog.catalog.claims import (
     NOT_MEASURABLE,
     REFUTED,
     WITHIN_NOISE,
+    condition_words,
     counts,
     verdict_words,
 )
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _MOST_LINES = 5
 _MOST_NAMED = 3
+_SHARES = ("sample_share", "instruction_share")
+_LEAST_SHARE = 0.005  # of the samples, for a state to be named
+OTHER_LINES = "other lines"
+LINE_NOTES = (
+    "Hottest lines: a sample counts for the instruction that a warp is about to issue, so that a wait appears at the"
+    " instruction that has to wait: at a barrier, often on the line after it.",
+)
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
 _CLAIMS = ("claim", "case", "verdict", "measured here", "confirmed if", "published", "source", "note")
 # A number in the evidence of a claim: `median_us(naive, 8192) = 3.5 us`; without a case, it is the claim's. The second
@@ -59,7 +67,7 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
             _cases(row),
             _verdict(row),
             with_unit(number(row["measured"]), text(row["unit"])),
-            text(row.get("condition")),
+            condition_words(text(row.get("condition")), text(row["unit"])),
             *(text(row[name]) for name in ("published", "source")),
             text(row.get("reason")),
         )
@@ -90,15 +98,17 @@ def claims_verdict(claims: Sequence[Row], headline: str = "") -> str:
 def lines_table(lines: Sequence[Row]) -> Table | None:
     """Returns a kernel's hottest source lines: at most five, by samples, instructions or excess wavefronts.
 
-    Columns that are empty for all of these lines are left out. None if there are no lines or only empty
-    columns.
+    They are in the order of their samples; a row about all other lines follows. Columns that are empty for all of
+    these lines are left out. None if there are no lines or only empty columns.
     """
     excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
     hottest = sorted(lines, key=lambda row: (-_heat(row, excess), text(row["file"]), number(row["line"])))
-    rows = [_line(row) for row in hottest[:_MOST_LINES]]
+    shown = sorted(hottest[:_MOST_LINES], key=lambda row: -max(number(row["sample_share"]), 0.0))
+    rows = [_line(row) for row in shown]
     kept = [column for column in range(len(_LINES)) if column < 2 or any(row[column] for row in rows)]
     if not rows or kept == [0, 1]:
         return None
+    rows += [_others(shown, excess)]
     cells = tuple(tuple(row[column] for column in kept) for row in rows)
     numeric = frozenset(place for place, column in enumerate(kept) if column in (2, 3, 4))
     return Table(tuple(_LINES[column] for column in kept), cells, numeric)
@@ -111,15 +121,29 @@ def _heat(row: Row, excess: float) -> float:
     return max([lost, *(share for share in shares if share > 0)])
 
 
+def _others(shown: Sequence[Row], excess: float) -> tuple[str, ...]:
+    """Returns the row about the lines that are not shown: what the shares of the others leave."""
+    rest = [1 - sum(_known(shown, name)) if any(_known(shown, name)) else 0.0 for name in _SHARES]
+    lost = excess - sum(_known(shown, "shared_wavefronts_excess"))
+    cells = (share_text(max(0.0, share)) if share > 0 else "" for share in rest)
+    return OTHER_LINES, "", *cells, rounded(lost) if lost > 0 else "", ""
+
+
+def _known(rows: Sequence[Row], name: str) -> list[float]:
+    """Returns the positive numbers in a column."""
+    return [value for row in rows if (value := number(row[name])) > 0]
+
+
 def _line(row: Row) -> tuple[str, ...]:
-    shares = [number(row[name]) for name in ("sample_share", "instruction_share")]
+    shares = [number(row[name]) for name in _SHARES]
+    cells = [share_text(share) if share > 0 else "" for share in shares]
     lost = number(row["shared_wavefronts_excess"])
     return (
         f"{text(row['file']).rsplit('/', 1)[-1]}:{number(row['line']):.0f}",
         text(row["text"]).strip(),
-        *(share_text(share) if share > 0 else "" for share in shares),
+        *cells,
         rounded(lost) if lost > 0 else "",
-        text(row["stall"]),
+        text(row["stall"]) if shares[0] >= _LEAST_SHARE or math.isnan(shares[0]) else "",
     )
 
 

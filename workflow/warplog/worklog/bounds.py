@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warplog.metrics import STALL_REASONS, dominant_stall, occupancy_limiter
+from warplog.metrics.occupancy import busy_share
 from warplog.tables.regimes import LongRun
 from warplog.worklog.code.waits import Wait
-from warplog.worklog.decomposition import busy_share
 
 _MEMORY_SPEED = "memory_throughput_pct"
 _L1 = "a sub-unit of L1/TEX"  # the counter is the use of the busiest one

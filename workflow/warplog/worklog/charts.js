@@ -14,6 +14,18 @@
   wide.addEventListener("change", draw);
   dark.addEventListener("change", draw);
   draw();
+  // A box of code opens at its hottest line.
+  const showHottest = () => {
+    for (const line of document.querySelectorAll(".listing .hottest")) {
+      const box = line.closest("pre"), place = line.getBoundingClientRect();
+      if (!place.height || box.dataset.placed) continue;
+      box.dataset.placed = "yes";
+      const below = place.bottom - box.getBoundingClientRect().top;
+      if (below > box.clientHeight) box.scrollTop = below - box.clientHeight / 2;
+    }
+  };
+  document.addEventListener("toggle", showHottest, true);
+  showHottest();
   // A link to a line or a step opens the folded parts around it.
   const open = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

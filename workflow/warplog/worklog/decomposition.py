@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from warplog.metrics import STALL_REASONS
 from warplog.metrics.names import OPCODES
+from warplog.metrics.occupancy import busy_share
 from warplog.worklog.code.waits import Wait
 from warplog.worklog.kinship import Twin
 
@@ -168,12 +169,6 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
     if all(0 < mhz < math.inf for mhz in clocks):
         found.append(_factor("sm_mhz", {"sm_mhz": clocks[0]}, {"sm_mhz": clocks[1]}, -1))
     return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
-
-
-def busy_share(values: Values, sms: float) -> float:
-    """Returns the share of the kernel's cycles in which SMs were active, on average; NaN if unknown."""
-    most = values.get("ipc", math.nan) * sms * values.get("gpu_cycles", math.nan)
-    return values.get("instructions_executed", math.nan) / most if most > 0 else math.nan
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:

@@ -23,6 +23,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 _LAUNCH = re.compile(r'extern\s+"C"\s+int\s+launch\b')
 _WAIT = re.compile(r"\bcudaStreamWaitEvent\b")
 _NAME = re.compile(r"\b(\w+)\s*\(")
+MARK = re.compile(r"\s*TIMELINE\w*\(.*\);\s*$")  # a mark of timelines (warplog/timeline.cuh)
 _LOOP = re.compile(r"\b(?:for|while)\s*\(")
 # Comments, character and string literals: braces in them do not count.
 _INERT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -110,7 +111,7 @@ def _shown(path: Path, lines: list[str], first: int, last: int) -> Excerpt:
     if not any(line.strip() for line in shown):
         begin, _ = _marks(path)
         raise WarplogError(f"{path}:{first}: the excerpt is empty; put {begin} before the code to show")
-    return Excerpt(path.name, first, _dedent(shown))
+    return Excerpt(path.name, first, _dedent([line for line in shown if not MARK.match(line)]))
 
 
 def _marks(path: Path) -> tuple[str, str]:

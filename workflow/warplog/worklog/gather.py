@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,15 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import Row, claims_table, number, records
+from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
 from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
+from warplog.worklog.pictures.captions import caption
 from warplog.worklog.sentences import times_text
-from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES
+from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES, state_meanings
 
 _ORDER = (
     "warp_stalls",
@@ -87,7 +87,7 @@ def gather(
     major, minor = device.get("compute_capability") or (0, 0)
     ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
     shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
-    drawn = {path.stem: _picture(path, captions, family.name) for path in shown}
+    drawn = {path.stem: _picture(path, captions, tables) for path in shown}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
@@ -104,7 +104,9 @@ def gather(
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
-        notes=(*FACTOR_NOTES, *STATE_NOTES) if ladder.counted else (),
+        notes=(*FACTOR_NOTES, *STATE_NOTES, *state_meanings(ladder.states), *LINE_NOTES)
+        if ladder.counted
+        else (),
         rungs=ladder.rungs(),
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),
@@ -344,7 +346,7 @@ def _resources(ladder: Ladder) -> Table:
         "registers",
         "threads per block",
         "shared bytes per block",
-        "spill bytes",
+        "spill stores / loads (B)",
         "theoretical occupancy %",
         "achieved occupancy %",
     )
@@ -352,11 +354,17 @@ def _resources(ladder: Ladder) -> Table:
     for name, row in ladder.rows.items():
         launch, bound = ladder.launches[name], ladder.bounds[name]
         counts = [launch[m] for m in ("registers_per_thread", "block_threads", "shared_bytes_per_block")]
-        cells = [_count(value) for value in (*counts, number(row.get("spill_bytes")))]
+        cells = [_count(value) for value in counts]
+        cells += [_spills(ladder.spills(row), number(row.get("spill_bytes")))]
         cells += [_one(bound.theoretical_pct), _one(bound.achieved_pct)]
         lines.append((name, *cells))
     notes = ("Shared memory includes the part that the driver reserves.",)
     return Table(titles, tuple(lines), frozenset(range(1, len(titles))), notes)
+
+
+def _spills(split: tuple[int, int] | None, total: float) -> str:
+    """Returns the bytes of spill stores and loads: "2328 / 2840", "0" for none, or their sum if only that is known."""
+    return f"{split[0]} / {split[1]}" if split and total > 0 else _count(total)
 
 
 def _count(value: float) -> str:
@@ -367,12 +375,7 @@ def _one(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{value:.1f}"
 
 
-def _picture(path: Path, captions: Path, family: str) -> Picture:
-    """Returns the figure with the caption of its .rst file as plain text."""
-    source = captions / f"{path.stem}.rst"
-    text = source.read_text(encoding="utf-8") if source.is_file() else ""
-    lines = [line for line in text.splitlines() if not line.startswith("..")]
-    plain = re.sub(r"``|\*([^*]+)\*", r"\1", " ".join(" ".join(lines).split()))
-    caption = plain.replace("|family|", family)
+def _picture(path: Path, captions: Path, tables: FigureTables) -> Picture:
+    """Returns the figure with the sentences of its .rst file that apply."""
     title = _TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
-    return Picture(path.stem, title, caption, path)
+    return Picture(path.stem, title, caption(captions / f"{path.stem}.rst", tables), path)

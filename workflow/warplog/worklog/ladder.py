@@ -20,6 +20,7 @@ from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
+from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
 from warplog.worklog import explain
 from warplog.worklog.asides import (
@@ -34,7 +35,7 @@ from warplog.worklog.asides import (
 from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.heat import HeatMap, heat_map
-from warplog.worklog.code.listing import Code, Line, code, listing
+from warplog.worklog.code.listing import Code, Line, code, listing, without_marks
 from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
@@ -94,7 +95,7 @@ class Ladder:
     @cached_property
     def memory_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the memory chart of each variant's longest kernel, of variants that have any."""
-        rows = self.tables.counters(list(memory_chart.METRICS))
+        rows = memory_chart.kernel_metrics(self.tables)
         rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
         return {
             str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in records(rows)
@@ -181,7 +182,9 @@ class Ladder:
     def listings(self) -> dict[str, tuple[Line, ...]]:
         """The code of each variant."""
         names = {name: bare_name(self.kernels[name].replace("<unnamed>::", "")) for name in self.rows}
-        return {name: listing(self.texts[name], names[name], self.heat[name]) for name in self.rows}
+        return {
+            name: without_marks(listing(self.texts[name], names[name], self.heat[name])) for name in self.rows
+        }
 
     def _code(self, variant: Variant) -> Code:
         """Returns a variant's code as a diff to its parent's."""
@@ -241,7 +244,9 @@ class Ladder:
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(claims),
-            remarks=tuple(remark for remark in _remarks(row) if remark not in self.shared) if good else (),
+            remarks=(*(one for one in _remarks(row) if one not in self.shared), *self._spilling(row))
+            if good
+            else (),
             header=replace(read_header(variant.file), expected=expected),
             on_path=variant.name in self.path,
             tiles=panels(tiles) if tiles else (),
@@ -252,6 +257,27 @@ class Ladder:
             sass=self._machine_code(variant),
             memory=self._memory(variant) if good else (),
         )
+
+    def _spilling(self, row: Row) -> tuple[str, ...]:
+        """Returns a remark on the bytes that the kernel spills; none if it does not."""
+        total = number(row.get("spill_bytes"))
+        if not total > 0:
+            return ()
+        stores, loads = self.spills(row) or (0, 0)
+        split = f"spill stores {stores} B, loads {loads} B per thread"
+        return (split if stores + loads else f"spill stores and loads {total:.0f} B per thread in all",)
+
+    def spills(self, row: Row) -> tuple[int, int] | None:
+        """Returns the bytes per thread of spill stores and of spill loads; None if they are unknown."""
+        metrics = self.tables.metrics
+        return spilled(metrics[metrics["variant"] == row["variant"]], number(row.get("spill_bytes")))
+
+    @property
+    def states(self) -> set[str]:
+        """The warp states that the page names."""
+        steps = {state.name for step in self.steps.values() for state in step.states}
+        lines = {plain(row["stall"]) for name in self.rows for row in self._lines(name)}
+        return steps | lines | {bound.stall for bound in self.bounds.values()}
 
     @property
     def languages(self) -> set[str]:
@@ -464,10 +490,14 @@ def _remarks(row: Row) -> tuple[str, ...]:
         times = agreement.removeprefix("disagree: ")
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")
     if row.get("throttle_reasons") and not regimes.at_rest([row]):  # else only launches at full clock count
-        remarks.append(f"the GPU throttled during timing: {row['throttle_reasons']}")
-    if number(row.get("spill_bytes")) > 0:
-        remarks.append(f"{int(row['spill_bytes'])} bytes of spill stores and loads per thread")
+        remarks.append(f"the GPU throttled during timing: {_limits(str(row['throttle_reasons']))}")
     return tuple(remarks)
+
+
+def _limits(reasons: str) -> str:
+    """Returns the driver's names of limits in words: "software power cap" for sw_power_cap."""
+    spelt = reasons.replace("sw_", "software ").replace("hw_", "hardware ")
+    return spelt.replace("_", " ")
 
 
 def _in_words(agreement: str, timed: str) -> str:

@@ -28,7 +28,23 @@ STATE_NOTES = (
     " which ncu counts in other passes, so the two may differ a little.",
     "The states selected (a warp issues) and not_selected (it is ready while another warp issues) are no stalls.",
 )
+# States whose names do not say what a warp waits for (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
+_MEANINGS = {
+    "branch_resolving": "the target of a branch is not yet computed",
+    "dispatch_stall": "the dispatcher holds back an instruction that is ready, because of a conflict",
+    "drain": "a warp has ended, and its stores are still on their way to memory",
+    "gmma": "a warp is about to issue wgmma instructions and waits for its warpgroup (warpgroup.arrive)",
+    "membar": "a memory fence is not yet complete",
+    "misc": "none of the other states",
+}
 _NO_STALL = {"selected": "selected (issues)", "not_selected": "not_selected (ready)"}
+
+
+def state_meanings(states: Iterable[str]) -> tuple[str, ...]:
+    """Returns a note on those of the states whose names do not say what they are; none if there are none."""
+    named = set(states)
+    found = [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in named]
+    return (f"States with short names: {'; '.join(found)}.",) if found else ()
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:

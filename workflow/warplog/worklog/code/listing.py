@@ -8,12 +8,12 @@ they are in its file, or if they are in a header of the project and many samples
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.worklog.code.heat import HeatMap
-from warplog.worklog.excerpt import functions, marked, of_streams
+from warplog.worklog.excerpt import MARK, functions, marked, of_streams
 
 _CONTEXT = 2
 _LEAST_IN_COMMON = 0.35
@@ -59,6 +59,16 @@ class Code:
     parent: str = ""
     remark: str = ""
 
+    def hottest(self, heat: HeatMap) -> Change | None:
+        """Returns the line with most samples, if possible one that the parent does not have; None without samples."""
+
+        def share(change: Change) -> float:
+            place = heat.places.get((change.line.file, change.line.number))
+            return place.share if place else 0.0
+
+        own = [one for one in self.changes if one.kind in ("new", "same") and share(one) > 0]
+        return max([one for one in own if one.kind == "new"] or own, key=share, default=None)
+
     @property
     def added(self) -> int:
         """How many lines the parent does not have."""
@@ -99,7 +109,7 @@ def listing(texts: Mapping[Path, str], kernel: str, heat: HeatMap) -> tuple[Line
 
 def _from_header(path: Path, text: str, kernel: str, heat: HeatMap) -> Iterator[Line]:
     """Yields a header's part of the code: the kernel, and the functions with many samples."""
-    spans = [span for name, span in functions(text).items() if name == kernel]
+    spans = [one for name, span in functions(text).items() if name == kernel for one in _spans(text, span)]
     hot = heat.hot(path.name, _HOT)
     for first, last in functions(text, "__device__").values():
         if any(first <= number <= last for number in hot):
@@ -110,12 +120,17 @@ def _from_header(path: Path, text: str, kernel: str, heat: HeatMap) -> Iterator[
 
 def _with_helpers(path: Path, text: str, kernel: tuple[int, int]) -> tuple[Line, ...]:
     """Returns a kernel with the device functions of its file that it calls, directly or not, in the file's order."""
+    return tuple(line for span in sorted(_spans(text, kernel)) for line in _lines(path, text, *span))
+
+
+def _spans(text: str, kernel: tuple[int, int]) -> list[tuple[int, int]]:
+    """Returns first and last line of a kernel and of the device functions that it calls."""
     helpers, lines = functions(text, "__device__"), text.splitlines()
     spans = [kernel]
     for first, last in spans:  # grows while it is read
         words = set(re.findall(r"\w+", " ".join(lines[first - 1 : last])))
         spans += [span for name, span in helpers.items() if name in words and span not in spans]
-    return tuple(line for span in sorted(spans) for line in _lines(path, text, *span))
+    return spans
 
 
 def whole(source: Path, text: str) -> tuple[Line, ...]:
@@ -180,3 +195,8 @@ def _own(source: Path, text: str) -> tuple[Line, ...]:
 def _lines(path: Path, text: str, first: int, last: int) -> tuple[Line, ...]:
     shown = text.splitlines()[first - 1 : last]
     return tuple(Line(path.name, number, line.rstrip()) for number, line in enumerate(shown, first))
+
+
+def without_marks(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Returns the lines without the marks of timelines, which are empty in the build that is timed."""
+    return tuple(line for line in lines if not MARK.match(line.text))

@@ -162,11 +162,24 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
         .properties(
             width=_WIDTH - 60,
             height=320,
-            title=alt.TitleParams(text=alt.expr(f"in_unit + ' by {along}, ' + in_regime"), anchor="start"),
+            title=alt.TitleParams(
+                text=alt.expr(f"in_unit + ' by {along}, ' + in_regime{_only(values)}"), anchor="start"
+            ),
         )
     )
     whole = alt.vconcat(bars, below).resolve_scale(color="independent").add_params(case, scale, regime, sort)
     return str(whole.configure_view(stroke=None).to_json(indent=None))
+
+
+def _only(values: Sequence[Row]) -> str:
+    """Returns the part of a title's expression that says at which case alone a regime was measured; "" for none."""
+    at: dict[str, set[str]] = {}
+    for one in values:
+        at.setdefault(str(one["regime"]), set()).add(str(one["case"]))
+    single = {
+        regime: f" (measured at {next(iter(cases))} only)" for regime, cases in at.items() if len(cases) == 1
+    }
+    return f" + ({json.dumps(single)}[in_regime] || '')" if single else ""
 
 
 def _by_size(sizes: Mapping[str, float], size_label: str) -> "alt.X":
@@ -177,7 +190,8 @@ def _by_size(sizes: Mapping[str, float], size_label: str) -> "alt.X":
     axis = alt.Axis(
         values=list(sizes.values()), labelExpr=f"{names}[format(datum.value, 'd')]", labelOverlap=True
     )
-    scale = alt.Scale(type="log", base=2, nice=False)
+    ends = [min(sizes.values()), max(sizes.values())]  # also where a regime has one size only
+    scale = alt.Scale(type="log", base=2, nice=False, domain=ends if ends[0] < ends[1] else alt.Undefined)
     return alt.X("size:Q", scale=scale, title=size_label, axis=axis)
 
 

@@ -20,13 +20,13 @@ _LEAST_FACTOR = 0.1  # of the ratio, on a log scale: as in the sentences
 
 @dataclass(frozen=True)
 class Detour:
-    """A variant beside the main path: how it compares with its parent.
+    """A variant beside the main path: how it compares with the step of the path from which it descends.
 
     `verdict` is "faster", "slower", "tied" (within noise), or its status if it has no time.
     """
 
     name: str
-    parent: str
+    step: str
     ratio: str
     verdict: str
 
@@ -52,6 +52,11 @@ class PathStep:
     end: float
     detours: tuple[Detour, ...]
     beyond: str = ""
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether its bar runs backwards."""
+        return self.end < self.start
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def path_table(fall: Waterfall) -> Table:
         notes = ", ".join(filter(None, ("tied" if step.tied else "", step.beyond)))
         rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
     return Table(
-        ("main path", "speed", "over the previous step", "detours, over their parents"),
+        ("main path", "speed", "over the previous step", "detours, over the step of this row"),
         tuple(rows),
         frozenset({1, 2}),
     )
@@ -172,20 +177,18 @@ def _beside(rows: Mapping[str, Row], path: Sequence[str]) -> dict[str, tuple[Det
             seen.add(root)
             root = str(rows[root]["parent"] or "")
         if root in beside:
-            beside[root].append(_detour(name, row, rows))
+            beside[root].append(_detour(name, row, root, rows[root]))
     return {name: tuple(found) for name, found in beside.items()}
 
 
-def _detour(name: str, row: Row, rows: Mapping[str, Row]) -> Detour:
-    parent = str(row["parent"] or "")
+def _detour(name: str, row: Row, step: str, origin: Row) -> Detour:
     if row["status"] != "ok":
-        return Detour(name, parent, "", str(row["status"]).replace("_", " "))
-    above = rows.get(parent, {})
-    if not (_us(row) > 0 and _us(above) > 0):
-        return Detour(name, parent, "", "")
-    ratio = _us(above) / _us(row)
-    verdict = "tied" if regimes.tied(row, above) else "faster" if ratio > 1 else "slower"
-    return Detour(name, parent, times_text(ratio), verdict)
+        return Detour(name, step, "", str(row["status"]).replace("_", " "))
+    if not (_us(row) > 0 and _us(origin) > 0):
+        return Detour(name, step, "", "")
+    ratio = _us(origin) / _us(row)
+    verdict = "tied" if regimes.tied(row, origin) else "faster" if ratio > 1 else "slower"
+    return Detour(name, step, times_text(ratio), verdict)
 
 
 def _ticks(

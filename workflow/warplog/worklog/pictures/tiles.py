@@ -135,10 +135,10 @@ def _panels(tiles: Tiling) -> Iterator[Panel]:
         return
     inner = levels[what]
     yield _division(
-        "A block's tile", f"{rows} x {columns}, {inner[0]} x {inner[1]} per {what}", tiles.block, inner
+        "A block's tile", f"{rows} x {columns}, {inner[0]} x {inner[1]} per {what} (blue)", tiles.block, inner
     )
     if what == "warp" and all(tiles.thread):
-        note = f"{inner[0]} x {inner[1]}, {tiles.thread[0]} x {tiles.thread[1]} per thread"
+        note = f"{inner[0]} x {inner[1]}, {tiles.thread[0]} x {tiles.thread[1]} per thread (blue)"
         yield _division("A warp's tile", note, inner, tiles.thread)
 
 
@@ -156,7 +156,7 @@ def _grid_of_blocks(tiles: Tiling) -> Panel:
     note = f"{rows} x {columns} per block"
     if down * across > 1:
         note += f", {down * across} blocks per cluster"
-    return _panel("The result", note, shapes)
+    return _panel("A part of C", f"{note}; blue: one {'cluster' if down * across > 1 else 'block'}", shapes)
 
 
 def _step(tiles: Tiling) -> Panel:
@@ -174,6 +174,7 @@ def _step(tiles: Tiling) -> Panel:
         shapes.append(Shape(kind, left, back, columns * scale, depth))
     note = f"{rows} x {tiles.depth} and {tiles.depth} x {columns}"
     note += f", {tiles.stages} stages" if tiles.stages > 1 else ""
+    note += f"; green: tiles of A and B{', grey: those of the other stages' if stages > 1 else ''}, white: tile of C"
     return _panel("One step of the K loop", note, shapes)
 
 

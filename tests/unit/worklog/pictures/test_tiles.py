@@ -11,12 +11,13 @@ def notes(parameters, source=""):
 
 def test_each_level_is_drawn_from_the_result_to_the_thread():
     assert notes(SGEMM) == [
-        "64 x 128 per block",
-        "64 x 16 and 16 x 128",
-        "64 x 128, 32 x 64 per warp",
-        "32 x 64, 8 x 4 per thread",
+        "64 x 128 per block; blue: one block",
+        "64 x 16 and 16 x 128; green: tiles of A and B, white: tile of C",
+        "64 x 128, 32 x 64 per warp (blue)",
+        "32 x 64, 8 x 4 per thread (blue)",
     ]
     drawn = panels(tiling(SGEMM, ""))
+    assert drawn[0].title == "A part of C", "it shows a few blocks only"
     assert [sum(shape.kind == "tile on" for shape in panel.shapes) for panel in drawn] == [1, 0, 1, 1]
     warps, lanes = (len(panel.shapes) for panel in drawn[2:])
     assert (warps, lanes) == (2 * 2, 4 * 16)
@@ -25,8 +26,8 @@ def test_each_level_is_drawn_from_the_result_to_the_thread():
 def test_stages_and_clusters_are_drawn_and_named():
     given = {"BM": 128, "BN": 256, "BK": 64, "STAGES": 4, "DOWN": 2, "ACROSS": 2}
     assert notes(given)[:2] == [
-        "128 x 256 per block, 4 blocks per cluster",
-        "128 x 64 and 64 x 256, 4 stages",
+        "128 x 256 per block, 4 blocks per cluster; blue: one cluster",
+        "128 x 64 and 64 x 256, 4 stages; green: tiles of A and B, grey: those of the other stages, white: tile of C",
     ]
     blocks, step = panels(tiling(given, ""))[:2]
     assert sum(shape.kind == "tile on" for shape in blocks.shapes) == 4

@@ -1,0 +1,37 @@
+"""Captions of figures on a page: only sentences that apply to the family."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from warplog.worklog.pictures.captions import CONDITIONS, caption
+
+REPORT = Path(__file__).parents[4] / "workflow" / "report"
+
+
+@pytest.mark.parametrize("name", sorted(CONDITIONS))
+def test_every_condition_is_about_a_sentence_of_the_caption(name):
+    text = " ".join((REPORT / f"{name}.rst").read_text(encoding="utf-8").replace("*", "").split())
+    for start in CONDITIONS[name]:
+        assert f". {start}" in text
+
+
+def test_a_sentence_about_what_the_family_does_not_have_is_left_out(recorded):
+    source = REPORT / "bank_conflicts.rst"
+    assert "wgmma" not in caption(source, recorded)
+    assert caption(source, recorded).startswith("Shared-memory wavefronts of each variant of sgemm:")
+    one = recorded.metrics.head(1).assign(metric="inst_hgmma", value=1.0)
+    tensor = replace(recorded, metrics=pd.concat([recorded.metrics, one]))
+    assert "whose reads by wgmma no counter covers" in caption(source, tensor)
+
+
+def test_captions_of_throughput_follow_how_the_cases_are_drawn(recorded):
+    source = REPORT / "throughput_vs_size.rst"
+    lines = caption(source, recorded)
+    assert "A line that still rises" in lines
+    assert "side by side" not in lines
+    dots = caption(source, replace(recorded, measurements=recorded.measurements.assign(size=4096.0)))
+    assert "side by side" in dots
+    assert "A line" not in dots
