@@ -130,10 +130,10 @@ def test_figures_of_one_family_alone_come_first(recorded):
 
 def test_a_remainder_that_is_larger_than_the_gain_is_all_that_is_said_about_the_counters():
     factor = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 97.0), 1.031)
-    step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983, explained=True)
+    step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983)
     assert sentences(step) == (
         "1.01x as fast as a.",
-        "The counters do not explain the difference: a factor of 0.983 remains, more than the difference itself.",
+        "No counter accounts for this difference.",
     )
     assert "Factors above 1: instructions 100 → 97 (1.03)." in sentences(replace(step, remainder=0.999))
     assert sentences(replace(step, remark="the counters cover a part"))[-1] == "The counters cover a part."

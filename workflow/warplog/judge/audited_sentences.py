@@ -403,9 +403,8 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
             yield Check(evidence.split()[1], "mainly" if moved / whole > 0.5 else "including")
 
 
-def _steps_remainder(page: Place, value: str) -> Checks:
-    known = page.known
-    yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
+def _steps_clock(page: Place, before: str, after: str) -> Checks:
+    yield from _steps_span(page, "sm_mhz", before, after)
 
 
 def _waiting(
@@ -490,7 +489,7 @@ _STEPS: Sequence[Rule] = (
         _steps_recompiled,
     ),
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
-    (rf"[Aa] factor of {N} remains", _steps_remainder),
+    (rf"mean SM clock during a launch is {N} MHz → {N} MHz", _steps_clock),
     (
         rf"(Less|More) time waiting for ([\w ,-]+) \((\w+){_PLACE}\): {N} % → {N} % of the cycles of {V}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",

@@ -22,8 +22,8 @@ _NOISE_LONG = 1.02
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
-    "instructions": "instructions_executed", "warp cycles per issued instruction": "warp_cycles_per_issue",
-    "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "SM clock": "sm_mhz",
+    "instructions": "instructions_executed", "instructions per cycle": "ipc",
+    "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "mean SM clock": "sm_mhz",
     "excess shared wavefronts": "shared_wavefronts_excess", "shared wavefronts": "shared_wavefronts",
     "sectors per global load": "global_load_sectors_per_request",
     "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",
@@ -216,7 +216,7 @@ class Evidence:
     def factor(self, parent: str, variant: str, metric: str) -> float:
         """Returns how many times faster the change of a metric makes the variant."""
         before, after = self.counter(parent, metric), self.counter(variant, metric)
-        costs = metric in ("instructions_executed", "warp_cycles_per_issue")
+        costs = metric == "instructions_executed"
         return before / after if costs else after / before
 
     def remainder(self, parent: str, variant: str) -> float:
@@ -224,8 +224,7 @@ class Evidence:
         rest = self.ratio(parent, variant, self.profiled)
         for metric in (
             "instructions_executed",
-            "warp_cycles_per_issue",
-            "achieved_occupancy_pct",
+            "ipc",
             "sm_busy_pct",
             "sm_mhz",
         ):

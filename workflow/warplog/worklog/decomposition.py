@@ -1,11 +1,14 @@
 """Decomposes a step of the ladder into factors and into warp states.
 
-A scheduler with A active warps, each of which issues once every W cycles, issues A / W instructions per
-cycle. N instructions therefore take N W / A cycles of active schedulers. If the SMs are active for a share U
-of the kernel, it takes N W / (A U) cycles, which the clock converts to time. In the ratio of two kernels on
-one GPU the constants cancel:
+An SM that executes I instructions per active cycle takes N / I active cycles for N instructions. If the SMs are active
+for a share U of the kernel, it takes N / (I U) cycles, which the clock converts to time. In the ratio of two kernels on
+one GPU the number of SMs cancels:
 
-    time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
+    time ratio = instructions x instructions per cycle x busy share x clock x remainder
+
+I is the number of active warps over the cycles between two instructions of a warp. These two are not factors of their
+own, since they change together: a warp that exits early lowers both. U is computed from the elapsed cycles, so the
+remainder is the difference between the launches that were profiled and those that were timed.
 
 A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
 proportion to the cycles that all its warps spend in them, so that fewer instructions count as much as shorter waits.
@@ -22,7 +25,8 @@ from warplog.worklog.code.waits import Wait
 from warplog.worklog.kinship import Twin
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
-NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
+NEEDED = ("instructions_executed", "ipc", "gpu_cycles")
+CLOCK = "sm_mhz"
 # Counters that explain a state, the most specific first; they are evidence if they change along with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
@@ -44,14 +48,14 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
 _MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
 COUNTERS = tuple(
     dict.fromkeys(
-        (*NEEDED, "ipc", "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
+        (*NEEDED, "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
     )
 )
 _LEAST_SHARE = 0.01
 # A counter that changed by 5 % does not explain a wait that doubled: it needs a quarter of it, in logarithms.
 _LEAST_MOVE, _LEAST_PART = 0.05, 0.25
 _LEAST_OPCODE = 0.2
-_UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
+_LEAST_COUNTED = 0.5
 
 Values = Mapping[str, float]
 
@@ -108,7 +112,6 @@ class Step:
         factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
         states: The warp states that account for at least 1 % of the parent's cycles, the largest first.
         remainder: What no counter accounts for, including differences between profiled and timed runs.
-        explained: Whether the remainder is small compared with the ratio.
         gap: Why there is no decomposition; "" if there is one.
         remark: A caveat about the counters, or "".
         ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
@@ -123,7 +126,6 @@ class Step:
     factors: tuple[Factor, ...] = ()
     states: tuple[StateChange, ...] = ()
     remainder: float = math.nan
-    explained: bool = False
     gap: str = ""
     remark: str = ""
     tied: bool = False
@@ -137,12 +139,17 @@ class Step:
 
     @property
     def explicable(self) -> bool:
-        """Whether the counters may explain the step: the times differ, by more than the remainder."""
-        return (
-            not self.tied
-            and not self.same_kernel
-            and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
-        )
+        """Whether the counters explain the step: at least half of the ratio, on a log scale, and not a tie."""
+        if self.tied or self.same_kernel or self.ratio == 1:
+            return False
+        whole = math.log(self.ratio)
+        counted = sum(math.log(one.factor) for one in self.factors if one.change.name != CLOCK)
+        return counted / whole >= _LEAST_COUNTED and not abs(math.log(self.remainder)) > abs(whole)
+
+    @property
+    def clock(self) -> Factor | None:
+        """The factor of the SM clock: no cause, since the power that a kernel draws sets it."""
+        return next((one for one in self.factors if one.change.name == CLOCK), None)
 
 
 def missing(values: Values) -> list[str]:
@@ -153,20 +160,19 @@ def missing(values: Values) -> list[str]:
 def factors(before: Values, after: Values, clocks: tuple[float, float], sms: float) -> tuple[Factor, ...]:
     """Returns the factors of the ratio of times, the largest first.
 
-    `clocks` are the SM clocks during timing in MHz, NaN if unknown. The busy share requires `ipc` and the
-    number of SMs. A factor that is unknown becomes part of the remainder.
+    `clocks` are the mean SM clocks during the timed launches in MHz, NaN if unknown. The busy share requires the number
+    of SMs. A factor that is unknown becomes part of the remainder.
     """
     instructions = _factor("instructions_executed", before, after, 1)
     found = [
         replace(instructions, evidence=_opcodes(before, after)),
-        _factor("warp_cycles_per_issue", before, after, 1),
-        _factor("achieved_occupancy_pct", before, after, -1),
+        _factor("ipc", before, after, -1),
     ]
     busy = [{"sm_busy_pct": 100 * busy_share(values, sms)} for values in (before, after)]
     if all(values["sm_busy_pct"] > 0 for values in busy):
         found.append(_factor("sm_busy_pct", busy[0], busy[1], -1))
     if all(0 < mhz < math.inf for mhz in clocks):
-        found.append(_factor("sm_mhz", {"sm_mhz": clocks[0]}, {"sm_mhz": clocks[1]}, -1))
+        found.append(_factor(CLOCK, {CLOCK: clocks[0]}, {CLOCK: clocks[1]}, -1))
     return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
 
 
@@ -189,11 +195,6 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
             evidence = _evidence(state, before, after, old > new, _LEAST_PART * abs(_log_ratio(old, new)))
             found.append(StateChange(state, old, new, evidence))
     return tuple(sorted(found, key=lambda s: -abs(s.share)))
-
-
-def is_explained(ratio: float, remainder: float) -> bool:
-    """Returns whether the remainder is within 2 %, or within a quarter of the ratio on a log scale."""
-    return abs(math.log(remainder)) <= max(_NOISE, _UNEXPLAINED_SHARE * abs(math.log(ratio)))
 
 
 def _factor(name: str, before: Values, after: Values, power: int) -> Factor:

@@ -213,8 +213,7 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     rest = ratio / math.prod(factor.factor for factor in found)
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
-    explained = decomposition.is_explained(ratio, rest)
-    return Step(*key, ratio, found, states, rest, explained, "", remark, tied)
+    return Step(*key, ratio, found, states, rest, "", remark, tied)
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:

@@ -15,10 +15,9 @@ from warplog.worklog.kinship import Twin
 
 NAMES = {
     "instructions_executed": "instructions",
-    "warp_cycles_per_issue": "warp cycles per issued instruction",
-    "achieved_occupancy_pct": "achieved occupancy",
+    "ipc": "instructions per cycle",
     "sm_busy_pct": "SM activity",
-    "sm_mhz": "SM clock",
+    "sm_mhz": "mean SM clock",
     "shared_wavefronts_excess": "excess shared wavefronts",
     "shared_wavefronts": "shared wavefronts",
     "global_load_sectors_per_request": "sectors per global load",
@@ -52,7 +51,6 @@ WAITS_FOR: Mapping[str, str] = {
 # Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
 _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
-_LEAST_REMAINDER = 0.03
 _MOST_OF_IT = 0.5
 _MOST_REASONS = 3
 _SAME = 0.005
@@ -64,10 +62,9 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
+    """Describes the speed-up of a step, its factors above and below 1, the clock and the states.
 
-    Only the speed-up if the times are tied or if the parent launches the same kernel, and only the remainder if that is
-    larger than the speed-up.
+    Only the speed-up if the times are tied, if the parent launches the same kernel, or if no counter accounts for it.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
@@ -77,15 +74,25 @@ def sentences(step: Step) -> tuple[str, ...]:
     if step.tied or step.same_kernel:
         return head
     if not step.explicable:
-        rest = f"a factor of {step.remainder:.3f} remains, more than the difference itself"
-        return (*head, f"The counters do not explain the difference: {rest}.", *_remark(step))
-    large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
+        return (*head, "No counter accounts for this difference.", *_clock(step), *_remark(step))
+    large = _large(step)
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), *_remark(step))
-    return tuple(part for part in parts if part)
+    return (*head, *(sides or ["No factor stands out."]), *_clock(step), *_states(step), *_remark(step))
+
+
+def _large(step: Step) -> list[Factor]:
+    """Returns the factors to mention, the largest first; never the clock, which results from the others."""
+    return [one for one in step.factors if one is not step.clock and _weight(one, step) >= _LEAST_FACTOR]
+
+
+def _clock(step: Step) -> tuple[str, ...]:
+    if step.clock is None or not _weight(step.clock, step) >= _LEAST_FACTOR:
+        return ()
+    span = _span(step.clock.change)
+    return (f"The mean SM clock during a launch is {span}: the more power a kernel draws, the lower it is.",)
 
 
 def brief(step: Step) -> tuple[str, ...]:
@@ -98,14 +105,13 @@ def brief(step: Step) -> tuple[str, ...]:
     if step.same_kernel:
         return (head, "it launches the same kernel")
     if not step.explicable:
-        return (head, "the counters do not explain the difference") if not step.tied else (head,)
+        return (head, "no counter accounts for this difference") if not step.tied else (head,)
     sign = 1 if step.ratio > 1 else -1
     for_it: list[str] = []
     against: list[str] = []
-    for factor in step.factors:
-        if _weight(factor, step) >= _LEAST_FACTOR:
-            text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
-            (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
+    for factor in _large(step):
+        text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
+        (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
     states = main_states(step)
     mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
     others = [_brief_state(state, step) for state in states if sign * state.share < 0]
@@ -115,7 +121,6 @@ def brief(step: Step) -> tuple[str, ...]:
         if step.twin
         else []
     )
-    rest += [] if step.explained else [f"a factor of {step.remainder:.3f} remains unexplained"]
     return (head, *[*rest, *reasons][:_MOST_REASONS])
 
 
@@ -165,14 +170,6 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
 def _over(twin: Twin) -> str:
     tied = ", tied within noise" if twin.tied else ""
     return f"it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
-
-
-def _rest(step: Step) -> str:
-    if not step.explained:
-        return f"The counters do not explain the ratio: a factor of {step.remainder:.3f} remains."
-    if abs(math.log(step.remainder)) <= math.log1p(_LEAST_REMAINDER):
-        return ""
-    return f"A factor of {step.remainder:.3f} remains unexplained."
 
 
 def _remark(step: Step) -> tuple[str, ...]:

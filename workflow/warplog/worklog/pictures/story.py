@@ -145,7 +145,7 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     least = _LEAST_FACTOR * abs(math.log(step.ratio))
     found: list[Change] = []
     for factor in step.factors:
-        if sign * math.log(factor.factor) >= least and len(found) < 1:
+        if factor is not step.clock and sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
     shown = {change.name: _shown(change) for change in found}
     states = [state for state in step.states if sign * state.share > 0 and state.name not in NO_STALL]
