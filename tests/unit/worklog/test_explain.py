@@ -75,6 +75,30 @@ def _told_states(before, after):
     return sentences._states(decomposition.Step("f", "b", "a", "1", 2.0, factors, states))
 
 
+def test_a_loss_is_not_told_by_what_it_saves_nor_a_gain_by_what_it_costs():
+    fewer = decomposition.Factor(decomposition.Change("instructions_executed", 200.0, 100.0), 2.0)
+    states = (decomposition.StateChange("no_instruction", 0.11, 0.05, ()),)
+    loss = decomposition.Step("f", "b", "a", "1", 0.9, (replace(fewer, factor=0.9),), states, 1.0)
+    assert explain.sentence(loss).endswith("(0.900). No stall accounts for the loss.")
+    assert not any("no_instruction" in reason for reason in sentences.brief(loss))
+    busy = decomposition.Factor(decomposition.Change("sm_busy_pct", 99.0, 98.0), 0.995)
+    loss = decomposition.Step("f", "b", "a", "1", 0.995, (busy, replace(fewer, factor=1.0)), (), 1.0)
+    assert "No factor stands out." in explain.sentence(loss)
+
+
+def test_a_tied_step_says_which_stall_offsets_which():
+    states = tuple(
+        decomposition.StateChange(name, *shares, ())
+        for name, shares in (("barrier", (0.6, 0.1)), ("long_scoreboard", (0.1, 0.55)), ("wait", (0.2, 0.21)))
+    )
+    step = decomposition.Step("f", "b", "a", "1", 1.001, (), states, 1.0, tied=True)
+    assert explain.sentence(step) == (
+        "As fast as a within noise (1.001x). Less barrier (a barrier): 60 % → 10 % of the cycles of a, offset by more"
+        " long_scoreboard (data from global or local memory): 10 % → 55 % of the cycles of a."
+    )
+    assert explain.sentence(replace(step, states=states[2:])) == "As fast as a within noise (1.001x)."
+
+
 def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0, "barrier": 1.0}, 50)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0, "barrier": 3.0}, 50)
@@ -156,7 +180,9 @@ def test_the_clock_results_from_the_power_and_is_never_told_as_a_cause():
     told = explain.sentence(step)
     assert "Factors below 1: instructions 100 → 200 (0.500)." in told
     assert "Factors above 1" not in told
-    assert "The mean SM clock during a launch is 1650 MHz → 1815 MHz: the more power a kernel draws" in told
+    assert (
+        "The mean SM clock during a launch goes from 1650 to 1815 MHz: the more power a kernel draws" in told
+    )
     assert not any("clock" in reason for reason in sentences.brief(step))
 
 

@@ -384,7 +384,7 @@ def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
 def _steps_factors(page: Place, side: str, listed: str) -> Checks:
     known = page.known
     found = re.findall(
-        rf"([A-Za-z][\w ]*?) {Q}{_OF} → {Q}{_OF} \({N}(, (?:mainly|including) [^)]*)?\)", listed
+        rf"([A-Za-z][\w ]*?) {Q}{_OF} → {Q}{_OF} \({N}(, (?:mainly|including|with) [^)]*)?\)", listed
     )
     yield Check(str(len(found) > 0), "True")
     for name, before, after, times, evidence in found:
@@ -393,6 +393,9 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
         yield Check(times, factor)
         yield Check(side, "above" if factor > 1 else "below")
         yield from _steps_span(page, metric, before, after)
+        if waves := re.fullmatch(rf", with {Q} → {Q} waves of blocks", evidence):
+            yield from _steps_span(page, "waves_per_sm", *waves.groups())
+            continue
         moved = 0.0
         for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", evidence):
             counter = f"inst_{opcode.lower()}"
@@ -462,6 +465,44 @@ def _steps_state(
         yield from _steps_span(page, metric_of(plain.removeprefix("and ")), was, now)
 
 
+def _steps_units(page: Place, listed: str) -> Checks:
+    found = re.findall(rf"({_CEILING}) {N} % → {N} %", listed)
+    yield Check(str(len(found) > 0), "True")
+    for name, before, after in found:
+        yield Check(before, _used(page, _steps_parent(page), CEILINGS[name]))
+        yield Check(after, _used(page, page.variant, CEILINGS[name]))
+
+
+def _steps_traffic(page: Place, listed: str) -> Checks:
+    for name, before, after in re.findall(rf"(L2 bytes|DRAM bytes) {Q} → {Q}", listed):
+        yield from _steps_span(page, metric_of(name), before, after)
+
+
+def _steps_blocks(page: Place, before: str, after: str) -> Checks:
+    yield Check(before, page.known.blocks_per_sm(_steps_parent(page)), exact=True)
+    yield Check(after, page.known.blocks_per_sm(page.variant), exact=True)
+
+
+def _steps_tile_end(page: Place, before: str, unit: str, after: str, other: str, ancestor: str) -> Checks:
+    known = page.known
+    above = known.parent(page.variant)
+    while above and not known.tile_end(above) > 0:
+        above = known.parent(above)
+    yield Check(ancestor, above)
+    yield Check(before, known.tile_end(above) / US[unit], exact=True)
+    yield Check(after, known.tile_end(page.variant) / US[other], exact=True)
+
+
+def _steps_offset(page: Place, less: str, *rest: str) -> Checks:
+    for how, (name, _, before, after, parent) in zip((less, "more"), (rest[:5], rest[5:]), strict=True):
+        known = page.known
+        spent = [known.spent(parent, one, name) for one in (parent, page.variant)]
+        yield Check(parent, _steps_parent(page))
+        yield Check(before, spent[0], exact=True)
+        yield Check(after, spent[1], exact=True)
+        yield Check(how.lower(), "less" if spent[1] < spent[0] else "more")
+
+
 def _steps_part(page: Place, variant: str, share: str) -> Checks:
     known = page.known
     of_launch = known.counter(variant, "duration_us") / known.measured(variant, "ncu_us", known.profiled)
@@ -472,7 +513,14 @@ _PLACE = r"(?:, mostly at the (wgmma|mbarrier) wait of ([\w.-]+):(\d+))?"
 _REACHES = rf"(?:; it reaches {N}x the speed of \w+(, tied within noise)?)?"
 _AT = r"(?:At (\S+), where the counters were captured: )?"
 _OF = r"(?: %| MHz)?"
+_MOVED = rf"(\w+) \(([\w ,-]+)\): {N} % → {N} % of the cycles of {V}"
+_CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
 _STEPS: Sequence[Rule] = (
+    (r"Utilisation: ((?:(?!\. |\.$).)*)\.", _steps_units),
+    (r"Traffic: ((?:(?!\. |\.$).)*)\.", _steps_traffic),
+    (r"Blocks per SM (\d+) → (\d+)\.", _steps_blocks),
+    (rf"gap in computing at a tile end is {TIME} → {TIME}, compared with {V}", _steps_tile_end),
+    (rf"(Less) {_MOVED}, offset by more {_MOVED}", _steps_offset),
     (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
@@ -489,7 +537,7 @@ _STEPS: Sequence[Rule] = (
         _steps_recompiled,
     ),
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
-    (rf"mean SM clock during a launch is {N} MHz → {N} MHz", _steps_clock),
+    (rf"mean SM clock during a launch goes from {N} to {N} MHz", _steps_clock),
     (
         rf"(Less|More) time waiting for ([\w ,-]+) \((\w+){_PLACE}\): {N} % → {N} % of the cycles of {V}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
@@ -505,9 +553,13 @@ def _limits_value(page: Place, metric: str) -> float:
 
 
 def _limits_used(page: Place, metric: str) -> float:
+    return _used(page, page.variant, metric)
+
+
+def _used(page: Place, variant: str, metric: str) -> float:
     """Returns how much of a ceiling is used, of elapsed cycles: the counter of L1 refers to active ones."""
-    used = _limits_value(page, metric)
-    busy = _limits_value(page, "sm_busy_pct") / 100
+    used = page.known.counter(variant, metric)
+    busy = page.known.counter(variant, "sm_busy_pct") / 100
     return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
 
 
@@ -626,7 +678,6 @@ def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str |
         yield Check(of_parent, known.whole_launch.get((parent, "copy_hidden_pct"), math.nan), exact=True)
 
 
-_CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
 _SAME = (
     rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
     rf"(?: \(global and local accesses use {N} % of L1's bytes per cycle\))?"

@@ -17,7 +17,7 @@ from warplog.core.errors import WarplogError
 
 Row = Mapping[str, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
-_OPTIONAL = ("lines", "claims")  # earlier campaigns may lack them
+_OPTIONAL = ("lines", "claims", "launches")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
 # Plain names on the pages: the metric, and whether more of it is faster.
@@ -28,6 +28,7 @@ NAMES = {
     "sectors per global load": "global_load_sectors_per_request",
     "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",
     "DRAM bytes written": "dram_bytes_written", "L2 bytes": "l2_bytes", "L1 bytes": "l1_bytes",
+    "waves of blocks": "waves_per_sm",
 }  # fmt: skip
 CEILINGS = {
     "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "a sub-unit of L1/TEX": "l1_throughput_pct",
@@ -237,6 +238,17 @@ class Evidence:
         cycles = self.counter(variant, "gpu_cycles") / self.counter(parent, "gpu_cycles")
         in_state = self.counter(variant, f"stall_{state}_cycles_per_issue")
         return 100 * cycles * in_state / self.states_total(variant)
+
+    def blocks_per_sm(self, variant: str) -> float:
+        """Returns the number of blocks that the scarcest resource of an SM allows."""
+        resources = ("warps", "registers", "shared_memory", "blocks")
+        return min(self.counter(variant, f"occupancy_limit_{one}_blocks") for one in resources)
+
+    def tile_end(self, variant: str) -> float:
+        """Returns the median gap at a tile end in the timeline of a variant, in microseconds; NaN without one."""
+        launches = self.tables["launches"].to_dict("records")
+        mine = (row for row in launches if (row["variant"], row["case"]) == (variant, self.profiled))
+        return next((_number(row.get("bubble_us")) for row in mine), math.nan)
 
     def states_total(self, variant: str) -> float:
         """Returns the warp cycles per issued instruction, as the sum of all warp states."""

@@ -24,6 +24,7 @@ _PIPES = {
     f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
 }
 _COMPUTE = {"sm_throughput_pct": "the SM's issue slots", **_PIPES}
+NAMES = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}  # of the ceilings, by counter
 _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
@@ -97,11 +98,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     `values` may hold GLOBAL_ATOMICS.
     """
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
-    ceilings = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
-    busy = busy_share(values, sms)
-    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
-        ceilings["l1_throughput_pct"] *= busy
-    known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
+    known = ceilings(values, sms)
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
     nearest = _nearest(known)
@@ -120,6 +117,26 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         l2_pct=known["l2_throughput_pct"] if beyond else math.nan,
         l1_bytes_pct=_l1_bytes_pct(values, sms) if _name(nearest, known) == _L1 else math.nan,
     )
+
+
+def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
+    """Returns how much of each ceiling is used, by counter, in percent of elapsed cycles; without those unknown."""
+    found = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
+    busy = busy_share(values, sms)
+    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
+        found["l1_throughput_pct"] *= busy
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def busiest(known: Mapping[str, float]) -> str:
+    """Returns the counter of the closest ceiling of `ceilings`; "" if none is known."""
+    return _part(_nearest(known), known) if known else ""
+
+
+def blocks_per_sm(values: Mapping[str, float]) -> float:
+    """Returns the number of blocks that fit on an SM; NaN if a limit is unknown."""
+    limits = [values.get(name, math.nan) for name in _LIMITS[:4]]
+    return math.nan if any(map(math.isnan, limits)) else min(limits)
 
 
 def _l1_bytes_pct(values: Mapping[str, float], sms: float) -> float:
@@ -163,7 +180,10 @@ def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: s
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:
-    """Returns the ceiling's name; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
+    return NAMES[_part(nearest, known)]
+
+
+def _part(nearest: str, known: Mapping[str, float]) -> str:
+    """Returns the counter; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
     parts = {"sm_throughput_pct": _PIPES, _MEMORY_SPEED: _MEMORY}.get(nearest, {})
-    own = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}[nearest]
-    return next((name for part, name in parts.items() if known.get(part, 0.0) >= 0.99 * known[nearest]), own)
+    return next((part for part in parts if known.get(part, 0.0) >= 0.99 * known[nearest]), nearest)

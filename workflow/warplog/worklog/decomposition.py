@@ -46,9 +46,10 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "math_pipe_throttle": ("inst_ffma", "inst_dfma", "inst_hmma"),
 }
 _MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
+WAVES = "waves_per_sm"
 COUNTERS = tuple(
     dict.fromkeys(
-        (*NEEDED, "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
+        (*NEEDED, WAVES, "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
     )
 )
 _LEAST_SHARE = 0.01
@@ -73,7 +74,8 @@ class Change:
 class Factor:
     """A change and how many times faster it makes the variant; below 1 it makes it slower.
 
-    For instructions, `evidence` holds at most two opcodes that make up most of the change.
+    For instructions, `evidence` holds at most two opcodes that make up most of the change; for the busy share, the
+    waves of blocks if a partial last wave accounts for most of it.
     """
 
     change: Change
@@ -103,6 +105,26 @@ class StateChange:
 
 
 @dataclass(frozen=True)
+class Use:
+    """How a step changes the use of the GPU.
+
+    Attributes:
+        units: The use of the busiest unit and of the tensor pipe, in percent of their peaks.
+        traffic: Bytes moved by L2 and device memory.
+        blocks: The blocks that fit on an SM; None if that is the same or unknown.
+        idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
+        tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
+            microseconds; None without two timelines.
+    """
+
+    units: tuple[Change, ...] = ()
+    traffic: tuple[Change, ...] = ()
+    blocks: Change | None = None
+    idle: bool = False
+    tile_end: tuple[str, float, float] | None = None
+
+
+@dataclass(frozen=True)
 class Step:
     """A variant compared with its parent at one case.
 
@@ -116,6 +138,7 @@ class Step:
         remark: A caveat about the counters, or "".
         ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
         twin: A variant that launches the same kernel; None if there is none.
+        use: How the use of the GPU changes.
     """
 
     family: str
@@ -131,6 +154,7 @@ class Step:
     tied: bool = False
     ancestor: tuple[str, float] | None = None
     twin: Twin | None = None
+    use: Use = Use()
 
     @property
     def same_kernel(self) -> bool:
@@ -145,6 +169,12 @@ class Step:
         whole = math.log(self.ratio)
         counted = sum(math.log(one.factor) for one in self.factors if one.change.name != CLOCK)
         return counted / whole >= _LEAST_COUNTED and not abs(math.log(self.remainder)) > abs(whole)
+
+    @property
+    def causes(self) -> tuple[Factor, ...]:
+        """The factors without the clock, and without instructions if schedulers are idle most of the time."""
+        no_cause = (CLOCK, "instructions_executed", "ipc") if self.use.idle else (CLOCK,)
+        return tuple(one for one in self.factors if one.change.name not in no_cause)
 
     @property
     def clock(self) -> Factor | None:
@@ -170,7 +200,8 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
     ]
     busy = [{"sm_busy_pct": 100 * busy_share(values, sms)} for values in (before, after)]
     if all(values["sm_busy_pct"] > 0 for values in busy):
-        found.append(_factor("sm_busy_pct", busy[0], busy[1], -1))
+        share = _factor("sm_busy_pct", busy[0], busy[1], -1)
+        found.append(replace(share, evidence=_waves(before, after, share.factor)))
     if all(0 < mhz < math.inf for mhz in clocks):
         found.append(_factor(CLOCK, {CLOCK: clocks[0]}, {CLOCK: clocks[1]}, -1))
     return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
@@ -199,6 +230,16 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
 
 def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
     return Factor(Change(name, before[name], after[name]), (before[name] / after[name]) ** power)
+
+
+def _waves(before: Values, after: Values, factor: float) -> tuple[Change, ...]:
+    """Returns the waves of blocks, if filling the last one accounts for at least half of the busy share's factor."""
+    waves = [values.get(WAVES, math.nan) for values in (before, after)]
+    if not all(one > 0 for one in waves) or factor == 1:
+        return ()
+    filled = [one / math.ceil(one - 1e-6) for one in waves]
+    part = math.log(filled[1] / filled[0]) / math.log(factor)
+    return (Change(WAVES, *waves),) if part >= _LEAST_COUNTED else ()
 
 
 def _split(values: Values) -> dict[str, float]:

@@ -29,6 +29,7 @@ from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import StateChange, Step
 from warplog.worklog.sentences import brief, sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
+from warplog.worklog.steps import use
 
 _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
@@ -50,7 +51,8 @@ def families(folder: Path) -> list[str]:
 def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Step, ...]:
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
-    counters = _counters(tables, decomposition.COUNTERS)
+    counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
+    gaps = _tile_ends(tables)
     found = [
         _step(tables, rows, counters, name)
         for name, row in rows.items()
@@ -64,6 +66,7 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
             states=tuple(_waiting(state, step, known) for state in step.states),
             twin=twins.get(step.variant),
             ancestor=_ancestor(rows, step),
+            use=replace(step.use, tile_end=_tile_end(rows, step, gaps)),
         )
         for step in found
     )
@@ -73,6 +76,24 @@ def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
     """Returns an ancestor that is faster than the parent, and its time over the variant's."""
     name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
     return (name, float(rows[name]["median_us"]) / float(rows[step.variant]["median_us"])) if name else None
+
+
+def _tile_ends(tables: FigureTables) -> dict[str, float]:
+    """Returns the median gap at a tile end in microseconds, of the variants with a timeline at the profiled case."""
+    rows = [row for row in asides.records(tables.launches) if row["case"] == tables.profiled_case]
+    return {str(row["variant"]): gap for row in rows if (gap := regimes.value(row, "bubble_us")) > 0}
+
+
+def _tile_end(
+    rows: Mapping[str, Any], step: Step, gaps: Mapping[str, float]
+) -> tuple[str, float, float] | None:
+    """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant."""
+    above, seen = step.parent, {step.variant}
+    while above in rows and above not in gaps and above not in seen:
+        seen.add(above)
+        above = str(rows[above]["parent"] or "")
+    known = step.variant in gaps and above in gaps
+    return (above, gaps[above], gaps[step.variant]) if known else None
 
 
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
@@ -213,7 +234,8 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     rest = ratio / math.prod(factor.factor for factor in found)
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
-    return Step(*key, ratio, found, states, rest, "", remark, tied)
+    changed = use.use(before, after, tables.peak("sms"))
+    return Step(*key, ratio, found, states, rest, "", remark, tied, use=changed)
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:

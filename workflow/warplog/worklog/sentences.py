@@ -9,8 +9,9 @@ from warplog.core.numbers import short_number
 from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import BOUND_PCT, Bound
+from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.code.waits import Wait
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.decomposition import WAVES, Change, Factor, StateChange, Step
 from warplog.worklog.kinship import Twin
 
 NAMES = {
@@ -26,6 +27,7 @@ NAMES = {
     "dram_bytes_written": "DRAM bytes written",
     "l2_bytes": "L2 bytes",
     "l1_bytes": "L1 bytes",
+    "waves_per_sm": "waves of blocks",
 }
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 WAITS_FOR: Mapping[str, str] = {
@@ -54,6 +56,8 @@ _LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the rat
 _MOST_OF_IT = 0.5
 _MOST_REASONS = 3
 _SAME = 0.005
+_LEAST_TIED = 0.05  # share of cycles of a state of a tied step
+_LEAST_GAP = 1.25
 
 
 def sentence(step: Step) -> str:
@@ -72,27 +76,67 @@ def sentences(step: Step) -> tuple[str, ...]:
     if step.gap:
         return (*head, f"Not explained because {step.gap}.")
     if step.tied or step.same_kernel:
-        return head
+        return (*head, *_offset(step))
     if not step.explicable:
         return (*head, "No counter accounts for this difference.", *_clock(step), *_remark(step))
     large = _large(step)
+    if not any((one.factor > 1) == (step.ratio > 1) for one in large) and not step.use.idle:
+        large = []
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    return (*head, *(sides or ["No factor stands out."]), *_clock(step), *_states(step), *_remark(step))
+    told = (*sides, *_use(step)) or ("No factor stands out.",)
+    return (*head, *told, *_clock(step), *_states(step), *_remark(step))
 
 
 def _large(step: Step) -> list[Factor]:
     """Returns the factors to mention, the largest first; never the clock, which results from the others."""
-    return [one for one in step.factors if one is not step.clock and _weight(one, step) >= _LEAST_FACTOR]
+    return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
+
+
+def _use(step: Step) -> tuple[str, ...]:
+    """Describes the busiest units, their traffic, the blocks on an SM and the gap at a tile end, where they change."""
+    blocks, text = step.use.blocks, [*_units(step), *_traffic(step)]
+    text += [f"blocks per SM {blocks.before:.0f} → {blocks.after:.0f}"] if blocks else []
+    told = [f"{one[0].upper()}{one[1:]}." for one in text]
+    if end := step.use.tile_end:
+        name, *gaps = end
+        span = " → ".join(map(time_text, gaps))
+        told += (
+            [f"The median gap in computing at a tile end is {span}, compared with {name}."]
+            if max(gaps) >= _LEAST_GAP * min(gaps)
+            else []
+        )
+    return tuple(told)
+
+
+def _units(step: Step) -> list[str]:
+    units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units]
+    return [f"utilisation: {_listed(units)}"] if units else []
+
+
+def _traffic(step: Step) -> list[str]:
+    return [f"traffic: {_listed([_moved(one) for one in step.use.traffic])}"] if step.use.traffic else []
+
+
+def _offset(step: Step) -> tuple[str, ...]:
+    """Describes the largest stalls that a tied step saves and costs; empty if it changes too little."""
+    if not step.tied or step.same_kernel:
+        return ()
+    stalls = [one for one in step.states if one.name not in NO_STALL and abs(one.share) >= _LEAST_TIED]
+    less = [_brief_state(one, step) for one in stalls if one.share > 0][:1]
+    more = [_brief_state(one, step) for one in stalls if one.share < 0][:1]
+    return (f"{less[0][0].upper()}{less[0][1:]}, offset by {more[0]}.",) if less and more else ()
 
 
 def _clock(step: Step) -> tuple[str, ...]:
     if step.clock is None or not _weight(step.clock, step) >= _LEAST_FACTOR:
         return ()
-    span = _span(step.clock.change)
-    return (f"The mean SM clock during a launch is {span}: the more power a kernel draws, the lower it is.",)
+    ends = f"{short_number(step.clock.change.before)} to {short_number(step.clock.change.after)} MHz"
+    return (
+        f"The mean SM clock during a launch goes from {ends}: the more power a kernel draws, the lower it is.",
+    )
 
 
 def brief(step: Step) -> tuple[str, ...]:
@@ -115,7 +159,10 @@ def brief(step: Step) -> tuple[str, ...]:
     states = main_states(step)
     mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
     others = [_brief_state(state, step) for state in states if sign * state.share < 0]
-    reasons = [*for_it[:1], *mine[:1], *others[:1], *against[:1], *mine[1:], *for_it[1:]]
+    moved = [*_traffic(step), *_units(step)]
+    first = [*moved[:2], *mine[:1]] if step.use.idle else [*for_it[:1], *mine[:1], *moved[:1]]
+    reasons = [*first, *others[:1], *(against[:1] if for_it or mine else []), *mine[1:], *for_it]
+    reasons = list(dict.fromkeys(reasons))
     rest = (
         [f"it launches the kernel of {step.twin.variant}{'' if step.twin.same else ', recompiled'}"]
         if step.twin
@@ -191,21 +238,28 @@ def _factor(factor: Factor) -> str:
     whole = sum(one.after - one.before for one in factor.evidence) / moved if moved else 0.0
     word = "mainly" if whole > _MOST_OF_IT else "including"
     evidence = f", {word} {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
+    if factor.evidence and factor.evidence[0].name == WAVES:
+        evidence = f", with {_span(factor.evidence[0])} waves of blocks"
     return f"{name} {change} ({f'{factor.factor:#.3g}'.rstrip('.')}{evidence})"
 
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    return [_state(state, step) for state in main_states(step)]
+    told = [_state(state, step) for state in main_states(step)]
+    other = any(one.name not in NO_STALL and abs(one.share) >= _LEAST_STATE for one in step.states)
+    return told or ([f"No stall accounts for the {'gain' if step.ratio > 1 else 'loss'}."] if other else [])
 
 
 def main_states(step: Step) -> tuple[StateChange, ...]:
-    """Returns the two stalls that changed most in the step's direction, then the largest one against it."""
+    """Returns the two stalls that changed most in the step's direction, then the largest one against it.
+
+    None if no stall changed in its direction: what a step saves does not explain why it is slower.
+    """
     stalls = [s for s in step.states if s.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
-    return (*mine[:_MOST_STATES], *others[:1])
+    return (*mine[:_MOST_STATES], *others[:1]) if mine else ()
 
 
 def _state(state: StateChange, step: Step) -> str:
