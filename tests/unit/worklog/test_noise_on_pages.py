@@ -52,7 +52,8 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     assert rung(page, "vectorized").figures[0][1] == "at 4096"
     assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
     assert rung(page, "warptile").limits[0] == (
-        "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
+        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs"
+        " sustained (1.25x the time)."
     )
 
 
@@ -65,7 +66,10 @@ def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recor
         " usually its power limit)."
     )
     assert page.regimes == told_once
-    assert "at rest" not in " ".join(page.method).lower()
+    method = " ".join(page.method)
+    assert "at rest" not in method.lower()
+    assert "the set SM clock is measured just before each launch" in method
+    assert "clocks" not in " ".join(told(recorded).method), "the first campaign did not measure the set clock"
     text = worklog.markdown(page, tmp_path)
     assert text.count(told_once) == 1
     assert text.index(told_once) < text.index("## 1. naive")
@@ -103,7 +107,9 @@ def test_several_processes_are_named_with_their_range(recorded):
         "launches at rest: 3088.0 µs (medians of 3 processes 3080.0 µs to 3099.0 µs; "
         in rung(page, "warptile").noise
     )
-    assert any("spread over 3 processes" in text for text in page.method)
+    assert any(
+        "the median over 3 processes of the median of each process's launches" in text for text in page.method
+    )
     assert "Two times are tied within noise if their ranges between processes overlap." in page.method
 
 

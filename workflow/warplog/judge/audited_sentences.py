@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
 from warplog.judge.evidence import CEILINGS, metric_of
-from warplog.metrics import occupancy
 
 
 def _lead_fastest(
@@ -77,21 +76,29 @@ def _lead_extremes(
     yield Check(gain, ratios.get(most, math.nan))
     printed = dict(re.findall(rf"{V}[ \w-]* \({N}x\)", rest.replace("slower than the previous step: ", "")))
     least = min(ratios, key=ratios.__getitem__)
-    yield Check(", ".join(sorted(printed)), ", ".join(slower or [least]))
+    alike = sum(f"{one:#.3g}" == f"{ratios[least]:#.3g}" for one in ratios.values()) > 1
+    told = slower or ([] if alike and least not in same else [least])
+    yield Check(", ".join(sorted(printed)), ", ".join(told))
     for name, loss in printed.items():
         yield Check(loss, ratios.get(name, math.nan))
+    if not rest:
+        return
     how = "slower" if ": " in rest else "tied" if "within noise" in rest else "smallest"
     yield Check(how, "slower" if slower else "tied" if least in same else "smallest")
 
 
-def _beyond(page: Place, variant: str, ratio: str | None, above: str | None, case: str = "") -> Checks:
+def _beyond(
+    page: Place, variant: str, ratio: str | None, above: str | None, case: str = "", always: bool = False
+) -> Checks:
     """Checks the ratio to the ancestor that is faster than the parent over which a variant gains."""
     known = page.known
     way = [variant, known.parent(variant)]
     gains = known.faster(way[0], way[1], case)
     while gains and (parent := known.parent(way[-1])) and known.faster(parent, way[-1], case):
         way.append(parent)
-    yield Check(above or "", way[-1] if len(way) > 2 else "")
+    both = [f"{known.ratio(one, variant, case):#.3g}" for one in (way[1], way[-1])]
+    told = len(way) > 2 and (always or both[0] != both[1])
+    yield Check(above or "", way[-1] if told else "")
     if ratio and above:
         yield Check(ratio, known.ratio(above, variant, case))
 
@@ -144,14 +151,14 @@ _LEAD: Sequence[Rule] = (
     ),
     (
         rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step{_THAT}\)"
-        r"((?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)\.(?= |$)",
+        r"((?:(?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
         _lead_extremes,
     ),
     (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
-    (r"spread over (?:(\d+) to )?(\d+) processes", _lead_processes),
+    (r"the median over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 
 
@@ -267,6 +274,12 @@ def _rung_parameter(page: Place, name: str, value: str) -> Checks:
         yield Check(value, float(given[name]), exact=True)
 
 
+def _rung_discarded(page: Place, dropped: str, taken: str, mhz: str) -> Checks:
+    remark = f"{dropped} of {taken} launches discarded: clock below {mhz} MHz"
+    reason = str(page.known.rows[(page.variant, page.known.case)].get("reason"))
+    yield Check(remark, remark if remark in reason else reason)
+
+
 def _rung_spills(page: Place, count: str) -> Checks:
     known = page.known
     yield Check(count, number(known.variants[page.variant].get("spill_bytes")), exact=True)
@@ -294,6 +307,7 @@ _RUNG: Sequence[Rule] = (
     (r"medians of (\d+)(?= processes)", _rung_count),
     (rf"(quartiles|processes) {TIME} to {TIME}", _rung_spread),
     (rf"both quartiles {TIME}", _rung_same),
+    (r"(\d+) of (\d+) launches discarded: set SM clock below (\d+) MHz", _rung_discarded),
     (r"(\d+) bytes of spill stores and loads", _rung_spills),
     (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
@@ -337,7 +351,7 @@ def _steps_little(page: Place, at: str | None, percent: str, how: str, other: st
 
 def _steps_beyond(page: Place, above: str, parent: str, ratio: str) -> Checks:
     yield Check(parent, _steps_parent(page))
-    yield from _beyond(page, page.variant, ratio, above, page.known.profiled)
+    yield from _beyond(page, page.variant, ratio, above, page.known.profiled, always=True)
 
 
 def _steps_same_kernel(page: Place, case: str, other: str, ratio: str | None, tied: str | None) -> Checks:
@@ -591,7 +605,8 @@ def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None
         else 0.01 * highest
     )
     yield Check(name, name if pct >= highest - slack else "another ceiling")
-    yield Check(kind, "bound" if pct >= 80 else "close" if pct >= 60 else "far")
+    bound = 80 if name == "device memory" else 90
+    yield Check(kind, "bound" if pct >= bound else "close" if pct >= 60 else "far")
 
 
 def _limits_stall(
@@ -613,18 +628,6 @@ def _limits_occupied(page: Place, theoretical: str, achieved: str | None, above:
         yield Check("above" if above else "", "above" if float(achieved) > float(theoretical) else "")
 
 
-def _limits_launch(page: Place, warps: str, amount: str, resource: str, better: str) -> Checks:
-    yield Check(warps, _limits_value(page, "theoretical_occupancy_pct") * 0.64, exact=True)
-    given = {
-        "registers": _limits_value(page, "registers_per_thread"),
-        "threads": _limits_value(page, "block_threads"),
-    }
-    given["bytes"] = _limits_value(page, "shared_bytes_per_block") - 1024
-    given[resource] = float(amount)
-    numbers = (int(given["registers"]), int(given["threads"]), max(0, int(given["bytes"])))
-    yield Check(better, occupancy.theoretical(*numbers, (9, 0)).warps_per_sm, exact=True)
-
-
 def _limits_traffic(page: Place, moved: str, unit: str, times: str, least: str, least_unit: str) -> Checks:
     known = page.known
     compulsory = number(known.variants[page.variant].get("bytes"))
@@ -640,7 +643,7 @@ def _limits_conflicts(page: Place, share: str, whole: str) -> Checks:
 
 
 def _limits_limited(page: Place, limit: str, before: str | None, after: str | None, watts: str | None,
-                    rest: str, unit: str, long: str, other: str) -> Checks:  # fmt: skip
+                    rest: str, unit: str, long: str, other: str, longer: str) -> Checks:  # fmt: skip
     known = page.known
     row = known.rows[(page.variant, known.profiled)]
     reasons = str(row.get("throttle_reasons") or "")
@@ -657,6 +660,8 @@ def _limits_limited(page: Place, limit: str, before: str | None, after: str | No
     column = "sustained_us" if sustained else "hot_us"
     yield Check(rest, known.measured(page.variant, "median_us", known.profiled) / US[unit], exact=True)
     yield Check(long, known.measured(page.variant, column, known.profiled) / US[other], exact=True)
+    times = [known.measured(page.variant, name, known.profiled) for name in (column, "median_us")]
+    yield Check(longer, times[0] / times[1])
 
 
 def _limits_engine(page: Place, name: str, share: str) -> Checks:
@@ -684,17 +689,15 @@ _SAME = (
 )
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({_CEILING}), at {N} % of the peak{_SAME}", _limits_bound),
-    (rf"No unit reaches 80 % of its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_close),
+    (rf"The busiest unit is ({_CEILING}), at {N} % of its peak{_SAME}", _limits_close),
     (rf"No unit is near its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles{_PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
      r"(, above the theoretical value by the inaccuracy of the counters)?)?", _limits_occupied),
-    (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"
-     r" (\d+) would", _limits_launch),
     (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
     (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
-    (rf"launches are limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
-     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back)",
+    (rf"launches are limited by ([\w ]+): ((set SM clock {N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
+     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back) \({N}x the time\)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
     (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
     (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),

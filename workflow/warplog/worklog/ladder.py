@@ -43,7 +43,6 @@ from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
 from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
-    LAUNCH,
     OVERLAP,
     TRAFFIC,
     bound_sentences,
@@ -57,14 +56,15 @@ from warplog.worklog.sentences import (
 )
 from warplog.worklog.step_tables import factor_table, state_table
 
+_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
+
 
 @dataclass(frozen=True)
 class Ladder:
-    """A family with its tables, the compute capability of the GPU and its variants' machine code, if it was kept."""
+    """A family with its tables and its variants' machine code, if it was kept."""
 
     family: Family
     tables: FigureTables
-    capability: tuple[int, int]
     machine_code: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
@@ -86,8 +86,8 @@ class Ladder:
 
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
-        """Registers, threads, shared memory, occupancy and traffic of each variant's longest kernel."""
-        names = (*LAUNCH, *TRAFFIC)
+        """Registers, threads, shared memory and traffic of each variant's longest kernel."""
+        names = (*_LAUNCH, *TRAFFIC)
         rows = records(self.tables.counters(list(names)))
         return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
 
@@ -210,7 +210,7 @@ class Ladder:
         limits = (
             *(bound_sentences(bound) if self.counted else long_run_sentences(bound.long_run)),
             *traffic_sentences(launch, self._compulsory_bytes(row)),
-            *occupancy_sentences(bound, launch, self.capability),
+            *occupancy_sentences(bound),
         )
         apart = [step] if step and not step.gap else []
         heat = self.heat[variant.name]
@@ -237,7 +237,7 @@ class Ladder:
             printed=self._printed(variant),
             story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
-            states=state_table(apart, key=False) if apart else None,
+            states=state_table(apart, key=False) if apart and apart[0].states else None,
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(claims),
@@ -327,9 +327,11 @@ class Ladder:
         if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
             return None
         over = f"the speed of {row['parent']}{', tied within noise' if regimes.tied(row, parent) else ''}"
+        gain = times_text(parent["median_us"] / row["median_us"])
         if above := faster_ancestor(self.rows, str(row["variant"])):
-            over += f", {times_text(self.rows[above]['median_us'] / row['median_us'])} that of {above}"
-        return times_text(parent["median_us"] / row["median_us"]), over
+            beyond = times_text(self.rows[above]["median_us"] / row["median_us"])
+            over += f", {beyond} that of {above}" if beyond != gain else ""
+        return gain, over
 
     def _gain(self, row: Row) -> tuple[str, str] | None:
         """Returns the number to set beside an expectation: over the parent, or of the baseline without a parent."""
@@ -460,6 +462,7 @@ def _noise(row: Row) -> str:
 
 def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
+    remarks = [re.sub(r"(?<= discarded: )clock(?= below )", "set SM clock", note) for note in remarks]
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         times = agreement.removeprefix("disagree: ")
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")

@@ -4,12 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
-from warplog.metrics import NO_STALL, occupancy
+from warplog.metrics import NO_STALL
 from warplog.tables.regimes import LongRun
-from warplog.worklog.bounds import BOUND_PCT, Bound
 from warplog.worklog.bounds import NAMES as UNITS
+from warplog.worklog.bounds import Bound
 from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import WAVES, Change, Factor, StateChange, Step
 from warplog.worklog.kinship import Twin
@@ -160,8 +159,9 @@ def brief(step: Step) -> tuple[str, ...]:
     mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
     others = [_brief_state(state, step) for state in states if sign * state.share < 0]
     moved = [*_traffic(step), *_units(step)]
-    first = [*moved[:2], *mine[:1]] if step.use.idle else [*for_it[:1], *mine[:1], *moved[:1]]
-    reasons = [*first, *others[:1], *(against[:1] if for_it or mine else []), *mine[1:], *for_it]
+    first = [*moved, *mine[:1]] if step.use.idle else [*for_it[:1], *mine[:1]]
+    costs = others[:1] if step.ratio > 1 else []  # before traffic; what a slower step saves comes after it
+    reasons = [*first, *costs, *moved, *others, *(against[:1] if for_it or mine else []), *mine, *for_it]
     reasons = list(dict.fromkeys(reasons))
     rest = (
         [f"it launches the kernel of {step.twin.variant}{'' if step.twin.same else ', recompiled'}"]
@@ -307,10 +307,8 @@ def _listed(texts: Sequence[str]) -> str:
     return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
 
 
-LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "theoretical_occupancy_pct")
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 _WHOLE_PCT = 99.95
-_SAME_PCT = 0.1
 _LEAST_CONFLICTS, _LEAST_WAVEFRONTS, _LEAST_TRAFFIC = 0.05, 0.01, 0.95
 _LEAST_CLOCK = 0.99
 _LEAST_L1_PCT = 0.5
@@ -339,7 +337,7 @@ def _ceiling(bound: Bound) -> str:
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
     far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
     return {
-        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{more}.",
+        "near": f"The busiest unit is {bound.ceiling}, at {used} of its peak{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. The grid does not fill the GPU.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
@@ -358,11 +356,16 @@ def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
     if not run.limited_by and not run.to_mhz < _LEAST_CLOCK * run.from_mhz:
         return ()  # the next launch waits for the writes of the last one, or for another reason that no limit is
     what = f"{run.regime.capitalize()}, launches are limited by {run.limited_by or 'an unknown cause'}"
-    clock = f"{run.from_mhz:.0f} → {run.to_mhz:.0f} MHz" if not math.isnan(run.from_mhz + run.to_mhz) else ""
+    clock = (
+        f"set SM clock {run.from_mhz:.0f} → {run.to_mhz:.0f} MHz"
+        if not math.isnan(run.from_mhz + run.to_mhz)
+        else ""
+    )
     power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
     at = " at ".join(filter(None, (clock, power)))
     rest = "at rest" if run.at_rest else "with a cold L2"
-    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime}"
+    longer = f"{times_text(run.long_us / run.rest_us)} the time"
+    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime} ({longer})"
     return (f"{what}: {'; '.join(filter(None, (at, times)))}.",)
 
 
@@ -376,14 +379,8 @@ def time_text(us: float) -> str:
     return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
-def occupancy_sentences(
-    bound: Bound, launch: Mapping[str, float], capability: tuple[int, int]
-) -> tuple[str, ...]:
-    """Describes the occupancy, what limits it, and which change would let an SM hold more warps.
-
-    `launch` holds the metrics LAUNCH of the kernel. The change is calculated from the occupancy rules, and
-    given only if the same calculation reproduces the captured occupancy.
-    """
+def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
+    """Describes the occupancy and what limits it."""
     if bound.gap or math.isnan(bound.theoretical_pct):
         return ()
     whole = bound.theoretical_pct >= _WHOLE_PCT
@@ -395,7 +392,7 @@ def occupancy_sentences(
         above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
         if above and bound.achieved_pct > bound.theoretical_pct:
             text += ", above the theoretical value by the inaccuracy of the counters"
-    return (f"{text}.", *([] if whole else _lift(launch, capability)))
+    return (f"{text}.",)
 
 
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
@@ -442,30 +439,3 @@ def overlap_sentences(
 
 def _bytes(count: float) -> str:
     return f"{short_number(count)}B" if count >= 1e4 else f"{count:.0f} B"
-
-
-def _lift(metrics: Mapping[str, float], capability: tuple[int, int]) -> list[str]:
-    registers, threads, shared, pct = (metrics.get(name, math.nan) for name in LAUNCH)
-    limits = occupancy.LIMITS.get(capability)
-    if limits is None or math.isnan(registers + threads + shared + pct):
-        return []
-    launch = (int(registers), int(threads), max(0, int(shared) - limits.reserved_shared_bytes), capability)
-    try:
-        if abs(occupancy.theoretical(*launch).occupancy_pct - pct) > _SAME_PCT:
-            return []
-        lift = occupancy.lift(*launch)
-    except WarplogError:
-        return []
-    return _with_owner(lift)
-
-
-def _with_owner(lift: str) -> list[str]:
-    """Says what the numbers of `occupancy.lift` are of; nothing without a change that would help."""
-    warps, _, change = lift.partition("; ")
-    if "would allow" not in change:
-        return []
-    owners = {"registers": "per thread", "threads": "per block", "bytes": "of shared memory"}
-    number, resource, *_, better = change.split()
-    return [
-        f"{warps.split()[0]} warps fit on an SM; with {number} {resource} {owners[resource]}, {better} would."
-    ]
