@@ -186,7 +186,7 @@ def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
     found, shown = audited(tmp_path / "results")
     assert found.passed, shown
     text = path.read_text(encoding="utf-8")
-    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192; (?=\d+ of|no claim)", text)
+    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192(?=; \d+ of|\.)", text)
     for new in (elsewhere[0].replace(elsewhere[1], "77.7"), elsewhere[0].replace("8192", "1024")):
         path.write_text(text.replace(elsewhere[0], new, 1), encoding="utf-8")
         assert audited(tmp_path / "results")[0].wrong, new

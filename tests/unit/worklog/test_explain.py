@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import figure_tables
-from warplog.worklog import decomposition, explain, sentences
+from warplog.worklog import decomposition, explain, sentences, step_tables
 
 SMS = 132.0
 
@@ -107,6 +107,15 @@ def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
     assert [s.share for s in states] == pytest.approx([0.7, -0.2])
     assert sum(s.before for s in states) == pytest.approx(0.9), "the issue itself did not change"
     assert sum(s.after for s in states) == pytest.approx(after["gpu_cycles"] / before["gpu_cycles"] - 0.1)
+
+
+def test_issuing_and_ready_warps_are_one_state_that_is_neither_saved_nor_lost():
+    before = kernel(1e9, {"selected": 1.0, "not_selected": 5.0, "barrier": 4.0}, 50)
+    after = kernel(1e9, {"selected": 1.0, "not_selected": 1.0, "barrier": 4.0}, 25)
+    states = decomposition.states(before, after)
+    assert {one.name: one.is_stall for one in states} == {"issuing or ready": False, "barrier": True}
+    table = step_tables.state_table([decomposition.Step("f", "b", "a", "1", 2.0, (), states)], key=False)
+    assert [row[1:4] for row in table.rows if row[0] == "issuing or ready"] == [("", "60 %", "40 %")]
 
 
 def test_evidence_moves_with_its_state_and_is_in_the_tables():

@@ -212,7 +212,9 @@ def _rung_got(
 def _rung_elsewhere(page: Place, value: str, how: str, case: str, tied: str | None) -> Checks:
     known = page.known
     expected = str(known.variants[page.variant].get("expected") or "").replace(" x ", "x")
-    yield Check(case, case if case in expected and case != known.case else "not named in the expectation")
+    smaller = [one for one in known.cases if one.isdigit() and case.isdigit() and int(one) < int(case)]
+    named = case in expected or any(f"{one} and above" in expected for one in smaller)
+    yield Check(case, case if named and case != known.case else "not named in the expectation")
     parent = known.parent(page.variant)
     if how == " %":
         yield Check(value, 100 * known.ratio(known.baseline(), page.variant, case))
@@ -228,8 +230,14 @@ def _rung_no_time(page: Place, case: str) -> Checks:
     yield Check("no time", "a time" if all(time > 0 for time in times) else "no time")
 
 
-def _rung_unjudged(page: Place) -> Checks:
-    yield Check("0", len(page.known.verdicts(page.variant)), exact=True)
+def _rung_answer(page: Place, where: str, low: str, high: str, unit: str) -> Checks:
+    known = page.known
+    range_ = f"{low} to {high} {unit}"
+    expected = str(known.variants[page.variant].get("expected") or "")
+    yield Check(range_, range_ if expected.startswith(range_) else "not the expectation")
+    ratio = known.ratio(known.parent(page.variant), page.variant)
+    value = ratio if unit == "times" else 100 * (ratio - 1)
+    yield Check(where, "below" if value < float(low) else "above" if value > float(high) else "within")
 
 
 def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
@@ -292,7 +300,7 @@ _RUNG: Sequence[Rule] = (
     ),
     (rf"\*\*{N}(x| %)\*\* at ([^\s;]+?)( \(tied within noise\))?(?=;|\.$)", _rung_elsewhere),
     (r"\*\*no time\*\* at ([^\s;]+?)(?=;|\.$)", _rung_no_time),
-    (r"no claim judges this expectation", _rung_unjudged),
+    (rf"(below|within|above) the expected {N} to {N} (times|% faster)", _rung_answer),
     (
         r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?"
         r"(?: \(claims at ([^)]*)\))?",

@@ -236,7 +236,8 @@ class Evidence:
     def spent(self, parent: str, variant: str, state: str) -> float:
         """Returns the cycles of a variant in a warp state, in percent of the parent's elapsed cycles."""
         cycles = self.counter(variant, "gpu_cycles") / self.counter(parent, "gpu_cycles")
-        in_state = self.counter(variant, f"stall_{state}_cycles_per_issue")
+        states = ("selected", "not_selected") if state == "issuing" else (state,)
+        in_state = sum(self.counter(variant, f"stall_{one}_cycles_per_issue") for one in states)
         return 100 * cycles * in_state / self.states_total(variant)
 
     def blocks_per_sm(self, variant: str) -> float:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from warplog.metrics import STALL_REASONS
+from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
 from warplog.worklog.code.waits import Wait
 from warplog.worklog.kinship import Twin
@@ -83,6 +83,9 @@ class Factor:
     evidence: tuple[Change, ...] = ()
 
 
+ISSUING = "issuing or ready"  # selected and not_selected: their shares move with the number of warps
+
+
 @dataclass(frozen=True)
 class StateChange:
     """A warp state: the elapsed cycles that it costs before and after, both as a share of the parent's elapsed cycles.
@@ -97,6 +100,11 @@ class StateChange:
     after: float
     evidence: tuple[Change, ...]
     wait: Wait | None = None
+
+    @property
+    def is_stall(self) -> bool:
+        """Whether a warp waits in this state, so that fewer cycles in it are saved."""
+        return self.name != ISSUING and self.name not in NO_STALL
 
     @property
     def share(self) -> float:
@@ -214,12 +222,15 @@ def busy_share(values: Values, sms: float) -> float:
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first."""
+    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first.
+
+    The states in which a warp issues or is ready to are one, ISSUING.
+    """
     split = [_split(values) for values in (before, after)]
     longer = after["gpu_cycles"] / before["gpu_cycles"]
     found = []
-    for state in STATES:
-        if any(state not in shares for shares in split):
+    for state in (*STATES, ISSUING):
+        if state in NO_STALL or any(state not in shares for shares in split):
             continue
         old, new = split[0][state], split[1][state] * longer
         if abs(old - new) >= _LEAST_SHARE:
@@ -248,6 +259,7 @@ def _split(values: Values) -> dict[str, float]:
         state: values[name] for state, name in STATES.items() if not math.isnan(values.get(name, math.nan))
     }
     total = sum(counted.values())
+    counted[ISSUING] = sum(counted.get(state, 0.0) for state in NO_STALL)
     return {state: cycles / total for state, cycles in counted.items()} if total else {}
 
 

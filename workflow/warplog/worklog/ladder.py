@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,7 @@ from warplog.worklog.sentences import (
     traffic_sentences,
 )
 from warplog.worklog.step_tables import factor_table, state_table
+from warplog.worklog.steps.expectations import answer, named_cases
 
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
@@ -228,6 +229,7 @@ class Ladder:
             figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
             got=got,
             elsewhere=self._elsewhere(row, expected) if got else (),
+            answer=self._answer(row, expected) if got else "",
             verdict=claims_verdict(claims, self.tables.case),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
@@ -343,6 +345,14 @@ class Ladder:
             return None
         return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
 
+    def _answer(self, row: Row, expected: str) -> str:
+        """Returns whether the gain over the parent is within the expected range; "" if none is given."""
+        parent = str(row["parent"] or "")
+        if not self._over_parent(row):
+            return ""
+        ratio = self.rows[parent]["median_us"] / row["median_us"]
+        return answer(expected, parent, ratio, str(row["gpu_name"]))
+
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
         found = []
@@ -395,15 +405,6 @@ class Ladder:
         value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
         ratio = published.ratio(self.family, figure)
         return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
-
-
-def named_cases(expected: str, cases: Iterable[str]) -> tuple[str, ...]:
-    """Returns the cases that an expectation names after "at": "at 8192 and 16384", "at 4096 x 4096"."""
-    each = "|".join(sorted(map(re.escape, cases), key=len, reverse=True))
-    listed = rf"\b[Aa]t ((?:(?:{each})(?![\w/-]|\.\d)(?:, and |, | and | or | to )?)+)"
-    text = re.sub(r"(?<=\d) x (?=\d)", "x", expected)
-    found = (name for names in re.findall(listed, text) for name in re.findall(each, names))
-    return tuple(dict.fromkeys(found))
 
 
 def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from warplog.core.numbers import short_number
-from warplog.metrics import NO_STALL
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.bounds import Bound
@@ -123,7 +122,7 @@ def _offset(step: Step) -> tuple[str, ...]:
     """Describes the largest stalls that a tied step saves and costs; empty if it changes too little."""
     if not step.tied or step.same_kernel:
         return ()
-    stalls = [one for one in step.states if one.name not in NO_STALL and abs(one.share) >= _LEAST_TIED]
+    stalls = [one for one in step.states if one.is_stall and abs(one.share) >= _LEAST_TIED]
     less = [_brief_state(one, step) for one in stalls if one.share > 0][:1]
     more = [_brief_state(one, step) for one in stalls if one.share < 0][:1]
     return (f"{less[0][0].upper()}{less[0][1:]}, offset by {more[0]}.",) if less and more else ()
@@ -246,7 +245,7 @@ def _factor(factor: Factor) -> str:
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
     told = [_state(state, step) for state in main_states(step)]
-    other = any(one.name not in NO_STALL and abs(one.share) >= _LEAST_STATE for one in step.states)
+    other = any(one.is_stall and abs(one.share) >= _LEAST_STATE for one in step.states)
     return told or ([f"No stall accounts for the {'gain' if step.ratio > 1 else 'loss'}."] if other else [])
 
 
@@ -255,7 +254,7 @@ def main_states(step: Step) -> tuple[StateChange, ...]:
 
     None if no stall changed in its direction: what a step saves does not explain why it is slower.
     """
-    stalls = [s for s in step.states if s.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
+    stalls = [s for s in step.states if s.is_stall and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)

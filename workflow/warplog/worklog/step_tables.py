@@ -25,9 +25,9 @@ STATE_NOTES = (
     "Warp states: the elapsed cycles of a kernel are split among the states in proportion to the cycles that all its"
     " warps spend in each. Before and after are in percent of the parent's elapsed cycles, so that both fewer"
     " instructions and shorter waits count; saved is their difference (negative: the state costs more).",
-    "The states selected (a warp issues) and not_selected (it is ready while another warp issues) are no stalls.",
+    "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
+    " issues). These are no stalls, and less of them saves nothing.",
 )
-_NO_STALL = {"selected": "selected (issues)", "not_selected": "not_selected (ready)"}
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
@@ -47,11 +47,16 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
         sign = "−" if state.share < 0 else ""
         name, before, after = (
-            _NO_STALL.get(state.name, state.name),
+            state.name,
             *map(share_text, (state.before, state.after)),
         )
-        rows.append((step, (name, sign + share_text(state.share), before, after, evidence)))
-    bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
+        saved = sign + share_text(state.share) if state.is_stall else ""
+        rows.append((step, (name, saved, before, after, evidence)))
+    bars = (
+        ()
+        if key
+        else tuple(max(-1.0, min(1.0, state.share)) if state.is_stall else 0.0 for _, state in found)
+    )
     return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
-from warplog.metrics import NO_STALL
 from warplog.tables import regimes
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
@@ -151,7 +150,7 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
         if sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
     shown = {change.name: _shown(change) for change in found}
-    states = [state for state in step.states if sign * state.share > 0 and state.name not in NO_STALL]
+    states = [state for state in step.states if sign * state.share > 0 and state.is_stall]
     for state in states[:1]:
         shown |= {change.name: _shown(change) for change in state.evidence[:1]}
         span = share_text(state.before), share_text(state.after)
