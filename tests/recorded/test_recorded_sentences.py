@@ -143,6 +143,7 @@ def test_every_number_of_the_pages_is_attributed_and_right(pages, family):
             r"The busiest unit is the tensor pipe, at 80 % of its peak",
             "It is bound by the tensor pipe, at 80 % of the peak",
         ),
+        ("sgemm", "Case 4096 is M = N = K = 4096", "Case 4096 is M = N = K = 8192"),
         ("sgemm", r", above the theoretical value by the inaccuracy of the counters", ""),
         ("bf16_gemm", r"tied with it within noise: \w+, ", "tied with it within noise: "),
     ],

@@ -61,6 +61,12 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
     )
 
 
+def test_counters_of_a_launch_with_other_cycles_than_the_timed_ones_are_said_to_be():
+    told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.08))
+    assert told[-1] == "The counters are of a launch that took 1.08x the cycles of the timed ones."
+    assert len(bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.02))) == 1
+
+
 def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
     told = bound_sentences(Bound("a", "memory", "device memory", 90.0, l2_pct=92.6))
     assert told == (

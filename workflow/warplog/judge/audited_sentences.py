@@ -121,6 +121,15 @@ def _lead_share(page: Place, printed: str, baseline: str) -> Checks:
     yield Check(printed, 100 * known.ratio(baseline, page.variant or best))
 
 
+def _lead_case(page: Place, case: str, size: str) -> Checks:
+    yield Check(case, page.known.case)
+    yield Check(
+        size,
+        next(float(row["size"]) for (_, name), row in page.known.rows.items() if name == case),
+        exact=True,
+    )
+
+
 def _lead_processes(page: Place, least: str | None, most: str) -> Checks:
     known = page.known
     counts = [number(row.get("processes")) for (_, case), row in known.rows.items() if case == known.case]
@@ -158,6 +167,7 @@ _LEAD: Sequence[Rule] = (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
+    (r"Case (\S+) is (?:[A-Z]+ = )+(\d+)\.", _lead_case),
     (r"the median over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 
@@ -672,6 +682,12 @@ def _limits_limited(page: Place, limit: str, before: str | None, after: str | No
     yield Check(longer, times[0] / times[1])
 
 
+def _limits_profiled(page: Place, times: str) -> Checks:
+    known = page.known
+    cycles = [known.measured(page.variant, name, known.profiled) for name in ("median_us", "sm_mhz")]
+    yield Check(times, _limits_value(page, "gpu_cycles") / math.prod(cycles))
+
+
 def _limits_engine(page: Place, name: str, share: str) -> Checks:
     known = page.known
     engines = {
@@ -707,6 +723,7 @@ _LIMITS: Sequence[Rule] = (
     (rf"launches are limited by ([\w ]+): ((set SM clock {N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
      rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back) \({N}x the time\)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
+    (rf"a launch that took {N}x the cycles of the timed ones", _limits_profiled),
     (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
     (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),
 )  # fmt: skip

@@ -78,6 +78,7 @@ class Bound:
         wait: What the stall waits for, where its name does not say it.
         l1_bytes_pct: If a sub-unit of L1/TEX is the ceiling, how much of L1's bytes per cycle global and local accesses
             use: the sub-unit need not be one that moves bytes. Otherwise NaN.
+        profiled_cycles: Cycles of the profiled launch over those of the timed ones; NaN if unknown.
     """
 
     variant: str
@@ -94,6 +95,7 @@ class Bound:
     long_run: LongRun | None = None
     wait: Wait | None = None
     l1_bytes_pct: float = math.nan
+    profiled_cycles: float = math.nan
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:

@@ -140,7 +140,7 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
     rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
     opcodes = _opcodes(tables)
     found = []
-    for name, values in _counters(tables, bounds.COUNTERS).items():
+    for name, values in _counters(tables, (*bounds.COUNTERS, "duration_us")).items():
         if values["gap"]:
             found.append(Bound(name, "", gap=values["gap"], long_run=regimes.long_run(rows[name], max_mhz)))
             continue
@@ -148,8 +148,16 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
         count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
         one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
         wait = known.get(name, {}).get(one.stall)
-        found.append(replace(one, long_run=regimes.long_run(rows[name], max_mhz), wait=wait))
+        run, cycles = regimes.long_run(rows[name], max_mhz), _profiled_cycles(rows[name], _numbers(values))
+        found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles))
     return tuple(found)
+
+
+def _profiled_cycles(row: Mapping[str, Any], values: Mapping[str, float]) -> float:
+    """Returns the cycles of the profiled launch over those of the timed ones; NaN if it has several kernels."""
+    timed = regimes.value(row, "median_us") * regimes.value(row, "sm_mhz")
+    whole = values.get("duration_us", math.nan) >= _WHOLE * regimes.value(row, "ncu_us")
+    return values.get("gpu_cycles", math.nan) / timed if whole and timed > 0 else math.nan
 
 
 def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:

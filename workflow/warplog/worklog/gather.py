@@ -134,7 +134,16 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (_CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+
+
+def _headline(family: Family, case: str) -> tuple[str, ...]:
+    """Says which problem the name of the headline case means, if it is one size for several dimensions."""
+    values = family.cases[case].values if case in family.cases else {}
+    sizes = {name: value for name, value in values.items() if name.isupper()}
+    if len(sizes) < 2 or len(set(sizes.values())) > 1:
+        return ()
+    return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

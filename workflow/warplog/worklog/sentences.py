@@ -56,6 +56,7 @@ _MOST_REASONS = 3
 _SAME = 0.005
 _LEAST_TIED = 0.05  # share of cycles of a state of a tied step
 _LEAST_GAP = 1.25
+_LEAST_DEVIATION = 0.05  # of the cycles of the profiled launch from those of the timed ones
 
 
 def sentence(step: Step) -> str:
@@ -322,6 +323,9 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         what, place = _waits_for(bound.stall, bound.wait)
         share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
         text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
+    if abs(bound.profiled_cycles - 1) >= _LEAST_DEVIATION:
+        times = times_text(bound.profiled_cycles)
+        text.append(f"The counters are of a launch that took {times} the cycles of the timed ones.")
     return tuple(text)
 
 
