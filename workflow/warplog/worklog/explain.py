@@ -153,7 +153,7 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
     return tuple(found)
 
 
-def _profiled_cycles(row: Mapping[str, Any], values: Mapping[str, float]) -> float:
+def _profiled_cycles(row: Mapping[Any, Any], values: Mapping[str, float]) -> float:
     """Returns the cycles of the profiled launch over those of the timed ones; NaN if it has several kernels."""
     timed = regimes.value(row, "median_us") * regimes.value(row, "sm_mhz")
     whole = values.get("duration_us", math.nan) >= _WHOLE * regimes.value(row, "ncu_us")
