@@ -8,13 +8,9 @@ import pytest
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import Bound, bound
 from warplog.worklog.code.waits import Wait
-from warplog.worklog.sentences import LAUNCH, bound_sentences, occupancy_sentences, traffic_sentences
+from warplog.worklog.sentences import bound_sentences, occupancy_sentences, traffic_sentences
 
 REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registers",))
-
-
-def launch(*values):
-    return dict(zip(LAUNCH, values, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -22,7 +18,7 @@ def launch(*values):
     [
         ("memory", "It is bound by L2, at 71 % of the peak."),
         ("latency", "No unit is near its peak; the busiest is L2, at 71 %. Latency is the likely bound."),
-        ("near", "No unit reaches 80 % of its peak; the busiest is L2, at 71 %."),
+        ("near", "The busiest unit is L2, at 71 % of its peak."),
         (
             "atomics",
             "No unit is near its peak; the busiest is L2, at 71 %. Its global atomics contend for few addresses, and L2"
@@ -38,19 +34,10 @@ def test_the_ceiling_and_the_longest_state(kind, words):
     )
 
 
-def test_what_would_lift_the_occupancy_is_said_where_the_hand_calculation_is_the_captured_one():
-    told = occupancy_sentences(REGISTERS, launch(128, 256, 9216, 25.0), (9, 0))
-    assert told == (
+def test_the_occupancy_is_told_without_advice_that_the_accumulators_may_rule_out():
+    assert occupancy_sentences(REGISTERS) == (
         "Theoretical occupancy is 25 %, limited by registers; achieved occupancy is 24.3 %.",
-        "16 warps fit on an SM; with 80 registers per thread, 24 would.",
     )
-    for values, capability in (
-        ((128, 256, 9216, 50.0), (9, 0)),
-        ((128, 256, math.nan, 25.0), (9, 0)),
-        ((128, 256, 9216, 25.0), (3, 5)),
-        ((128, 2048, 9216, 25.0), (9, 0)),
-    ):
-        assert len(occupancy_sentences(REGISTERS, launch(*values), capability)) == 1
 
 
 def test_a_warp_that_is_ready_does_not_stall():
@@ -63,14 +50,21 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
     run = LongRun("sustained", 173.2, 203.4, "power", 1980.0, 1500.4, 695.2)
     told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
     assert told == (
-        "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs sustained.",
+        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs"
+        " sustained (1.17x the time).",
         "At rest, it is bound by the tensor pipe, at 90.4 % of the peak.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power")
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
         "What bounds it is unknown: n/a.",
-        "Back to back, launches are limited by power: 173.2 µs with a cold L2, 203.4 µs back to back.",
+        "Back to back, launches are limited by power: 173.2 µs with a cold L2, 203.4 µs back to back (1.17x the time).",
     )
+
+
+def test_counters_of_a_launch_with_other_cycles_than_the_timed_ones_are_said_to_be():
+    told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.08))
+    assert told[-1] == "The counters are of a launch that took 1.08x the cycles of the timed ones."
+    assert len(bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.02))) == 1
 
 
 def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
@@ -83,16 +77,16 @@ def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
 def test_an_occupancy_that_was_not_counted_is_left_out():
     some = Bound("a", "memory", "L2", 71.0, theoretical_pct=25.0, limiters=("registers", "warps", "blocks"))
     text = "Theoretical occupancy is 25 %, limited by registers, warps and blocks."
-    assert occupancy_sentences(some, {}, (9, 0)) == (text,)
+    assert occupancy_sentences(some) == (text,)
     whole = Bound("a", "memory", "L2", 71.0, theoretical_pct=100.0, achieved_pct=98.7, limiters=("warps",))
     text = "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %."
-    assert occupancy_sentences(whole, {}, (9, 0)) == (text,)
+    assert occupancy_sentences(whole) == (text,)
 
 
 def test_a_gap_is_said_and_nothing_else():
     gap = Bound("a", "", gap="n/a (denied)")
     assert bound_sentences(gap) == ("What bounds it is unknown: n/a (denied).",)
-    assert occupancy_sentences(gap, {}, (9, 0)) == ()
+    assert occupancy_sentences(gap) == ()
 
 
 def test_traffic_and_conflicts():
@@ -115,10 +109,10 @@ def test_an_achieved_occupancy_above_the_theoretical_one_is_explained_and_a_roun
         "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75.9 %, above the theoretical value"
         " by the inaccuracy of the counters."
     )
-    assert occupancy_sentences(some, {}, (9, 0)) == (text,)
+    assert occupancy_sentences(some) == (text,)
     same = replace(some, achieved_pct=75.01)
     text = "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75 %."
-    assert occupancy_sentences(same, {}, (9, 0)) == (text,)
+    assert occupancy_sentences(same) == (text,)
 
 
 def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
@@ -161,7 +155,7 @@ def test_launches_that_take_longer_back_to_back_at_the_same_clock_are_not_called
     )
     lowered = LongRun("sustained", 36.5, 40.0, "", 1980.0, 1800.0, math.nan)
     assert (
-        "limited by an unknown cause: 1980 → 1800 MHz"
+        "limited by an unknown cause: set SM clock 1980 → 1800 MHz"
         in bound_sentences(Bound("a", "", gap="n/a", long_run=lowered))[1]
     )
 

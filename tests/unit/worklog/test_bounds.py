@@ -15,12 +15,12 @@ SMS = 132.0
     [
         ({"dram_throughput_pct": 91.0, "sm_throughput_pct": 20.0}, "memory", "device memory"),
         (
-            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0, "pipe_fma_pct": 85.0},
+            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 92.0, "pipe_fma_pct": 92.0},
             "compute",
             "the FMA pipe",
         ),
-        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 85.0}, "compute", "the SM's issue slots"),
-        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 79.9}, "near", "the SM's issue slots"),
+        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 91.0}, "compute", "the SM's issue slots"),
+        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 89.9}, "near", "the SM's issue slots"),
         ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),
@@ -34,12 +34,12 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (87.8, "memory", "a sub-unit of L1/TEX")],
+    [(40.0, "memory", "the memory system"), (92.8, "memory", "a sub-unit of L1/TEX")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
-    values = {"memory_throughput_pct": 88.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
+    values = {"memory_throughput_pct": 93.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
     found = bounds.bound("a", {**values, "l1_throughput_pct": l1}, SMS)
-    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 88.0)
+    assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, ceiling, 93.0)
 
 
 @pytest.mark.parametrize(("dram", "kind"), [(90.0, "memory"), (82.7, "memory"), (79.0, "near")])

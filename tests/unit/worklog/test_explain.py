@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import figure_tables
-from warplog.worklog import decomposition, explain, sentences
+from warplog.worklog import decomposition, explain, sentences, step_tables
 
 SMS = 132.0
 
@@ -37,15 +37,14 @@ def test_the_factors_of_a_known_step_multiply_to_its_ratio():
     factors = {f.change.name: f.factor for f in decomposition.factors(before, after, (1980, 1800), SMS)}
     assert factors == pytest.approx(
         {
-            "warp_cycles_per_issue": 4.0,
+            "ipc": 2.0,
             "instructions_executed": 2.0,
-            "achieved_occupancy_pct": 0.5,
             "sm_busy_pct": 0.8,
             "sm_mhz": 1800 / 1980,
         }
     )
     assert math.prod(factors.values()) == pytest.approx(times[0] / times[1])
-    assert next(iter(factors)) == "warp_cycles_per_issue"
+    assert set(list(factors)[:2]) == {"ipc", "instructions_executed"}
 
 
 def test_a_state_is_told_by_all_cycles_spent_in_it_and_not_by_those_per_instruction():
@@ -76,6 +75,30 @@ def _told_states(before, after):
     return sentences._states(decomposition.Step("f", "b", "a", "1", 2.0, factors, states))
 
 
+def test_a_loss_is_not_told_by_what_it_saves_nor_a_gain_by_what_it_costs():
+    fewer = decomposition.Factor(decomposition.Change("instructions_executed", 200.0, 100.0), 2.0)
+    states = (decomposition.StateChange("no_instruction", 0.11, 0.05, ()),)
+    loss = decomposition.Step("f", "b", "a", "1", 0.9, (replace(fewer, factor=0.9),), states, 1.0)
+    assert explain.sentence(loss).endswith("(0.900). No stall accounts for the loss.")
+    assert not any("no_instruction" in reason for reason in sentences.brief(loss))
+    busy = decomposition.Factor(decomposition.Change("sm_busy_pct", 99.0, 98.0), 0.995)
+    loss = decomposition.Step("f", "b", "a", "1", 0.995, (busy, replace(fewer, factor=1.0)), (), 1.0)
+    assert "No factor stands out." in explain.sentence(loss)
+
+
+def test_a_tied_step_says_which_stall_offsets_which():
+    states = tuple(
+        decomposition.StateChange(name, *shares, ())
+        for name, shares in (("barrier", (0.6, 0.1)), ("long_scoreboard", (0.1, 0.55)), ("wait", (0.2, 0.21)))
+    )
+    step = decomposition.Step("f", "b", "a", "1", 1.001, (), states, 1.0, tied=True)
+    assert explain.sentence(step) == (
+        "As fast as a within noise (1.001x). Less barrier (a barrier): 60 % → 10 % of the cycles of a, offset by more"
+        " long_scoreboard (data from global or local memory): 10 % → 55 % of the cycles of a."
+    )
+    assert explain.sentence(replace(step, states=states[2:])) == "As fast as a within noise (1.001x)."
+
+
 def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
     before = kernel(1e9, {"selected": 1.0, "short_scoreboard": 8.0, "barrier": 1.0}, 50)
     after = kernel(1e9, {"selected": 1.0, "short_scoreboard": 1.0, "barrier": 3.0}, 50)
@@ -84,6 +107,15 @@ def test_states_split_the_cycles_without_rest_and_the_largest_comes_first():
     assert [s.share for s in states] == pytest.approx([0.7, -0.2])
     assert sum(s.before for s in states) == pytest.approx(0.9), "the issue itself did not change"
     assert sum(s.after for s in states) == pytest.approx(after["gpu_cycles"] / before["gpu_cycles"] - 0.1)
+
+
+def test_issuing_and_ready_warps_are_one_state_that_is_neither_saved_nor_lost():
+    before = kernel(1e9, {"selected": 1.0, "not_selected": 5.0, "barrier": 4.0}, 50)
+    after = kernel(1e9, {"selected": 1.0, "not_selected": 1.0, "barrier": 4.0}, 25)
+    states = decomposition.states(before, after)
+    assert {one.name: one.is_stall for one in states} == {"issuing or ready": False, "barrier": True}
+    table = step_tables.state_table([decomposition.Step("f", "b", "a", "1", 2.0, (), states)], key=False)
+    assert [row[1:4] for row in table.rows if row[0] == "issuing or ready"] == [("", "60 %", "40 %")]
 
 
 def test_evidence_moves_with_its_state_and_is_in_the_tables():
@@ -104,10 +136,9 @@ def test_a_step_reads_as_a_sentence():
         decomposition.factors(before, after, (1980, 1980), SMS),
         decomposition.states(before, after),
         remainder=1.0,
-        explained=True,
     )
     assert explain.sentence(step) == (
-        "1.25x as fast as vectorized. Factors above 1: warp cycles per issued instruction 5 → 4 (1.25)."
+        "1.25x as fast as vectorized. Factors above 1: instructions per cycle 3.2 → 4 (1.25)."
         " Less time waiting for data from shared memory or a special function (short_scoreboard): 80 % → 60 % of the"
         " cycles of vectorized; excess shared wavefronts (285 M → 17 M) fell as well."
     )
@@ -128,51 +159,66 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
     after |= {"inst_iadd3": 1e8, "inst_ldg": 3e7, "inst_lds": 1e8}
     first = decomposition.factors(before, after, (math.nan, math.nan), SMS)[0]
     assert [change.name for change in first.evidence] == ["inst_iadd3", "inst_ldg"]
-    step = decomposition.Step("f", "b", "a", "1", 2.0, (first,), (), 1.0, explained=True)
+    step = decomposition.Step("f", "b", "a", "1", 2.0, (first,), (), 1.0)
     told = explain.sentence(step)
     evidence = "IADD3 instructions 3 G → 100 M and LDG instructions 1 G → 30 M"
     assert f"Factors above 1: instructions 8 G → 4 G (2.00, mainly {evidence})." in told
     before["instructions_executed"] = 12e9
     first = decomposition.factors(before, after, (math.nan, math.nan), SMS)[0]
-    step = decomposition.Step("f", "b", "a", "1", 3.0, (first,), (), 1.0, explained=True)
+    step = decomposition.Step("f", "b", "a", "1", 3.0, (first,), (), 1.0)
     assert "(3.00, including IADD3 instructions 3 G → 100 M)" in explain.sentence(step), (
         "they are less than half of the change"
     )
 
 
 def test_a_factor_within_two_percent_is_not_told():
-    change = decomposition.Change("achieved_occupancy_pct", 14.06, 13.85)
+    change = decomposition.Change("sm_busy_pct", 14.06, 13.85)
     small, large = decomposition.Factor(change, 0.985), decomposition.Factor(change, 0.95)
     told = [
-        explain.sentence(decomposition.Step("f", "b", "a", "1", 0.97, (one,), (), 1.0, explained=True))
+        explain.sentence(decomposition.Step("f", "b", "a", "1", 0.98, (one,), (), 1.0))
         for one in (small, large)
     ]
     assert "No factor stands out." in told[0]
-    assert "Factors below 1: achieved occupancy 14.1 % → 13.8 % (0.950)." in told[1]
+    assert "Factors below 1: SM activity 14.1 % → 13.8 % (0.950)." in told[1]
 
 
-def test_the_clock_is_a_factor_like_the_others():
-    clock = decomposition.Change("sm_mhz", 1500.0, 1980.0)
-    assert sentences._factor(decomposition.Factor(clock, 1.32)) == "SM clock 1500 MHz → 1980 MHz (1.32)"
+def test_the_clock_results_from_the_power_and_is_never_told_as_a_cause():
+    clock = decomposition.Factor(decomposition.Change("sm_mhz", 1650.0, 1815.0), 1.1)
+    more = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 200.0), 0.5)
+    step = decomposition.Step("f", "b", "a", "1", 0.55, (more, clock), (), 1.0)
+    told = explain.sentence(step)
+    assert "Factors below 1: instructions 100 → 200 (0.500)." in told
+    assert "Factors above 1" not in told
+    assert (
+        "The mean SM clock during a launch goes from 1650 to 1815 MHz: the more power a kernel draws" in told
+    )
+    assert not any("clock" in reason for reason in sentences.brief(step))
+
+
+def test_a_warp_that_exits_early_changes_no_factor():
+    """Three of four warps issue as many instructions in as many cycles as four of which one waits for the end."""
+    before = kernel(1e9, {"selected": 1.0, "barrier": 3.0}, 25)
+    after = kernel(1e9, {"selected": 1.0, "barrier": 2.0}, 18.75)
+    factors = decomposition.factors(before, after, (1980, 1980), SMS)
+    assert [one.factor for one in factors] == pytest.approx([1.0] * 4)
 
 
 def test_what_makes_a_step_slower_is_told_apart():
     before = kernel(1e9, {"selected": 1.0, "long_scoreboard": 9.0}, 100)
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 1.0}, 50)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
-    step = decomposition.Step("f", "b", "a", "1", 2.5, factors, (), 1.0, explained=True)
-    assert "Factors below 1: achieved occupancy 100 % → 50 % (0.500)." in explain.sentence(step)
+    step = decomposition.Step("f", "b", "a", "1", 2.5, factors, (), 1.0)
+    assert "Factors above 1: instructions per cycle 6.4 → 16 (2.50)." in explain.sentence(step)
 
 
 def test_a_ratio_that_the_counters_do_not_make_is_not_explained():
-    assert decomposition.is_explained(1.30, 1.01)
-    assert decomposition.is_explained(11.8, 1.3)
-    assert not decomposition.is_explained(1.30, 1.15)
-    assert not decomposition.is_explained(1.0, 0.9)
     same = kernel(1e9, {"selected": 1.0}, 25)
     factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
-    step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3, explained=False)
-    assert "The counters do not explain the ratio: a factor of 1.300 remains" in explain.sentence(step)
+    step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3)
+    assert explain.sentence(step) == "1.30x as fast as a. No counter accounts for this difference."
+    fewer = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 97.0), 1.03)
+    small = replace(step, ratio=1.1, factors=(fewer,), remainder=1.068)
+    assert "No counter accounts for this difference." in explain.sentence(small), "less than half of it"
 
 
 def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded, found):
@@ -181,7 +227,7 @@ def test_the_recorded_ladder_is_decomposed_and_its_remainders_are_small(recorded
     for step in found.values():
         assert step.ratio == pytest.approx(times[step.parent] / times[step.variant])
         assert math.prod(f.factor for f in step.factors) * step.remainder == pytest.approx(step.ratio)
-        assert step.explained, explain.sentence(step)
+        assert step.remainder == pytest.approx(1.0, abs=0.05), explain.sentence(step)
         assert abs(sum(s.share for s in step.states)) < 1.5
 
 
@@ -199,7 +245,7 @@ def test_what_the_tables_lack_is_not_in_the_sentence(recorded):
     told = explain.sentence(step)
     assert "lg_throttle" not in told
     assert "sectors" not in told
-    assert "warp cycles per issued instruction" in told
+    assert "instructions per cycle" in told
 
 
 def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
@@ -212,7 +258,7 @@ def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
         assert told[name].ratio > 1
         assert not told[name].factors
         assert "Not explained because vectorized lacks counters" in explain.sentence(told[name])
-    assert told["smem_tiled"].explained
+    assert told["smem_tiled"].explicable
     assert "vectorized lacks counters" in explain.markdown(tables)
     bound = next(one for one in explain.bounds_of(tables) if one.variant == "vectorized")
     assert (bound.kind, bound.ceiling) == ("", "")
@@ -238,7 +284,7 @@ def test_a_slower_variant_is_called_slower(recorded):
     tables = replace(recorded, measurements=rows)
     step = next(s for s in explain.steps(tables) if s.variant == "warptile")
     assert explain.sentence(step).startswith(f"Takes {1 / step.ratio:.3g}x the time of vectorized.")
-    assert not step.explained
+    assert not step.explicable
 
 
 def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
@@ -267,7 +313,7 @@ def test_names_are_told_as_they_are_written(recorded):
 
 def test_times_that_differ_by_less_than_a_percent_but_more_than_the_noise_are_told_in_percent():
     quicker, slower = (
-        explain.sentence(decomposition.Step("f", "b", "a", "1", ratio, (), (), 1.0, explained=True))
+        explain.sentence(decomposition.Step("f", "b", "a", "1", ratio, (), (), 1.0))
         for ratio in (1.004, 0.996)
     )
     assert quicker.startswith("0.4 % faster than a.")

@@ -52,7 +52,8 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     assert rung(page, "vectorized").figures[0][1] == "at 4096"
     assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
     assert rung(page, "warptile").limits[0] == (
-        "Sustained, launches are limited by power: 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained."
+        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs"
+        " sustained (1.25x the time)."
     )
 
 
@@ -65,7 +66,10 @@ def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recor
         " usually its power limit)."
     )
     assert page.regimes == told_once
-    assert "at rest" not in " ".join(page.method).lower()
+    method = " ".join(page.method)
+    assert "at rest" not in method.lower()
+    assert "the set SM clock is measured just before each launch" in method
+    assert "clocks" not in " ".join(told(recorded).method), "the first campaign did not measure the set clock"
     text = worklog.markdown(page, tmp_path)
     assert text.count(told_once) == 1
     assert text.index(told_once) < text.index("## 1. naive")
@@ -103,7 +107,9 @@ def test_several_processes_are_named_with_their_range(recorded):
         "launches at rest: 3088.0 µs (medians of 3 processes 3080.0 µs to 3099.0 µs; "
         in rung(page, "warptile").noise
     )
-    assert any("spread over 3 processes" in text for text in page.method)
+    assert any(
+        "the median over 3 processes of the median of each process's launches" in text for text in page.method
+    )
     assert "Two times are tied within noise if their ranges between processes overlap." in page.method
 
 
@@ -119,6 +125,19 @@ def test_bars_beyond_the_baseline_keep_their_lengths_and_mark_it(recorded):
     assert '<i style="left' not in html(told(recorded))
 
 
+def test_a_smallest_gain_that_another_one_equals_after_rounding_is_not_named(recorded):
+    times = recorded.ladder("4096").set_index("variant")["median_us"]
+    ratio = times["blocktile_2d"] / times["vectorized"]
+    page = told(changed(recorded, "warptile", median_us=times["vectorized"] / ratio))
+    assert "the smallest" in told(recorded).lead[-1]
+    assert "brings the largest speed-up" in page.lead[-1]
+    assert "the smallest" not in page.lead[-1]
+
+
+def test_the_name_of_the_headline_case_is_explained_once(recorded):
+    assert told(recorded).method[0] == "Case 4096 is M = N = K = 4096."
+
+
 def test_figures_of_one_family_alone_come_first(recorded):
     pictures = [Path("ladder.png"), Path("roofline.png"), Path("overlap.png")]
     page = worklog.gather(replace(FAMILY, figures=("overlap",)), recorded, CAMPAIGN, pictures, CAPTIONS)
@@ -130,10 +149,10 @@ def test_figures_of_one_family_alone_come_first(recorded):
 
 def test_a_remainder_that_is_larger_than_the_gain_is_all_that_is_said_about_the_counters():
     factor = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 97.0), 1.031)
-    step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983, explained=True)
+    step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983)
     assert sentences(step) == (
         "1.01x as fast as a.",
-        "The counters do not explain the difference: a factor of 0.983 remains, more than the difference itself.",
+        "No counter accounts for this difference.",
     )
     assert "Factors above 1: instructions 100 → 97 (1.03)." in sentences(replace(step, remainder=0.999))
     assert sentences(replace(step, remark="the counters cover a part"))[-1] == "The counters cover a part."
@@ -154,7 +173,7 @@ def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headlin
 
 def test_the_method_is_true_of_copies_and_of_families_that_are_timed_on_the_host(recorded):
     exact = worklog.gather(replace(FAMILY, flops="0"), recorded, CAMPAIGN, [], CAPTIONS)
-    assert exact.method[0] == "Every variant had to give exactly the expected result before it was timed."
+    assert exact.method[1] == "Every variant had to give exactly the expected result before it was timed."
     on_host = replace(FAMILY, measuring=replace(FAMILY.measuring, timing="host"))
     method = " ".join(worklog.gather(on_host, recorded, CAMPAIGN, [], CAPTIONS).method)
     assert "includes the host's part of each launch" in method

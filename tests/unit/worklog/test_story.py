@@ -121,10 +121,10 @@ def test_no_counter_moves_against_the_step_that_it_explains(recorded):
 
 def test_the_state_that_explains_a_step_is_given_as_a_share_of_all_cycles():
     issues, wait = StateChange("selected", 0.1, 0.9, ()), StateChange("barrier", 0.3, 0.5, ())
-    fewer = Factor(Change("achieved_occupancy_pct", 16.0, 8.0), 0.5)
-    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (issues, wait), 1.0, True)
+    fewer = Factor(Change("sm_busy_pct", 96.0, 48.0), 0.5)
+    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (issues, wait), 1.0)
     assert counters(step) == (
-        ("achieved occupancy", "16 %", "8 %"),
+        ("SM activity", "96 %", "48 %"),
         ("barrier, of the cycles of parent", "30 %", "50 %"),
     )
 

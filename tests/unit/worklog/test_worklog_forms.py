@@ -196,7 +196,7 @@ def test_latex_has_claims_in_five_columns_and_each_note_once(recorded):
     assert "& 6x; someone " in source
     assert len([step for step in page.rungs if step.factors]) > 2
     assert source.count("The product of all factors and the remainder") == 1
-    assert source.count("The states selected (a warp issues)") == 1
+    assert source.count("the states selected (a warp issues)") == 1
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
 from warplog.judge.evidence import CEILINGS, metric_of
-from warplog.metrics import occupancy
 
 
 def _lead_fastest(
@@ -77,21 +76,29 @@ def _lead_extremes(
     yield Check(gain, ratios.get(most, math.nan))
     printed = dict(re.findall(rf"{V}[ \w-]* \({N}x\)", rest.replace("slower than the previous step: ", "")))
     least = min(ratios, key=ratios.__getitem__)
-    yield Check(", ".join(sorted(printed)), ", ".join(slower or [least]))
+    alike = sum(f"{one:#.3g}" == f"{ratios[least]:#.3g}" for one in ratios.values()) > 1
+    told = slower or ([] if alike and least not in same else [least])
+    yield Check(", ".join(sorted(printed)), ", ".join(told))
     for name, loss in printed.items():
         yield Check(loss, ratios.get(name, math.nan))
+    if not rest:
+        return
     how = "slower" if ": " in rest else "tied" if "within noise" in rest else "smallest"
     yield Check(how, "slower" if slower else "tied" if least in same else "smallest")
 
 
-def _beyond(page: Place, variant: str, ratio: str | None, above: str | None, case: str = "") -> Checks:
+def _beyond(
+    page: Place, variant: str, ratio: str | None, above: str | None, case: str = "", always: bool = False
+) -> Checks:
     """Checks the ratio to the ancestor that is faster than the parent over which a variant gains."""
     known = page.known
     way = [variant, known.parent(variant)]
     gains = known.faster(way[0], way[1], case)
     while gains and (parent := known.parent(way[-1])) and known.faster(parent, way[-1], case):
         way.append(parent)
-    yield Check(above or "", way[-1] if len(way) > 2 else "")
+    both = [f"{known.ratio(one, variant, case):#.3g}" for one in (way[1], way[-1])]
+    told = len(way) > 2 and (always or both[0] != both[1])
+    yield Check(above or "", way[-1] if told else "")
     if ratio and above:
         yield Check(ratio, known.ratio(above, variant, case))
 
@@ -112,6 +119,15 @@ def _lead_share(page: Place, printed: str, baseline: str) -> Checks:
     known = page.known
     best = min(known.timed(), key=lambda name: known.measured(name, "median_us"))
     yield Check(printed, 100 * known.ratio(baseline, page.variant or best))
+
+
+def _lead_case(page: Place, case: str, size: str) -> Checks:
+    yield Check(case, page.known.case)
+    yield Check(
+        size,
+        next(float(row["size"]) for (_, name), row in page.known.rows.items() if name == case),
+        exact=True,
+    )
 
 
 def _lead_processes(page: Place, least: str | None, most: str) -> Checks:
@@ -144,14 +160,15 @@ _LEAD: Sequence[Rule] = (
     ),
     (
         rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step{_THAT}\)"
-        r"((?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)\.(?= |$)",
+        r"((?:(?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
         _lead_extremes,
     ),
     (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
-    (r"spread over (?:(\d+) to )?(\d+) processes", _lead_processes),
+    (r"Case (\S+) is (?:[A-Z]+ = )+(\d+)\.", _lead_case),
+    (r"the median over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 
 
@@ -205,7 +222,9 @@ def _rung_got(
 def _rung_elsewhere(page: Place, value: str, how: str, case: str, tied: str | None) -> Checks:
     known = page.known
     expected = str(known.variants[page.variant].get("expected") or "").replace(" x ", "x")
-    yield Check(case, case if case in expected and case != known.case else "not named in the expectation")
+    smaller = [one for one in known.cases if one.isdigit() and case.isdigit() and int(one) < int(case)]
+    named = case in expected or any(f"{one} and above" in expected for one in smaller)
+    yield Check(case, case if named and case != known.case else "not named in the expectation")
     parent = known.parent(page.variant)
     if how == " %":
         yield Check(value, 100 * known.ratio(known.baseline(), page.variant, case))
@@ -221,8 +240,14 @@ def _rung_no_time(page: Place, case: str) -> Checks:
     yield Check("no time", "a time" if all(time > 0 for time in times) else "no time")
 
 
-def _rung_unjudged(page: Place) -> Checks:
-    yield Check("0", len(page.known.verdicts(page.variant)), exact=True)
+def _rung_answer(page: Place, where: str, low: str, high: str, unit: str) -> Checks:
+    known = page.known
+    range_ = f"{low} to {high} {unit}"
+    expected = str(known.variants[page.variant].get("expected") or "")
+    yield Check(range_, range_ if expected.startswith(range_) else "not the expectation")
+    ratio = known.ratio(known.parent(page.variant), page.variant)
+    value = ratio if unit == "times" else 100 * (ratio - 1)
+    yield Check(where, "below" if value < float(low) else "above" if value > float(high) else "within")
 
 
 def _rung_claims(page: Place, confirmed: str, count: str, refuted: str | None, noise: str | None,
@@ -267,6 +292,12 @@ def _rung_parameter(page: Place, name: str, value: str) -> Checks:
         yield Check(value, float(given[name]), exact=True)
 
 
+def _rung_discarded(page: Place, dropped: str, taken: str, mhz: str) -> Checks:
+    remark = f"{dropped} of {taken} launches discarded: clock below {mhz} MHz"
+    reason = str(page.known.rows[(page.variant, page.known.case)].get("reason"))
+    yield Check(remark, remark if remark in reason else reason)
+
+
 def _rung_spills(page: Place, stores: str, loads: str) -> Checks:
     truth = page.known.spills(page.variant)
     yield Check(stores, truth[0], exact=True)
@@ -284,7 +315,7 @@ _RUNG: Sequence[Rule] = (
     ),
     (rf"\*\*{N}(x| %)\*\* at ([^\s;]+?)( \(tied within noise\))?(?=;|\.$)", _rung_elsewhere),
     (r"\*\*no time\*\* at ([^\s;]+?)(?=;|\.$)", _rung_no_time),
-    (r"no claim judges this expectation", _rung_unjudged),
+    (rf"(below|within|above) the expected {N} to {N} (times|% faster)", _rung_answer),
     (
         r"(\d+) of (\d+) claims? confirmed(?:, (\d+) refuted)?(?:, (\d+) within noise)?(?:, (\d+) not judged)?"
         r"(?: \(claims at ([^)]*)\))?",
@@ -301,6 +332,7 @@ _RUNG: Sequence[Rule] = (
     (rf"both quartiles {TIME}", _rung_same),
     (r"spill stores (\d+) B, loads (\d+) B", _rung_spills),
     (r"spill stores and loads (\d+) B", _rung_spills_in_all),
+    (r"(\d+) of (\d+) launches discarded: set SM clock below (\d+) MHz", _rung_discarded),
     (r"[\w.+-]+\.\w+, from line \d+", lambda _: iter(())),
     (r"\b([A-Z][A-Z0-9_]*) (\d+)(?=,|$|;)", _rung_parameter),
 )  # fmt: skip
@@ -343,7 +375,7 @@ def _steps_little(page: Place, at: str | None, percent: str, how: str, other: st
 
 def _steps_beyond(page: Place, above: str, parent: str, ratio: str) -> Checks:
     yield Check(parent, _steps_parent(page))
-    yield from _beyond(page, page.variant, ratio, above, page.known.profiled)
+    yield from _beyond(page, page.variant, ratio, above, page.known.profiled, always=True)
 
 
 def _steps_same_kernel(page: Place, case: str, other: str, ratio: str | None, tied: str | None) -> Checks:
@@ -390,7 +422,7 @@ def _steps_span(page: Place, metric: str, before: str, after: str) -> Checks:
 def _steps_factors(page: Place, side: str, listed: str) -> Checks:
     known = page.known
     found = re.findall(
-        rf"([A-Za-z][\w ]*?) {Q}{_OF} → {Q}{_OF} \({N}(, (?:mainly|including) [^)]*)?\)", listed
+        rf"([A-Za-z][\w ]*?) {Q}{_OF} → {Q}{_OF} \({N}(, (?:mainly|including|with) [^)]*)?\)", listed
     )
     yield Check(str(len(found) > 0), "True")
     for name, before, after, times, evidence in found:
@@ -399,6 +431,9 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
         yield Check(times, factor)
         yield Check(side, "above" if factor > 1 else "below")
         yield from _steps_span(page, metric, before, after)
+        if waves := re.fullmatch(rf", with {Q} → {Q} waves of blocks", evidence):
+            yield from _steps_span(page, "waves_per_sm", *waves.groups())
+            continue
         moved = 0.0
         for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", evidence):
             counter = f"inst_{opcode.lower()}"
@@ -409,9 +444,8 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
             yield Check(evidence.split()[1], "mainly" if moved / whole > 0.5 else "including")
 
 
-def _steps_remainder(page: Place, value: str) -> Checks:
-    known = page.known
-    yield Check(value, known.remainder(_steps_parent(page), page.variant), exact=True)
+def _steps_clock(page: Place, before: str, after: str) -> Checks:
+    yield from _steps_span(page, "sm_mhz", before, after)
 
 
 def _waiting(
@@ -469,6 +503,44 @@ def _steps_state(
         yield from _steps_span(page, metric_of(plain.removeprefix("and ")), was, now)
 
 
+def _steps_units(page: Place, listed: str) -> Checks:
+    found = re.findall(rf"({_CEILING}) {N} % → {N} %", listed)
+    yield Check(str(len(found) > 0), "True")
+    for name, before, after in found:
+        yield Check(before, _used(page, _steps_parent(page), CEILINGS[name]))
+        yield Check(after, _used(page, page.variant, CEILINGS[name]))
+
+
+def _steps_traffic(page: Place, listed: str) -> Checks:
+    for name, before, after in re.findall(rf"(L2 bytes|DRAM bytes) {Q} → {Q}", listed):
+        yield from _steps_span(page, metric_of(name), before, after)
+
+
+def _steps_blocks(page: Place, before: str, after: str) -> Checks:
+    yield Check(before, page.known.blocks_per_sm(_steps_parent(page)), exact=True)
+    yield Check(after, page.known.blocks_per_sm(page.variant), exact=True)
+
+
+def _steps_tile_end(page: Place, before: str, unit: str, after: str, other: str, ancestor: str) -> Checks:
+    known = page.known
+    above = known.parent(page.variant)
+    while above and not known.tile_end(above) > 0:
+        above = known.parent(above)
+    yield Check(ancestor, above)
+    yield Check(before, known.tile_end(above) / US[unit], exact=True)
+    yield Check(after, known.tile_end(page.variant) / US[other], exact=True)
+
+
+def _steps_offset(page: Place, less: str, *rest: str) -> Checks:
+    for how, (name, _, before, after, parent) in zip((less, "more"), (rest[:5], rest[5:]), strict=True):
+        known = page.known
+        spent = [known.spent(parent, one, name) for one in (parent, page.variant)]
+        yield Check(parent, _steps_parent(page))
+        yield Check(before, spent[0], exact=True)
+        yield Check(after, spent[1], exact=True)
+        yield Check(how.lower(), "less" if spent[1] < spent[0] else "more")
+
+
 def _steps_part(page: Place, variant: str, share: str) -> Checks:
     known = page.known
     of_launch = known.counter(variant, "duration_us") / known.measured(variant, "ncu_us", known.profiled)
@@ -479,7 +551,14 @@ _PLACE = r"(?:, mostly at the (wgmma|mbarrier) wait of ([\w.-]+):(\d+))?"
 _REACHES = rf"(?:; it reaches {N}x the speed of \w+(, tied within noise)?)?"
 _AT = r"(?:At (\S+), where the counters were captured: )?"
 _OF = r"(?: %| MHz)?"
+_MOVED = rf"(\w+) \(([\w ,-]+)\): {N} % → {N} % of the cycles of {V}"
+_CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
 _STEPS: Sequence[Rule] = (
+    (r"Utilisation: ((?:(?!\. |\.$).)*)\.", _steps_units),
+    (r"Traffic: ((?:(?!\. |\.$).)*)\.", _steps_traffic),
+    (r"Blocks per SM (\d+) → (\d+)\.", _steps_blocks),
+    (rf"gap in computing at a tile end is {TIME} → {TIME}, compared with {V}", _steps_tile_end),
+    (rf"(Less) {_MOVED}, offset by more {_MOVED}", _steps_offset),
     (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
@@ -496,7 +575,7 @@ _STEPS: Sequence[Rule] = (
         _steps_recompiled,
     ),
     (r"Factors (above|below) 1: ((?:(?!\. ).)*)\.", _steps_factors),
-    (rf"[Aa] factor of {N} remains", _steps_remainder),
+    (rf"mean SM clock during a launch goes from {N} to {N} MHz", _steps_clock),
     (
         rf"(Less|More) time waiting for ([\w ,-]+) \((\w+){_PLACE}\): {N} % → {N} % of the cycles of {V}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
@@ -512,9 +591,13 @@ def _limits_value(page: Place, metric: str) -> float:
 
 
 def _limits_used(page: Place, metric: str) -> float:
+    return _used(page, page.variant, metric)
+
+
+def _used(page: Place, variant: str, metric: str) -> float:
     """Returns how much of a ceiling is used, of elapsed cycles: the counter of L1 refers to active ones."""
-    used = _limits_value(page, metric)
-    busy = _limits_value(page, "sm_busy_pct") / 100
+    used = page.known.counter(variant, metric)
+    busy = page.known.counter(variant, "sm_busy_pct") / 100
     return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
 
 
@@ -546,7 +629,8 @@ def _limits_ceiling(page: Place, kind: str, name: str, used: str, l2: str | None
         else 0.01 * highest
     )
     yield Check(name, name if pct >= highest - slack else "another ceiling")
-    yield Check(kind, "bound" if pct >= 80 else "close" if pct >= 60 else "far")
+    bound = 80 if name == "device memory" else 90
+    yield Check(kind, "bound" if pct >= bound else "close" if pct >= 60 else "far")
 
 
 def _limits_stall(
@@ -568,18 +652,6 @@ def _limits_occupied(page: Place, theoretical: str, achieved: str | None, above:
         yield Check("above" if above else "", "above" if float(achieved) > float(theoretical) else "")
 
 
-def _limits_launch(page: Place, warps: str, amount: str, resource: str, better: str) -> Checks:
-    yield Check(warps, _limits_value(page, "theoretical_occupancy_pct") * 0.64, exact=True)
-    given = {
-        "registers": _limits_value(page, "registers_per_thread"),
-        "threads": _limits_value(page, "block_threads"),
-    }
-    given["bytes"] = _limits_value(page, "shared_bytes_per_block") - 1024
-    given[resource] = float(amount)
-    numbers = (int(given["registers"]), int(given["threads"]), max(0, int(given["bytes"])))
-    yield Check(better, occupancy.theoretical(*numbers, (9, 0)).warps_per_sm, exact=True)
-
-
 def _limits_traffic(page: Place, moved: str, unit: str, times: str, least: str, least_unit: str) -> Checks:
     known = page.known
     compulsory = number(known.variants[page.variant].get("bytes"))
@@ -595,7 +667,7 @@ def _limits_conflicts(page: Place, share: str, whole: str) -> Checks:
 
 
 def _limits_limited(page: Place, limit: str, before: str | None, after: str | None, watts: str | None,
-                    rest: str, unit: str, long: str, other: str) -> Checks:  # fmt: skip
+                    rest: str, unit: str, long: str, other: str, longer: str) -> Checks:  # fmt: skip
     known = page.known
     row = known.rows[(page.variant, known.profiled)]
     reasons = str(row.get("throttle_reasons") or "")
@@ -612,6 +684,14 @@ def _limits_limited(page: Place, limit: str, before: str | None, after: str | No
     column = "sustained_us" if sustained else "hot_us"
     yield Check(rest, known.measured(page.variant, "median_us", known.profiled) / US[unit], exact=True)
     yield Check(long, known.measured(page.variant, column, known.profiled) / US[other], exact=True)
+    times = [known.measured(page.variant, name, known.profiled) for name in (column, "median_us")]
+    yield Check(longer, times[0] / times[1])
+
+
+def _limits_profiled(page: Place, times: str) -> Checks:
+    known = page.known
+    cycles = [known.measured(page.variant, name, known.profiled) for name in ("median_us", "sm_mhz")]
+    yield Check(times, _limits_value(page, "gpu_cycles") / math.prod(cycles))
 
 
 def _limits_engine(page: Place, name: str, share: str) -> Checks:
@@ -633,25 +713,23 @@ def _limits_hidden(page: Place, share: str, of_parent: str | None, parent: str |
         yield Check(of_parent, known.whole_launch.get((parent, "copy_hidden_pct"), math.nan), exact=True)
 
 
-_CEILING = "|".join(sorted(map(re.escape, CEILINGS), key=len, reverse=True))
 _SAME = (
     rf"(?: \(L2, through which this traffic passes, is at {N} %\))?"
     rf"(?: \(global and local accesses use {N} % of L1's bytes per cycle\))?"
 )
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({_CEILING}), at {N} % of the peak{_SAME}", _limits_bound),
-    (rf"No unit reaches 80 % of its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_close),
+    (rf"The busiest unit is ({_CEILING}), at {N} % of its peak{_SAME}", _limits_close),
     (rf"No unit is near its peak; the busiest is ({_CEILING}), at {N} %{_SAME}", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles{_PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
      r"(, above the theoretical value by the inaccuracy of the counters)?)?", _limits_occupied),
-    (r"(\d+) warps fit on an SM; with (\d+) (registers|threads|bytes) (?:per thread|per block|of shared memory),"
-     r" (\d+) would", _limits_launch),
     (rf"The kernel moves {N} (\w?B) to and from device memory, {N} times the compulsory {N} (\w?B)", _limits_traffic),
     (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
-    (rf"launches are limited by ([\w ]+): (({N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
-     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back)",
+    (rf"launches are limited by ([\w ]+): ((set SM clock {N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
+     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back) \({N}x the time\)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
+    (rf"a launch that took {N}x the cycles of the timed ones", _limits_profiled),
     (rf"The busiest engine \(([\w ]+)\) is active for {N} % of the launch", _limits_engine),
     (rf"{N} % of the copy time passes while another engine is active(?: \({N} % in {V}\))?", _limits_hidden),
 )  # fmt: skip

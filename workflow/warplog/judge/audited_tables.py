@@ -33,7 +33,8 @@ def _states(page: Place, row: Cells, _: list[str]) -> Checks:
     known, variant, state = page.known, page.variant, row["state"].partition(" ")[0]
     parent = known.parent(variant)
     spent = [known.spent(parent, one, state) for one in (parent, variant)]
-    yield Check(row["saved"].removesuffix(" %"), spent[0] - spent[1], exact=True)
+    if state != "issuing":
+        yield Check(row["saved"].removesuffix(" %"), spent[0] - spent[1], exact=True)
     for printed, percent in zip((row["before"], row["after"]), spent, strict=True):
         yield Check(printed.removesuffix(" %"), percent, exact=True)
     for name, before, after in re.findall(rf"([A-Za-z][\w ]*?) {Q} → {Q}", row["changed along with it"]):

@@ -17,17 +17,18 @@ from warplog.core.errors import WarplogError
 
 Row = Mapping[str, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
-_OPTIONAL = ("lines", "claims")  # earlier campaigns may lack them
+_OPTIONAL = ("lines", "claims", "launches")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
-    "instructions": "instructions_executed", "warp cycles per issued instruction": "warp_cycles_per_issue",
-    "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "SM clock": "sm_mhz",
+    "instructions": "instructions_executed", "instructions per cycle": "ipc",
+    "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "mean SM clock": "sm_mhz",
     "excess shared wavefronts": "shared_wavefronts_excess", "shared wavefronts": "shared_wavefronts",
     "sectors per global load": "global_load_sectors_per_request",
     "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",
     "DRAM bytes written": "dram_bytes_written", "L2 bytes": "l2_bytes", "L1 bytes": "l1_bytes",
+    "waves of blocks": "waves_per_sm",
 }  # fmt: skip
 CEILINGS = {
     "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "a sub-unit of L1/TEX": "l1_throughput_pct",
@@ -226,7 +227,7 @@ class Evidence:
     def factor(self, parent: str, variant: str, metric: str) -> float:
         """Returns how many times faster the change of a metric makes the variant."""
         before, after = self.counter(parent, metric), self.counter(variant, metric)
-        costs = metric in ("instructions_executed", "warp_cycles_per_issue")
+        costs = metric == "instructions_executed"
         return before / after if costs else after / before
 
     def remainder(self, parent: str, variant: str) -> float:
@@ -234,8 +235,7 @@ class Evidence:
         rest = self.ratio(parent, variant, self.profiled)
         for metric in (
             "instructions_executed",
-            "warp_cycles_per_issue",
-            "achieved_occupancy_pct",
+            "ipc",
             "sm_busy_pct",
             "sm_mhz",
         ):
@@ -246,8 +246,20 @@ class Evidence:
     def spent(self, parent: str, variant: str, state: str) -> float:
         """Returns the cycles of a variant in a warp state, in percent of the parent's elapsed cycles."""
         cycles = self.counter(variant, "gpu_cycles") / self.counter(parent, "gpu_cycles")
-        in_state = self.counter(variant, f"stall_{state}_cycles_per_issue")
+        states = ("selected", "not_selected") if state == "issuing" else (state,)
+        in_state = sum(self.counter(variant, f"stall_{one}_cycles_per_issue") for one in states)
         return 100 * cycles * in_state / self.states_total(variant)
+
+    def blocks_per_sm(self, variant: str) -> float:
+        """Returns the number of blocks that the scarcest resource of an SM allows."""
+        resources = ("warps", "registers", "shared_memory", "blocks")
+        return min(self.counter(variant, f"occupancy_limit_{one}_blocks") for one in resources)
+
+    def tile_end(self, variant: str) -> float:
+        """Returns the median gap at a tile end in the timeline of a variant, in microseconds; NaN without one."""
+        launches = self.tables["launches"].to_dict("records")
+        mine = (row for row in launches if (row["variant"], row["case"]) == (variant, self.profiled))
+        return next((_number(row.get("bubble_us")) for row in mine), math.nan)
 
     def states_total(self, variant: str) -> float:
         """Returns the warp cycles per issued instruction, as the sum of all warp states."""

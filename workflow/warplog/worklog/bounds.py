@@ -1,7 +1,9 @@
 """What bounds a kernel: a ceiling, contended atomics, latency, or a grid that does not fill the GPU.
 
-The throughputs, and the thresholds of 80 % from which a ceiling is the bound and of 60 % below which latency is assumed
-to be it, follow the section "GPU Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules.
+The throughputs, and the threshold of 60 % below which latency is assumed to be the bound, follow the section "GPU
+Speed Of Light Throughput" of the Nsight Compute Profiling Guide and ncu's rules. A ceiling is the bound from 90 % on,
+since a kernel at 80 % of a pipe may still gain a tenth. For device memory, 80 % is enough, as in ncu's rules: refreshes
+and changes between reading and writing keep its peak out of reach.
 """
 
 import math
@@ -15,8 +17,9 @@ from warplog.worklog.code.waits import Wait
 
 _MEMORY_SPEED = "memory_throughput_pct"
 _L1 = "a sub-unit of L1/TEX"  # the counter is the use of the busiest one
+_DRAM = "dram_throughput_pct"
 _MEMORY = {
-    "dram_throughput_pct": "device memory",
+    _DRAM: "device memory",
     "l2_throughput_pct": "L2",
     "l1_throughput_pct": _L1,
 }
@@ -24,6 +27,7 @@ _PIPES = {
     f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
 }
 _COMPUTE = {"sm_throughput_pct": "the SM's issue slots", **_PIPES}
+NAMES = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}  # of the ceilings, by counter
 _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
@@ -42,7 +46,8 @@ COUNTERS = (
 # section "Shared Memory").
 _L1_BYTES = 128
 GLOBAL_ATOMICS = "global_atomics"  # key of the number of such instructions in a kernel's machine code
-BOUND_PCT, _NEAR_PCT = 80.0, 60.0
+_BOUND_PCT, _NEAR_PCT = 90.0, 60.0
+_DRAM_BOUND_PCT = 80.0
 # All traffic of device memory passes through L2 and often uses it a little more: within this many percentage points,
 # device memory is the ceiling.
 _DRAM_BEHIND_L2 = 10.0
@@ -73,6 +78,7 @@ class Bound:
         wait: What the stall waits for, where its name does not say it.
         l1_bytes_pct: If a sub-unit of L1/TEX is the ceiling, how much of L1's bytes per cycle global and local accesses
             use: the sub-unit need not be one that moves bytes. Otherwise NaN.
+        profiled_cycles: Cycles of the profiled launch over those of the timed ones; NaN if unknown.
     """
 
     variant: str
@@ -89,6 +95,7 @@ class Bound:
     long_run: LongRun | None = None
     wait: Wait | None = None
     l1_bytes_pct: float = math.nan
+    profiled_cycles: float = math.nan
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
@@ -97,11 +104,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
     `values` may hold GLOBAL_ATOMICS.
     """
     rows = [{"metric": name, "value": value} for name, value in values.items() if not math.isnan(value)]
-    ceilings = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
-    busy = busy_share(values, sms)
-    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
-        ceilings["l1_throughput_pct"] *= busy
-    known = {name: value for name, value in ceilings.items() if not math.isnan(value)}
+    known = ceilings(values, sms)
     if not known:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
     nearest = _nearest(known)
@@ -120,6 +123,26 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         l2_pct=known["l2_throughput_pct"] if beyond else math.nan,
         l1_bytes_pct=_l1_bytes_pct(values, sms) if _name(nearest, known) == _L1 else math.nan,
     )
+
+
+def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
+    """Returns how much of each ceiling is used, by counter, in percent of elapsed cycles; without those unknown."""
+    found = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
+    busy = busy_share(values, sms)
+    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
+        found["l1_throughput_pct"] *= busy
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def busiest(known: Mapping[str, float]) -> str:
+    """Returns the counter of the closest ceiling of `ceilings`; "" if none is known."""
+    return _part(_nearest(known), known) if known else ""
+
+
+def blocks_per_sm(values: Mapping[str, float]) -> float:
+    """Returns the number of blocks that fit on an SM; NaN if a limit is unknown."""
+    limits = [values.get(name, math.nan) for name in _LIMITS[:4]]
+    return math.nan if any(map(math.isnan, limits)) else min(limits)
 
 
 def _l1_bytes_pct(values: Mapping[str, float], sms: float) -> float:
@@ -142,7 +165,7 @@ def _nearest(known: Mapping[str, float]) -> str:
 def _kind(
     nearest: str, known: Mapping[str, float], values: Mapping[str, float], sms: float, stall: str
 ) -> str:
-    if known[nearest] >= BOUND_PCT:
+    if known[nearest] >= (_DRAM_BOUND_PCT if _name(nearest, known) == NAMES[_DRAM] else _BOUND_PCT):
         return "compute" if nearest in _COMPUTE else "memory"
     if known[nearest] >= _NEAR_PCT:
         return "near"
@@ -163,7 +186,10 @@ def _contended(known: Mapping[str, float], values: Mapping[str, float], stall: s
 
 
 def _name(nearest: str, known: Mapping[str, float]) -> str:
-    """Returns the ceiling's name; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
+    return NAMES[_part(nearest, known)]
+
+
+def _part(nearest: str, known: Mapping[str, float]) -> str:
+    """Returns the counter; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
     parts = {"sm_throughput_pct": _PIPES, _MEMORY_SPEED: _MEMORY}.get(nearest, {})
-    own = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}[nearest]
-    return next((name for part, name in parts.items() if known.get(part, 0.0) >= 0.99 * known[nearest]), own)
+    return next((part for part in parts if known.get(part, 0.0) >= 0.99 * known[nearest]), nearest)

@@ -1,11 +1,14 @@
 """Decomposes a step of the ladder into factors and into warp states.
 
-A scheduler with A active warps, each of which issues once every W cycles, issues A / W instructions per
-cycle. N instructions therefore take N W / A cycles of active schedulers. If the SMs are active for a share U
-of the kernel, it takes N W / (A U) cycles, which the clock converts to time. In the ratio of two kernels on
-one GPU the constants cancel:
+An SM that executes I instructions per active cycle takes N / I active cycles for N instructions. If the SMs are active
+for a share U of the kernel, it takes N / (I U) cycles, which the clock converts to time. In the ratio of two kernels on
+one GPU the number of SMs cancels:
 
-    time ratio = instructions x cycles per instruction x active warps x busy share x clock x remainder
+    time ratio = instructions x instructions per cycle x busy share x clock x remainder
+
+I is the number of active warps over the cycles between two instructions of a warp. These two are not factors of their
+own, since they change together: a warp that exits early lowers both. U is computed from the elapsed cycles, so the
+remainder is the difference between the launches that were profiled and those that were timed.
 
 A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
 proportion to the cycles that all its warps spend in them, so that fewer instructions count as much as shorter waits.
@@ -16,14 +19,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from warplog.metrics import STALL_REASONS
+from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
 from warplog.metrics.occupancy import busy_share
 from warplog.worklog.code.waits import Wait
 from warplog.worklog.kinship import Twin
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
-NEEDED = ("instructions_executed", "warp_cycles_per_issue", "achieved_occupancy_pct", "gpu_cycles")
+NEEDED = ("instructions_executed", "ipc", "gpu_cycles")
+CLOCK = "sm_mhz"
 # Counters that explain a state, the most specific first; they are evidence if they change along with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
@@ -43,16 +47,17 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "math_pipe_throttle": ("inst_ffma", "inst_dfma", "inst_hmma"),
 }
 _MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
+WAVES = "waves_per_sm"
 COUNTERS = tuple(
     dict.fromkeys(
-        (*NEEDED, "ipc", "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
+        (*NEEDED, WAVES, "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
     )
 )
 _LEAST_SHARE = 0.01
 # A counter that changed by 5 % does not explain a wait that doubled: it needs a quarter of it, in logarithms.
 _LEAST_MOVE, _LEAST_PART = 0.05, 0.25
 _LEAST_OPCODE = 0.2
-_UNEXPLAINED_SHARE, _NOISE = 0.25, 0.02
+_LEAST_COUNTED = 0.5
 
 Values = Mapping[str, float]
 
@@ -70,12 +75,16 @@ class Change:
 class Factor:
     """A change and how many times faster it makes the variant; below 1 it makes it slower.
 
-    For instructions, `evidence` holds at most two opcodes that make up most of the change.
+    For instructions, `evidence` holds at most two opcodes that make up most of the change; for the busy share, the
+    waves of blocks if a partial last wave accounts for most of it.
     """
 
     change: Change
     factor: float
     evidence: tuple[Change, ...] = ()
+
+
+ISSUING = "issuing or ready"  # selected and not_selected: their shares move with the number of warps
 
 
 @dataclass(frozen=True)
@@ -94,9 +103,34 @@ class StateChange:
     wait: Wait | None = None
 
     @property
+    def is_stall(self) -> bool:
+        """Whether a warp waits in this state, so that fewer cycles in it are saved."""
+        return self.name != ISSUING and self.name not in NO_STALL
+
+    @property
     def share(self) -> float:
         """The share of the parent's elapsed cycles that the state no longer costs; negative if it costs more."""
         return self.before - self.after
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a step changes the use of the GPU.
+
+    Attributes:
+        units: The use of the busiest unit and of the tensor pipe, in percent of their peaks.
+        traffic: Bytes moved by L2 and device memory.
+        blocks: The blocks that fit on an SM; None if that is the same or unknown.
+        idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
+        tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
+            microseconds; None without two timelines.
+    """
+
+    units: tuple[Change, ...] = ()
+    traffic: tuple[Change, ...] = ()
+    blocks: Change | None = None
+    idle: bool = False
+    tile_end: tuple[str, float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,11 +143,11 @@ class Step:
         factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
         states: The warp states that account for at least 1 % of the parent's cycles, the largest first.
         remainder: What no counter accounts for, including differences between profiled and timed runs.
-        explained: Whether the remainder is small compared with the ratio.
         gap: Why there is no decomposition; "" if there is one.
         remark: A caveat about the counters, or "".
         ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
         twin: A variant that launches the same kernel; None if there is none.
+        use: How the use of the GPU changes.
     """
 
     family: str
@@ -124,12 +158,12 @@ class Step:
     factors: tuple[Factor, ...] = ()
     states: tuple[StateChange, ...] = ()
     remainder: float = math.nan
-    explained: bool = False
     gap: str = ""
     remark: str = ""
     tied: bool = False
     ancestor: tuple[str, float] | None = None
     twin: Twin | None = None
+    use: Use = Use()
 
     @property
     def same_kernel(self) -> bool:
@@ -138,12 +172,23 @@ class Step:
 
     @property
     def explicable(self) -> bool:
-        """Whether the counters may explain the step: the times differ, by more than the remainder."""
-        return (
-            not self.tied
-            and not self.same_kernel
-            and not abs(math.log(self.remainder)) > abs(math.log(self.ratio))
-        )
+        """Whether the counters explain the step: at least half of the ratio, on a log scale, and not a tie."""
+        if self.tied or self.same_kernel or self.ratio == 1:
+            return False
+        whole = math.log(self.ratio)
+        counted = sum(math.log(one.factor) for one in self.factors if one.change.name != CLOCK)
+        return counted / whole >= _LEAST_COUNTED and not abs(math.log(self.remainder)) > abs(whole)
+
+    @property
+    def causes(self) -> tuple[Factor, ...]:
+        """The factors without the clock, and without instructions if schedulers are idle most of the time."""
+        no_cause = (CLOCK, "instructions_executed", "ipc") if self.use.idle else (CLOCK,)
+        return tuple(one for one in self.factors if one.change.name not in no_cause)
+
+    @property
+    def clock(self) -> Factor | None:
+        """The factor of the SM clock: no cause, since the power that a kernel draws sets it."""
+        return next((one for one in self.factors if one.change.name == CLOCK), None)
 
 
 def missing(values: Values) -> list[str]:
@@ -154,30 +199,33 @@ def missing(values: Values) -> list[str]:
 def factors(before: Values, after: Values, clocks: tuple[float, float], sms: float) -> tuple[Factor, ...]:
     """Returns the factors of the ratio of times, the largest first.
 
-    `clocks` are the SM clocks during timing in MHz, NaN if unknown. The busy share requires `ipc` and the
-    number of SMs. A factor that is unknown becomes part of the remainder.
+    `clocks` are the mean SM clocks during the timed launches in MHz, NaN if unknown. The busy share requires the number
+    of SMs. A factor that is unknown becomes part of the remainder.
     """
     instructions = _factor("instructions_executed", before, after, 1)
     found = [
         replace(instructions, evidence=_opcodes(before, after)),
-        _factor("warp_cycles_per_issue", before, after, 1),
-        _factor("achieved_occupancy_pct", before, after, -1),
+        _factor("ipc", before, after, -1),
     ]
     busy = [{"sm_busy_pct": 100 * busy_share(values, sms)} for values in (before, after)]
     if all(values["sm_busy_pct"] > 0 for values in busy):
-        found.append(_factor("sm_busy_pct", busy[0], busy[1], -1))
+        share = _factor("sm_busy_pct", busy[0], busy[1], -1)
+        found.append(replace(share, evidence=_waves(before, after, share.factor)))
     if all(0 < mhz < math.inf for mhz in clocks):
-        found.append(_factor("sm_mhz", {"sm_mhz": clocks[0]}, {"sm_mhz": clocks[1]}, -1))
+        found.append(_factor(CLOCK, {CLOCK: clocks[0]}, {CLOCK: clocks[1]}, -1))
     return tuple(sorted(found, key=lambda f: -abs(math.log(f.factor))))
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first."""
+    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first.
+
+    The states in which a warp issues or is ready to are one, ISSUING.
+    """
     split = [_split(values) for values in (before, after)]
     longer = after["gpu_cycles"] / before["gpu_cycles"]
     found = []
-    for state in STATES:
-        if any(state not in shares for shares in split):
+    for state in (*STATES, ISSUING):
+        if state in NO_STALL or any(state not in shares for shares in split):
             continue
         old, new = split[0][state], split[1][state] * longer
         if abs(old - new) >= _LEAST_SHARE:
@@ -186,13 +234,18 @@ def states(before: Values, after: Values) -> tuple[StateChange, ...]:
     return tuple(sorted(found, key=lambda s: -abs(s.share)))
 
 
-def is_explained(ratio: float, remainder: float) -> bool:
-    """Returns whether the remainder is within 2 %, or within a quarter of the ratio on a log scale."""
-    return abs(math.log(remainder)) <= max(_NOISE, _UNEXPLAINED_SHARE * abs(math.log(ratio)))
-
-
 def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
     return Factor(Change(name, before[name], after[name]), (before[name] / after[name]) ** power)
+
+
+def _waves(before: Values, after: Values, factor: float) -> tuple[Change, ...]:
+    """Returns the waves of blocks, if filling the last one accounts for at least half of the busy share's factor."""
+    waves = [values.get(WAVES, math.nan) for values in (before, after)]
+    if not all(one > 0 for one in waves) or factor == 1:
+        return ()
+    filled = [one / math.ceil(one - 1e-6) for one in waves]
+    part = math.log(filled[1] / filled[0]) / math.log(factor)
+    return (Change(WAVES, *waves),) if part >= _LEAST_COUNTED else ()
 
 
 def _split(values: Values) -> dict[str, float]:
@@ -201,6 +254,7 @@ def _split(values: Values) -> dict[str, float]:
         state: values[name] for state, name in STATES.items() if not math.isnan(values.get(name, math.nan))
     }
     total = sum(counted.values())
+    counted[ISSUING] = sum(counted.get(state, 0.0) for state in NO_STALL)
     return {state: cycles / total for state, cycles in counted.items()} if total else {}
 
 

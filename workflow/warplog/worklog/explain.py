@@ -29,6 +29,7 @@ from warplog.worklog.code.waits import Wait
 from warplog.worklog.decomposition import StateChange, Step
 from warplog.worklog.sentences import brief, sentence
 from warplog.worklog.step_tables import bound_table, factor_table, state_table
+from warplog.worklog.steps import use
 
 _WHOLE = 0.95
 # SASS opcodes of atomics on global memory, with and without a result; ATOMS works on shared memory.
@@ -50,7 +51,8 @@ def families(folder: Path) -> list[str]:
 def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Step, ...]:
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
-    counters = _counters(tables, decomposition.COUNTERS)
+    counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
+    gaps = _tile_ends(tables)
     found = [
         _step(tables, rows, counters, name)
         for name, row in rows.items()
@@ -64,6 +66,7 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
             states=tuple(_waiting(state, step, known) for state in step.states),
             twin=twins.get(step.variant),
             ancestor=_ancestor(rows, step),
+            use=replace(step.use, tile_end=_tile_end(rows, step, gaps)),
         )
         for step in found
     )
@@ -73,6 +76,24 @@ def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
     """Returns an ancestor that is faster than the parent, and its time over the variant's."""
     name = "" if math.isnan(step.ratio) else kinship.faster_ancestor(rows, step.variant)
     return (name, float(rows[name]["median_us"]) / float(rows[step.variant]["median_us"])) if name else None
+
+
+def _tile_ends(tables: FigureTables) -> dict[str, float]:
+    """Returns the median gap at a tile end in microseconds, of the variants with a timeline at the profiled case."""
+    rows = [row for row in asides.records(tables.launches) if row["case"] == tables.profiled_case]
+    return {str(row["variant"]): gap for row in rows if (gap := regimes.value(row, "bubble_us")) > 0}
+
+
+def _tile_end(
+    rows: Mapping[str, Any], step: Step, gaps: Mapping[str, float]
+) -> tuple[str, float, float] | None:
+    """Returns the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant."""
+    above, seen = step.parent, {step.variant}
+    while above in rows and above not in gaps and above not in seen:
+        seen.add(above)
+        above = str(rows[above]["parent"] or "")
+    known = step.variant in gaps and above in gaps
+    return (above, gaps[above], gaps[step.variant]) if known else None
 
 
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
@@ -119,7 +140,7 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
     rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
     opcodes = _opcodes(tables)
     found = []
-    for name, values in _counters(tables, bounds.COUNTERS).items():
+    for name, values in _counters(tables, (*bounds.COUNTERS, "duration_us")).items():
         if values["gap"]:
             found.append(Bound(name, "", gap=values["gap"], long_run=regimes.long_run(rows[name], max_mhz)))
             continue
@@ -127,8 +148,16 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
         count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
         one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
         wait = known.get(name, {}).get(one.stall)
-        found.append(replace(one, long_run=regimes.long_run(rows[name], max_mhz), wait=wait))
+        run, cycles = regimes.long_run(rows[name], max_mhz), _profiled_cycles(rows[name], _numbers(values))
+        found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles))
     return tuple(found)
+
+
+def _profiled_cycles(row: Mapping[Any, Any], values: Mapping[str, float]) -> float:
+    """Returns the cycles of the profiled launch over those of the timed ones; NaN if it has several kernels."""
+    timed = regimes.value(row, "median_us") * regimes.value(row, "sm_mhz")
+    whole = values.get("duration_us", math.nan) >= _WHOLE * regimes.value(row, "ncu_us")
+    return values.get("gpu_cycles", math.nan) / timed if whole and timed > 0 else math.nan
 
 
 def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:
@@ -213,8 +242,8 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     rest = ratio / math.prod(factor.factor for factor in found)
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
-    explained = decomposition.is_explained(ratio, rest)
-    return Step(*key, ratio, found, states, rest, explained, "", remark, tied)
+    changed = use.use(before, after, tables.peak("sms"))
+    return Step(*key, ratio, found, states, rest, "", remark, tied, use=changed)
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:

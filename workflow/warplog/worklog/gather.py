@@ -41,13 +41,16 @@ _TITLES = {  # where the name of a figure does not say what it shows
 _ELSEWHERE = ("ladder", "claims")
 _CHECKED = "Every variant was checked against a reference, computed in float64, before it was timed."
 _CHECKED_EXACTLY = "Every variant had to give exactly the expected result before it was timed."
-_COLD = (
-    "A time is the median of launches with a cold L2: before each launch the cache is filled with unrelated,"
-    " unmodified lines."
+_COLD = "A time is {median}, with a cold L2: before each launch the cache is filled with unrelated, unmodified lines."
+_MEDIAN = "the median of launches"
+_PROCESSES = "the median over {processes} processes of the median of each process's launches"
+_CLOCKS = (
+    "Two clocks: the set SM clock is measured just before each launch, and a launch that starts noticeably below its"
+    " maximum is discarded; the mean SM clock is that during a launch. It is lower in kernels that draw much power,"
+    " since the clock generator skips cycles while the supply voltage drops."
 )
-_PROCESSES = " Launches are spread over {processes} processes, and the time is the median of their medians."
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
-_HOST = "A time is the median of launches, and includes the host's part of each launch, which cannot be queued ahead."
+_HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
 _NOISE = (
     "Two times are tied within noise if their {intervals} overlap.",
     {True: "ranges between processes", False: "interquartile ranges"},
@@ -83,9 +86,7 @@ def gather(
     Raises:
         WarplogError: if no excerpt can be taken from a source.
     """
-    device = campaign.get("device", {})
-    major, minor = device.get("compute_capability") or (0, 0)
-    ladder = Ladder(family, tables, (int(major), int(minor)), machine_code or {})
+    ladder = Ladder(family, tables, machine_code or {})
     shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
     drawn = {path.stem: _picture(path, captions, tables) for path in shown}
     order = [
@@ -130,14 +131,21 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     exact = not family.value(family.flops, family.cases[family.headline_case])
     counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
     many = bool(counts)
+    ends = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))) if many else ""
     how = _HOST if family.measuring.timing == "host" else _COLD
-    if many:
-        how += _PROCESSES.format(
-            processes=" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
-        )
-    how += _EMPTY
+    how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
+    how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (_CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+
+
+def _headline(family: Family, case: str) -> tuple[str, ...]:
+    """Says which problem the name of the headline case means, if it is one size for several dimensions."""
+    values = family.cases[case].values if case in family.cases else {}
+    sizes = {name: value for name, value in values.items() if name.isupper()}
+    if len(sizes) < 2 or len(set(sizes.values())) > 1:
+        return ()
+    return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
 def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -225,7 +233,8 @@ def _way(ladder: Ladder) -> list[str]:
         most = max(ratios, key=ratios.__getitem__)
         over = f"{times_text(ratios[most])} the speed of the previous step"
         if above := faster_ancestor(rows, most):
-            over += f", {times_text(rows[above]['median_us'] / rows[most]['median_us'])} that of {above}"
+            beyond = times_text(rows[above]["median_us"] / rows[most]["median_us"])
+            over += f", {beyond} that of {above}" if beyond != times_text(ratios[most]) else ""
         lead.append(f"Of these steps, {most} brings the largest speed-up ({over}){_least(rows, ratios)}.")
     return lead
 
@@ -241,6 +250,8 @@ def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     least = min(ratios, key=ratios.__getitem__)
     if least in same:
         return f"; {least} is as fast as the previous step within noise ({times_text(ratios[least])})"
+    if sum(times_text(one) == times_text(ratios[least]) for one in ratios.values()) > 1:
+        return ""  # a smallest one that is tied after rounding
     return f", {least} the smallest ({times_text(ratios[least])})"
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +44,6 @@ from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
 from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
-    LAUNCH,
     OVERLAP,
     TRAFFIC,
     bound_sentences,
@@ -57,15 +56,17 @@ from warplog.worklog.sentences import (
     traffic_sentences,
 )
 from warplog.worklog.step_tables import factor_table, state_table
+from warplog.worklog.steps.expectations import answer, named_cases
+
+_LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """A family with its tables, the compute capability of the GPU and its variants' machine code, if it was kept."""
+    """A family with its tables and its variants' machine code, if it was kept."""
 
     family: Family
     tables: FigureTables
-    capability: tuple[int, int]
     machine_code: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
@@ -87,8 +88,8 @@ class Ladder:
 
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
-        """Registers, threads, shared memory, occupancy and traffic of each variant's longest kernel."""
-        names = (*LAUNCH, *TRAFFIC)
+        """Registers, threads, shared memory and traffic of each variant's longest kernel."""
+        names = (*_LAUNCH, *TRAFFIC)
         rows = records(self.tables.counters(list(names)))
         return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
 
@@ -213,7 +214,7 @@ class Ladder:
         limits = (
             *(bound_sentences(bound) if self.counted else long_run_sentences(bound.long_run)),
             *traffic_sentences(launch, self._compulsory_bytes(row)),
-            *occupancy_sentences(bound, launch, self.capability),
+            *occupancy_sentences(bound),
         )
         apart = [step] if step and not step.gap else []
         heat = self.heat[variant.name]
@@ -231,6 +232,7 @@ class Ladder:
             figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
             got=got,
             elsewhere=self._elsewhere(row, expected) if got else (),
+            answer=self._answer(row, expected) if got else "",
             verdict=claims_verdict(claims, self.tables.case),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
@@ -240,7 +242,7 @@ class Ladder:
             printed=self._printed(variant),
             story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
-            states=state_table(apart, key=False) if apart else None,
+            states=state_table(apart, key=False) if apart and apart[0].states else None,
             limits=limits if good else (),
             lines=lines_table(self._lines(variant.name)) if good else None,
             claims=claims_table(claims),
@@ -353,9 +355,11 @@ class Ladder:
         if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
             return None
         over = f"the speed of {row['parent']}{', tied within noise' if regimes.tied(row, parent) else ''}"
+        gain = times_text(parent["median_us"] / row["median_us"])
         if above := faster_ancestor(self.rows, str(row["variant"])):
-            over += f", {times_text(self.rows[above]['median_us'] / row['median_us'])} that of {above}"
-        return times_text(parent["median_us"] / row["median_us"]), over
+            beyond = times_text(self.rows[above]["median_us"] / row["median_us"])
+            over += f", {beyond} that of {above}" if beyond != gain else ""
+        return gain, over
 
     def _gain(self, row: Row) -> tuple[str, str] | None:
         """Returns the number to set beside an expectation: over the parent, or of the baseline without a parent."""
@@ -366,6 +370,14 @@ class Ladder:
         if (gain := self._gain(row)) is None:
             return None
         return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+
+    def _answer(self, row: Row, expected: str) -> str:
+        """Returns whether the gain over the parent is within the expected range; "" if none is given."""
+        parent = str(row["parent"] or "")
+        if not self._over_parent(row):
+            return ""
+        ratio = self.rows[parent]["median_us"] / row["median_us"]
+        return answer(expected, parent, ratio, str(row["gpu_name"]))
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
@@ -419,15 +431,6 @@ class Ladder:
         value = figure.value * published.GFLOPS[figure.unit] / published.GFLOPS[unit]
         ratio = published.ratio(self.family, figure)
         return figure.source, figure.gpu, figure.case or "not stated", published.speed(value), _share(ratio)
-
-
-def named_cases(expected: str, cases: Iterable[str]) -> tuple[str, ...]:
-    """Returns the cases that an expectation names after "at": "at 8192 and 16384", "at 4096 x 4096"."""
-    each = "|".join(sorted(map(re.escape, cases), key=len, reverse=True))
-    listed = rf"\b[Aa]t ((?:(?:{each})(?![\w/-]|\.\d)(?:, and |, | and | or | to )?)+)"
-    text = re.sub(r"(?<=\d) x (?=\d)", "x", expected)
-    found = (name for names in re.findall(listed, text) for name in re.findall(each, names))
-    return tuple(dict.fromkeys(found))
 
 
 def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
@@ -486,6 +489,7 @@ def _noise(row: Row) -> str:
 
 def _remarks(row: Row) -> tuple[str, ...]:
     remarks = [re.sub(r"^1 samples\b", "1 sample", note) for note in text.split_notes(row["reason"])]
+    remarks = [re.sub(r"(?<= discarded: )clock(?= below )", "set SM clock", note) for note in remarks]
     if (agreement := str(row.get("agreement") or "")).startswith("disagree"):
         times = agreement.removeprefix("disagree: ")
         remarks.append(f"the profilers' times differ: {_in_words(times, regimes.where_timed([row]))}")

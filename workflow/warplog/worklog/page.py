@@ -38,6 +38,7 @@ class Rung:
         got: What to compare with the expectation: the gain over the parent, or the share of the baseline without one;
             None if nothing was expected or there is no time.
         elsewhere: The same at the other cases that the expectation names, as (value, case).
+        answer: Whether the gain over the parent is within the expected range; "" if no range was expected.
         verdict: How many of its claims are confirmed; "" without claims.
         percent: Speed in percent of the baseline, drawn as a bar; None if unknown.
         noise: The number of timed launches, their median and quartiles.
@@ -88,11 +89,7 @@ class Rung:
     got: tuple[str, str] | None = None
     elsewhere: tuple[tuple[str, str], ...] = ()
     verdict: str = ""
-
-    @property
-    def unjudged(self) -> str:
-        """That no claim judges the expectation; "" if one does, or if there is nothing to judge."""
-        return "no claim judges this expectation" if self.got and not self.verdict else ""
+    answer: str = ""
 
 
 @dataclass(frozen=True)

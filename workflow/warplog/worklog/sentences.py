@@ -4,21 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from warplog.core.errors import WarplogError
 from warplog.core.numbers import short_number
-from warplog.metrics import NO_STALL, occupancy
 from warplog.tables.regimes import LongRun
-from warplog.worklog.bounds import BOUND_PCT, Bound
+from warplog.worklog.bounds import NAMES as UNITS
+from warplog.worklog.bounds import Bound
 from warplog.worklog.code.waits import Wait
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.decomposition import WAVES, Change, Factor, StateChange, Step
 from warplog.worklog.kinship import Twin
 
 NAMES = {
     "instructions_executed": "instructions",
-    "warp_cycles_per_issue": "warp cycles per issued instruction",
-    "achieved_occupancy_pct": "achieved occupancy",
+    "ipc": "instructions per cycle",
     "sm_busy_pct": "SM activity",
-    "sm_mhz": "SM clock",
+    "sm_mhz": "mean SM clock",
     "shared_wavefronts_excess": "excess shared wavefronts",
     "shared_wavefronts": "shared wavefronts",
     "global_load_sectors_per_request": "sectors per global load",
@@ -27,6 +25,7 @@ NAMES = {
     "dram_bytes_written": "DRAM bytes written",
     "l2_bytes": "L2 bytes",
     "l1_bytes": "L1 bytes",
+    "waves_per_sm": "waves of blocks",
 }
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 WAITS_FOR: Mapping[str, str] = {
@@ -52,10 +51,12 @@ WAITS_FOR: Mapping[str, str] = {
 # Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
 _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
 _LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
-_LEAST_REMAINDER = 0.03
 _MOST_OF_IT = 0.5
 _MOST_REASONS = 3
 _SAME = 0.005
+_LEAST_TIED = 0.05  # share of cycles of a state of a tied step
+_LEAST_GAP = 1.25
+_LEAST_DEVIATION = 0.05  # of the cycles of the profiled launch from those of the timed ones
 
 
 def sentence(step: Step) -> str:
@@ -64,10 +65,9 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes the speed-up of a step, its factors above and below 1, the remainder and the states.
+    """Describes the speed-up of a step, its factors above and below 1, the clock and the states.
 
-    Only the speed-up if the times are tied or if the parent launches the same kernel, and only the remainder if that is
-    larger than the speed-up.
+    Only the speed-up if the times are tied, if the parent launches the same kernel, or if no counter accounts for it.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
@@ -75,17 +75,67 @@ def sentences(step: Step) -> tuple[str, ...]:
     if step.gap:
         return (*head, f"Not explained because {step.gap}.")
     if step.tied or step.same_kernel:
-        return head
+        return (*head, *_offset(step))
     if not step.explicable:
-        rest = f"a factor of {step.remainder:.3f} remains, more than the difference itself"
-        return (*head, f"The counters do not explain the difference: {rest}.", *_remark(step))
-    large = [factor for factor in step.factors if _weight(factor, step) >= _LEAST_FACTOR]
+        return (*head, "No counter accounts for this difference.", *_clock(step), *_remark(step))
+    large = _large(step)
+    if not any((one.factor > 1) == (step.ratio > 1) for one in large) and not step.use.idle:
+        large = []
     helping = [_factor(factor) for factor in large if factor.factor > 1]
     hindering = [_factor(factor) for factor in large if factor.factor <= 1]
     sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
     sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    parts = (*head, *(sides or ["No factor stands out."]), _rest(step), *_states(step), *_remark(step))
-    return tuple(part for part in parts if part)
+    told = (*sides, *_use(step)) or ("No factor stands out.",)
+    return (*head, *told, *_clock(step), *_states(step), *_remark(step))
+
+
+def _large(step: Step) -> list[Factor]:
+    """Returns the factors to mention, the largest first; never the clock, which results from the others."""
+    return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
+
+
+def _use(step: Step) -> tuple[str, ...]:
+    """Describes the busiest units, their traffic, the blocks on an SM and the gap at a tile end, where they change."""
+    blocks, text = step.use.blocks, [*_units(step), *_traffic(step)]
+    text += [f"blocks per SM {blocks.before:.0f} → {blocks.after:.0f}"] if blocks else []
+    told = [f"{one[0].upper()}{one[1:]}." for one in text]
+    if end := step.use.tile_end:
+        name, *gaps = end
+        span = " → ".join(map(time_text, gaps))
+        told += (
+            [f"The median gap in computing at a tile end is {span}, compared with {name}."]
+            if max(gaps) >= _LEAST_GAP * min(gaps)
+            else []
+        )
+    return tuple(told)
+
+
+def _units(step: Step) -> list[str]:
+    units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units]
+    return [f"utilisation: {_listed(units)}"] if units else []
+
+
+def _traffic(step: Step) -> list[str]:
+    return [f"traffic: {_listed([_moved(one) for one in step.use.traffic])}"] if step.use.traffic else []
+
+
+def _offset(step: Step) -> tuple[str, ...]:
+    """Describes the largest stalls that a tied step saves and costs; empty if it changes too little."""
+    if not step.tied or step.same_kernel:
+        return ()
+    stalls = [one for one in step.states if one.is_stall and abs(one.share) >= _LEAST_TIED]
+    less = [_brief_state(one, step) for one in stalls if one.share > 0][:1]
+    more = [_brief_state(one, step) for one in stalls if one.share < 0][:1]
+    return (f"{less[0][0].upper()}{less[0][1:]}, offset by {more[0]}.",) if less and more else ()
+
+
+def _clock(step: Step) -> tuple[str, ...]:
+    if step.clock is None or not _weight(step.clock, step) >= _LEAST_FACTOR:
+        return ()
+    ends = f"{short_number(step.clock.change.before)} to {short_number(step.clock.change.after)} MHz"
+    return (
+        f"The mean SM clock during a launch goes from {ends}: the more power a kernel draws, the lower it is.",
+    )
 
 
 def brief(step: Step) -> tuple[str, ...]:
@@ -98,24 +148,26 @@ def brief(step: Step) -> tuple[str, ...]:
     if step.same_kernel:
         return (head, "it launches the same kernel")
     if not step.explicable:
-        return (head, "the counters do not explain the difference") if not step.tied else (head,)
+        return (head, "no counter accounts for this difference") if not step.tied else (head,)
     sign = 1 if step.ratio > 1 else -1
     for_it: list[str] = []
     against: list[str] = []
-    for factor in step.factors:
-        if _weight(factor, step) >= _LEAST_FACTOR:
-            text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
-            (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
+    for factor in _large(step):
+        text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
+        (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
     states = main_states(step)
     mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
     others = [_brief_state(state, step) for state in states if sign * state.share < 0]
-    reasons = [*for_it[:1], *mine[:1], *others[:1], *against[:1], *mine[1:], *for_it[1:]]
+    moved = [*_traffic(step), *_units(step)]
+    first = [*moved, *mine[:1]] if step.use.idle else [*for_it[:1], *mine[:1]]
+    costs = others[:1] if step.ratio > 1 else []  # before traffic; what a slower step saves comes after it
+    reasons = [*first, *costs, *moved, *others, *(against[:1] if for_it or mine else []), *mine, *for_it]
+    reasons = list(dict.fromkeys(reasons))
     rest = (
         [f"it launches the kernel of {step.twin.variant}{'' if step.twin.same else ', recompiled'}"]
         if step.twin
         else []
     )
-    rest += [] if step.explained else [f"a factor of {step.remainder:.3f} remains unexplained"]
     return (head, *[*rest, *reasons][:_MOST_REASONS])
 
 
@@ -167,14 +219,6 @@ def _over(twin: Twin) -> str:
     return f"it reaches {times_text(twin.ratio)} the speed of {twin.variant}{tied}"
 
 
-def _rest(step: Step) -> str:
-    if not step.explained:
-        return f"The counters do not explain the ratio: a factor of {step.remainder:.3f} remains."
-    if abs(math.log(step.remainder)) <= math.log1p(_LEAST_REMAINDER):
-        return ""
-    return f"A factor of {step.remainder:.3f} remains unexplained."
-
-
 def _remark(step: Step) -> tuple[str, ...]:
     return (f"{step.remark[0].upper()}{step.remark[1:]}.",) if step.remark else ()
 
@@ -194,21 +238,28 @@ def _factor(factor: Factor) -> str:
     whole = sum(one.after - one.before for one in factor.evidence) / moved if moved else 0.0
     word = "mainly" if whole > _MOST_OF_IT else "including"
     evidence = f", {word} {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
+    if factor.evidence and factor.evidence[0].name == WAVES:
+        evidence = f", with {_span(factor.evidence[0])} waves of blocks"
     return f"{name} {change} ({f'{factor.factor:#.3g}'.rstrip('.')}{evidence})"
 
 
 def _states(step: Step) -> list[str]:
     """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    return [_state(state, step) for state in main_states(step)]
+    told = [_state(state, step) for state in main_states(step)]
+    other = any(one.is_stall and abs(one.share) >= _LEAST_STATE for one in step.states)
+    return told or ([f"No stall accounts for the {'gain' if step.ratio > 1 else 'loss'}."] if other else [])
 
 
 def main_states(step: Step) -> tuple[StateChange, ...]:
-    """Returns the two stalls that changed most in the step's direction, then the largest one against it."""
-    stalls = [s for s in step.states if s.name not in NO_STALL and abs(s.share) >= _LEAST_STATE]
+    """Returns the two stalls that changed most in the step's direction, then the largest one against it.
+
+    None if no stall changed in its direction: what a step saves does not explain why it is slower.
+    """
+    stalls = [s for s in step.states if s.is_stall and abs(s.share) >= _LEAST_STATE]
     saved = [s for s in stalls if s.share > 0]
     lost = [s for s in stalls if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
-    return (*mine[:_MOST_STATES], *others[:1])
+    return (*mine[:_MOST_STATES], *others[:1]) if mine else ()
 
 
 def _state(state: StateChange, step: Step) -> str:
@@ -256,10 +307,8 @@ def _listed(texts: Sequence[str]) -> str:
     return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
 
 
-LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block", "theoretical_occupancy_pct")
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 _WHOLE_PCT = 99.95
-_SAME_PCT = 0.1
 _LEAST_CONFLICTS, _LEAST_WAVEFRONTS, _LEAST_TRAFFIC = 0.05, 0.01, 0.95
 _LEAST_CLOCK = 0.99
 _LEAST_L1_PCT = 0.5
@@ -274,6 +323,9 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         what, place = _waits_for(bound.stall, bound.wait)
         share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
         text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
+    if abs(bound.profiled_cycles - 1) >= _LEAST_DEVIATION:
+        times = times_text(bound.profiled_cycles)
+        text.append(f"The counters are of a launch that took {times} the cycles of the timed ones.")
     return tuple(text)
 
 
@@ -288,7 +340,7 @@ def _ceiling(bound: Bound) -> str:
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
     far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
     return {
-        "near": f"No unit reaches {BOUND_PCT:.0f} % of its peak; the busiest is {bound.ceiling}, at {used}{more}.",
+        "near": f"The busiest unit is {bound.ceiling}, at {used} of its peak{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. The grid does not fill the GPU.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
@@ -307,11 +359,16 @@ def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
     if not run.limited_by and not run.to_mhz < _LEAST_CLOCK * run.from_mhz:
         return ()  # the next launch waits for the writes of the last one, or for another reason that no limit is
     what = f"{run.regime.capitalize()}, launches are limited by {run.limited_by or 'an unknown cause'}"
-    clock = f"{run.from_mhz:.0f} → {run.to_mhz:.0f} MHz" if not math.isnan(run.from_mhz + run.to_mhz) else ""
+    clock = (
+        f"set SM clock {run.from_mhz:.0f} → {run.to_mhz:.0f} MHz"
+        if not math.isnan(run.from_mhz + run.to_mhz)
+        else ""
+    )
     power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
     at = " at ".join(filter(None, (clock, power)))
     rest = "at rest" if run.at_rest else "with a cold L2"
-    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime}"
+    longer = f"{times_text(run.long_us / run.rest_us)} the time"
+    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime} ({longer})"
     return (f"{what}: {'; '.join(filter(None, (at, times)))}.",)
 
 
@@ -325,14 +382,8 @@ def time_text(us: float) -> str:
     return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
-def occupancy_sentences(
-    bound: Bound, launch: Mapping[str, float], capability: tuple[int, int]
-) -> tuple[str, ...]:
-    """Describes the occupancy, what limits it, and which change would let an SM hold more warps.
-
-    `launch` holds the metrics LAUNCH of the kernel. The change is calculated from the occupancy rules, and
-    given only if the same calculation reproduces the captured occupancy.
-    """
+def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
+    """Describes the occupancy and what limits it."""
     if bound.gap or math.isnan(bound.theoretical_pct):
         return ()
     whole = bound.theoretical_pct >= _WHOLE_PCT
@@ -344,7 +395,7 @@ def occupancy_sentences(
         above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
         if above and bound.achieved_pct > bound.theoretical_pct:
             text += ", above the theoretical value by the inaccuracy of the counters"
-    return (f"{text}.", *([] if whole else _lift(launch, capability)))
+    return (f"{text}.",)
 
 
 def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
@@ -391,30 +442,3 @@ def overlap_sentences(
 
 def _bytes(count: float) -> str:
     return f"{short_number(count)}B" if count >= 1e4 else f"{count:.0f} B"
-
-
-def _lift(metrics: Mapping[str, float], capability: tuple[int, int]) -> list[str]:
-    registers, threads, shared, pct = (metrics.get(name, math.nan) for name in LAUNCH)
-    limits = occupancy.LIMITS.get(capability)
-    if limits is None or math.isnan(registers + threads + shared + pct):
-        return []
-    launch = (int(registers), int(threads), max(0, int(shared) - limits.reserved_shared_bytes), capability)
-    try:
-        if abs(occupancy.theoretical(*launch).occupancy_pct - pct) > _SAME_PCT:
-            return []
-        lift = occupancy.lift(*launch)
-    except WarplogError:
-        return []
-    return _with_owner(lift)
-
-
-def _with_owner(lift: str) -> list[str]:
-    """Says what the numbers of `occupancy.lift` are of; nothing without a change that would help."""
-    warps, _, change = lift.partition("; ")
-    if "would allow" not in change:
-        return []
-    owners = {"registers": "per thread", "threads": "per block", "bytes": "of shared memory"}
-    number, resource, *_, better = change.split()
-    return [
-        f"{warps.split()[0]} warps fit on an SM; with {number} {resource} {owners[resource]}, {better} would."
-    ]

@@ -15,18 +15,18 @@ _STATES = ("state", "saved", "before", "after", "changed along with it")
 FACTOR_NOTES = (
     "Each variant is compared with its parent, the variant that it is based on. A factor above 1 makes the variant"
     " faster than its parent. The product of all factors and the remainder is the ratio of the two times.",
-    "Achieved occupancy is the average number of active warps per SM, in percent of the SM's maximum. SM activity is"
-    " the share of the kernel's cycles in which an SM has active warps, averaged over the SMs.",
-    "Factors account for the time; they are not independent causes. For example, at a lower occupancy each warp also"
-    " issues more often.",
+    "Instructions per cycle are those that an SM executes in a cycle in which it has active warps. SM activity is the"
+    " share of the kernel's cycles in which an SM has active warps, averaged over the SMs. The mean SM clock is that"
+    " during the timed launches; the more power a kernel draws, the lower it is.",
+    "Factors account for the time; they are not independent causes. The remainder is the difference between the"
+    " launches that were profiled and those that were timed.",
 )
 STATE_NOTES = (
     "Warp states: the elapsed cycles of a kernel are split among the states in proportion to the cycles that all its"
     " warps spend in each. Before and after are in percent of the parent's elapsed cycles, so that both fewer"
     " instructions and shorter waits count; saved is their difference (negative: the state costs more).",
-    "Warp cycles per issued instruction is ncu's own count. The figure of warp stalls shows the sum of the warp states,"
-    " which ncu counts in other passes, so the two may differ a little.",
-    "The states selected (a warp issues) and not_selected (it is ready while another warp issues) are no stalls.",
+    "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
+    " issues). These are no stalls, and less of them saves nothing.",
 )
 # States whose names do not say what a warp waits for (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 _MEANINGS = {
@@ -37,7 +37,6 @@ _MEANINGS = {
     "membar": "a memory fence is not yet complete",
     "misc": "none of the other states",
 }
-_NO_STALL = {"selected": "selected (issues)", "not_selected": "not_selected (ready)"}
 
 
 def state_meanings(states: Iterable[str]) -> tuple[str, ...]:
@@ -64,11 +63,16 @@ def state_table(steps: Iterable[Step], key: bool = True) -> Table:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
         sign = "−" if state.share < 0 else ""
         name, before, after = (
-            _NO_STALL.get(state.name, state.name),
+            state.name,
             *map(share_text, (state.before, state.after)),
         )
-        rows.append((step, (name, sign + share_text(state.share), before, after, evidence)))
-    bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
+        saved = sign + share_text(state.share) if state.is_stall else ""
+        rows.append((step, (name, saved, before, after, evidence)))
+    bars = (
+        ()
+        if key
+        else tuple(max(-1.0, min(1.0, state.share)) if state.is_stall else 0.0 for _, state in found)
+    )
     return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
 
 

@@ -35,7 +35,7 @@ def test_a_gain_over_a_detour_is_set_beside_the_fastest_ancestor_before_it():
 
 
 def test_what_a_gain_over_a_detour_is_compared_with_is_said_beside_it():
-    step = decomposition.Step("f", "d", "c", "1", 2.2, ancestor=("a", 1.1), remainder=1.0, explained=True)
+    step = decomposition.Step("f", "d", "c", "1", 2.2, ancestor=("a", 1.1), remainder=1.0)
     assert sentence(step).startswith(
         "2.20x as fast as c. Compared with a, which is faster than c, it is 1.10x as fast."
     )
@@ -106,7 +106,7 @@ def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwis
 
 def test_a_step_within_the_same_kernel_is_not_explained_even_if_its_time_differs():
     factor = decomposition.Factor(decomposition.Change("instructions_executed", 110.0, 100.0), 1.1)
-    step = decomposition.Step("f", "b", "a", "1", 1.1, (factor,), (), 1.0, explained=True)
+    step = decomposition.Step("f", "b", "a", "1", 1.1, (factor,), (), 1.0)
     assert "Factors" in sentence(step)
     same = replace(step, twin=Twin("a", True, (14, 14), 37, 1.1, False))
     assert "Factors" not in sentence(same)

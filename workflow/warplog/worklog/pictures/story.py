@@ -7,8 +7,8 @@ from typing import Any
 
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
-from warplog.metrics import NO_STALL
 from warplog.tables import regimes
+from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.sentences import name_of, share_text, times_text
@@ -149,11 +149,13 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     sign = 1 if step.ratio > 1 else -1
     least = _LEAST_FACTOR * abs(math.log(step.ratio))
     found: list[Change] = []
-    for factor in step.factors:
+    if step.use.idle:  # then the busiest unit sets the time
+        found += [*step.use.traffic[:1], *step.use.units[:1]]
+    for factor in step.causes:
         if sign * math.log(factor.factor) >= least and len(found) < 1:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
     shown = {change.name: _shown(change) for change in found}
-    states = [state for state in step.states if sign * state.share > 0 and state.name not in NO_STALL]
+    states = [state for state in step.states if sign * state.share > 0 and state.is_stall]
     for state in states[:1]:
         shown |= {change.name: _shown(change) for change in state.evidence[:1]}
         span = share_text(state.before), share_text(state.after)
@@ -163,7 +165,11 @@ def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
 
 def _shown(change: Change) -> tuple[str, str, str]:
     unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
-    return name_of(change), f"{short_number(change.before)}{unit}", f"{short_number(change.after)}{unit}"
+    return (
+        UNITS.get(change.name, name_of(change)),
+        f"{short_number(change.before)}{unit}",
+        f"{short_number(change.after)}{unit}",
+    )
 
 
 def _beside(rows: Mapping[str, Row], path: Sequence[str]) -> dict[str, tuple[Detour, ...]]:

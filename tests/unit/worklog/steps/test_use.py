@@ -1,0 +1,83 @@
+"""What a step changes in the use of units, in traffic, blocks per SM, waves, and the gap at tile ends."""
+
+from dataclasses import replace
+
+import pytest
+
+from warplog.worklog import decomposition, explain, sentences
+from warplog.worklog.decomposition import Change, Factor, Step, Use
+from warplog.worklog.steps.use import use
+
+LIMITS = {f"occupancy_limit_{name}_blocks": 8.0 for name in ("warps", "registers", "shared_memory", "blocks")}
+BEFORE = LIMITS | {
+    "l2_throughput_pct": 85.0, "pipe_tensor_pct": 38.0, "l2_bytes": 3.69e9, "dram_bytes": 207e6,
+    "issue_active_pct": 17.0,
+}  # fmt: skip
+AFTER = LIMITS | {
+    "l2_throughput_pct": 68.0, "pipe_tensor_pct": 44.0, "l2_bytes": 2.81e9, "dram_bytes": 199e6,
+    "issue_active_pct": 11.0, "occupancy_limit_registers_blocks": 5.0,
+}  # fmt: skip
+
+
+def step(found):
+    fewer = Factor(Change("instructions_executed", 200.0, 172.0), 1.16)
+    return Step("f", "b", "a", "1", 1.16, (fewer,), (), 1.0, use=found)
+
+
+def test_a_kernel_that_waits_for_a_unit_is_told_by_that_unit_and_not_by_its_instructions():
+    found = use(BEFORE, AFTER, 132.0)
+    told = explain.sentence(step(found))
+    assert (
+        "Utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %. Traffic: L2 bytes 3.69 G → 2.81 G."
+        in told
+    )
+    assert "Blocks per SM 8 → 5." in told
+    assert "instructions" not in told
+    assert sentences.brief(step(found))[1:3] == (
+        "traffic: L2 bytes 3.69 G → 2.81 G",
+        "utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %",
+    )
+    busy = use(BEFORE, AFTER | {"issue_active_pct": 25.0}, 132.0)
+    assert "Factors above 1: instructions 200 → 172 (1.16)." in explain.sentence(step(busy))
+
+
+def test_traffic_of_a_unit_that_is_not_the_busiest_counts_from_a_factor_of_one_and_a_half():
+    for dram, told in ((398e6, True), (300e6, False), (130e6, True)):
+        assert (
+            "DRAM bytes" in explain.sentence(step(use(BEFORE, AFTER | {"dram_bytes": dram}, 132.0)))
+        ) == told
+
+
+def test_what_does_not_change_or_was_not_counted_is_left_out():
+    assert use(BEFORE, BEFORE, 132.0) == Use(idle=True)
+    assert use({}, {}, 132.0) == Use()
+
+
+@pytest.mark.parametrize(
+    ("waves", "told"),
+    [((3.88, 3.10), ", with 3.88 → 3.1 waves of blocks"), ((1.0, 1.0), ""), ((3.1, 3.88), "")],
+)
+def test_sm_activity_that_a_partial_last_wave_accounts_for_names_the_waves(waves, told):
+    pair = [
+        {"instructions_executed": 1e9, "ipc": 1.0, "gpu_cycles": cycles, "waves_per_sm": count}
+        for cycles, count in zip((1e9 / 132 / 0.963, 1e9 / 132 / 0.843), waves, strict=True)
+    ]
+    busy = next(
+        f for f in decomposition.factors(*pair, (1980, 1980), 132.0) if f.change.name == "sm_busy_pct"
+    )
+    assert sentences._factor(busy) == f"SM activity 96.3 % → 84.3 % (0.875{told})"
+
+
+def test_the_gap_at_a_tile_end_is_compared_with_the_nearest_ancestor_that_has_a_timeline(recorded):
+    parents = recorded.variants.set_index("variant")["parent"]
+    above = parents[parents["warptile"]]
+    gaps = {"warptile": 1.42, above: 3.36}
+    launches = recorded.launches.reindex(range(2)).assign(
+        variant=list(gaps), case=recorded.profiled_case, bubble_us=list(gaps.values())
+    )
+    steps = {one.variant: one for one in explain.steps(replace(recorded, launches=launches))}
+    assert (
+        f"The median gap in computing at a tile end is 3.36 µs → 1.42 µs, compared with {above}."
+        in explain.sentence(steps["warptile"])
+    )
+    assert not any(one.use.tile_end for name, one in steps.items() if name != "warptile")
