@@ -123,11 +123,7 @@ class Evidence:
 
     def opcodes(self, variant: str) -> set[str]:
         """Returns the opcodes in the machine code of the longest kernel, or those that it executed."""
-        metrics = self.tables["metrics"]
-        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
-        mine = mine[
-            (mine["value"] > 0) & (mine["kernel"].map(_function) == _function(self.longest.get(variant, "")))
-        ]
+        mine = self._compiled(variant)
         if len(mine):
             return set(mine["metric"].str.removeprefix("sass_"))
         counted = self.counters.get(variant, {}).items()
@@ -137,12 +133,14 @@ class Evidence:
 
     def machine_code(self, variant: str) -> list[frozenset[tuple[str, float]]]:
         """Returns the numbers of instructions by opcode of the compiled kernels with the name of the longest one."""
-        metrics = self.tables["metrics"]
-        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
-        mine = mine[
-            (mine["value"] > 0) & (mine["kernel"].map(_function) == _function(self.longest.get(variant, "")))
-        ]
+        mine = self._compiled(variant)
         return [frozenset(zip(own["metric"], own["value"], strict=True)) for _, own in mine.groupby("kernel")]
+
+    def _compiled(self, variant: str) -> Any:
+        """Returns the rows on opcodes in the compiled kernels with the name of the longest one."""
+        metrics, name = self.tables["metrics"], _function(self.longest.get(variant, ""))
+        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
+        return mine[(mine["value"] > 0) & (mine["kernel"].map(_function) == name)]
 
     @cached_property
     def whole_launch(self) -> dict[tuple[str, str], float]:

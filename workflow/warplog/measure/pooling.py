@@ -27,7 +27,7 @@ def missing_runs(rest: Sequence[Record], error: float, most_s: float = math.inf)
     if any(one["status"] != "ok" for one in rest):
         return 0
     wanted = _missing([one["cold"]["median_us"] for one in rest], error)
-    each_s = min(one.get("seconds", 0.0) for one in rest)
+    each_s = min((one.get("seconds", 0.0) for one in rest), default=0.0)
     return int(min(wanted, most_s / max(each_s, _LEAST_RUN_S)))
 
 

@@ -36,12 +36,9 @@ def statistics(events: pd.DataFrame) -> dict[str, Any]:
     that ran longest in total, the share of the span of the activity that ran longest, and the median over the launches
     of the time in which anything ran.
     """
-    start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
-    until = np.maximum.accumulate(end)
-    idle = np.clip(start[1:] - until[:-1], 0, None)
+    span, idle = _span_and_gaps(events)
     totals = events.groupby(["kind", "name"])["duration_us"].sum()
     kernels = totals.loc["kernel"] if "kernel" in totals.index else totals.iloc[:0]
-    span = float(until[-1] - start[0])
     return {
         "events": len(events),
         "span_us": span,
@@ -64,10 +61,12 @@ def _launch_median_us(events: pd.DataFrame) -> float:
     """Returns the median over whole launches of the time in which anything ran; NaN if launches are not numbered."""
     if "launch" not in events or not events["launch"].notna().any():
         return np.nan
-    times = []
-    for _, own in events.groupby("launch"):
-        ends = (own["start_us"] + own["duration_us"]).to_numpy()
-        until = np.maximum.accumulate(ends)
-        idle = np.clip(own["start_us"].to_numpy()[1:] - until[:-1], 0, None)
-        times.append(float(until[-1] - own["start_us"].iloc[0] - idle.sum()))
-    return float(np.median(times))
+    parts = [_span_and_gaps(own) for _, own in events.groupby("launch")]
+    return float(np.median([span - gaps.sum() for span, gaps in parts]))
+
+
+def _span_and_gaps(events: pd.DataFrame) -> tuple[float, Any]:
+    """Returns the time from the first start to the last end, and the gap before each activity but the first, in us."""
+    start, end = events["start_us"].to_numpy(), (events["start_us"] + events["duration_us"]).to_numpy()
+    until = np.maximum.accumulate(end)
+    return float(until[-1] - start[0]), np.clip(start[1:] - until[:-1], 0, None)
