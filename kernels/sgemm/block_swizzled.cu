@@ -4,9 +4,9 @@
 //              A and the columns of B of their tiles. Row by row, 264 tiles of 128 x 128 are 4 rows of all 64 tiles at
 //              8192: 8700 rows and columns are read, where a square of 16 x 16 tiles needs 4100. Here tiles are taken
 //              in groups of GROUP rows, column by column.
-// Expected     0 to 3 % faster than double_buffered at 8192 and 16384; no gain below, where all of A and B stays in L2
-//              anyway. Boehm saw no gain. DRAM traffic should fall by up to half; less DRAM power may allow a higher
-//              clock under the power limit.
+// Expected     0 to 3 % faster than double_buffered at 8192 and 16384; no gain below, where the rows and columns that
+//              blocks read at the same time fit in L2 in any order. Boehm saw no gain. DRAM traffic should fall by up
+//              to half; less DRAM power may allow a higher clock under the power limit.
 // Cost         One division per block.
 // Constraints  As double_buffered.
 // Source       S. Boehm, How to optimize a CUDA matmul kernel, work in progress (siboehm.com/articles/22/CUDA-MMM); the

@@ -5,10 +5,10 @@
 //              float4, and the compiler, which sees all k of a step, reads four k of a row at once. The ratio of the
 //              two times shows what the transposition costs or gains.
 // Expected     The same number of shared loads as vectorized, and two stores per step instead of five. But the two rows
-//              that a warp reads at a time are 256 bytes apart, in the same bank: these reads take two passes instead
-//              of one.
+//              that a warp reads at a time are 256 bytes apart, in the same bank: if the compiler reads them float by
+//              float, these reads take two passes instead of one.
 // Cost         Four k of A in registers at a time. __launch_bounds__ asks for two blocks per SM, as vectorized has,
-//              which limits the registers; no register spills on sm_75 to sm_90, and six do on sm_120.
+//              which limits the registers: no spills on sm_75 to sm_90, six registers on sm_120.
 // Constraints  K and N multiples of 4 and arrays aligned to 16 bytes, for float4 accesses; M up to 65535 * BM.
 // Source       The tile of S. Boehm's kernel 5 (siboehm.com/articles/22/CUDA-MMM) with the accesses of his kernel 6.
 
