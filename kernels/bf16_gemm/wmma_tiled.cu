@@ -18,6 +18,8 @@
 
 #include <cstdint>
 
+#include "alignment.cuh"
+
 namespace wmma = nvcuda::wmma;
 
 constexpr int TILE = 16;
@@ -130,8 +132,6 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int M, int N, int K,
                       cudaStream_t stream) {

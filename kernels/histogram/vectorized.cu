@@ -14,7 +14,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
+
+#include "alignment.cuh"
 
 constexpr int BINS = 256;
 
@@ -77,6 +78,6 @@ static cudaError_t count_keys(const int* keys, unsigned* counts, int n, cudaStre
 }
 
 extern "C" int launch(const int* keys, unsigned* counts, int n, cudaStream_t stream) {
-    return reinterpret_cast<uintptr_t>(keys) % 16 == 0 ? count_keys<true>(keys, counts, n, stream)
+    return on_16_bytes(keys) ? count_keys<true>(keys, counts, n, stream)
                                                        : count_keys<false>(keys, counts, n, stream);
 }

@@ -42,6 +42,19 @@ __device__ __forceinline__ void wait_for_messages(uint64_t* barrier, int parity)
     asm volatile("fence.acquire.sync_restrict::shared::cluster.cluster;" ::: "memory");
 }
 
+// Stores `value` to the place of `to` in block `rank` of the cluster, and reports the bytes to that block's `barrier`.
+__device__ __forceinline__ void send_to_block(int rank, float4* to, uint64_t* barrier, float4 value) {
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote, counted;\n"
+        "mapa.shared::cluster.u32 remote, %0, %2;\n"
+        "mapa.shared::cluster.u32 counted, %1, %2;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [remote], {%3, %4, %5, %6}, [counted];\n"
+        "}\n" ::"r"(shared_address(to)),
+        "r"(shared_address(barrier)), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+        : "memory");
+}
+
 // In shared memory. All blocks call begin, complete_begin, and then `all` equally often.
 //
 // Two buffers take turns: a block can write for the next round while another still reads this one. It cannot write for
@@ -68,23 +81,10 @@ struct Exchange {
     __device__ __forceinline__ const float4* all(float4 mine, int round) {
         const int turn = round % 2, blocks = cluster_blocks();
         if (threadIdx.x == 0) mbarrier::expect(&received[turn], blocks * static_cast<int>(sizeof(float4)));
-        if (threadIdx.x < blocks) send(&of_block[turn][cluster_rank()], &received[turn], threadIdx.x, mine);
+        if (threadIdx.x < blocks)
+            send_to_block(threadIdx.x, &of_block[turn][cluster_rank()], &received[turn], mine);
         wait_for_messages(&received[turn], round / 2 % 2);
         return of_block[turn];
-    }
-
-   private:
-    // Stores `value` to the same place of block `rank`, and reports the bytes to the same barrier there.
-    static __device__ __forceinline__ void send(float4* to, uint64_t* barrier, int rank, float4 value) {
-        asm volatile(
-            "{\n"
-            ".reg .b32 remote, counted;\n"
-            "mapa.shared::cluster.u32 remote, %0, %2;\n"
-            "mapa.shared::cluster.u32 counted, %1, %2;\n"
-            "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [remote], {%3, %4, %5, %6}, [counted];\n"
-            "}\n" ::"r"(shared_address(to)),
-            "r"(shared_address(barrier)), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
-            : "memory");
     }
 };
 

@@ -62,7 +62,7 @@ struct WarpExchange {
             if (lane == 0) of_warp[warp()] = mine;
         } else {
             if (threadIdx.x == 0) mbarrier::expect(&received, warps() * static_cast<int>(sizeof(float4)));
-            if (lane < cluster_blocks()) store(lane, mine);
+            if (lane < cluster_blocks()) send_to_block(lane, &of_warp[warp()], &received, mine);
         }
     }
 
@@ -73,20 +73,6 @@ struct WarpExchange {
         else
             wait_for_messages(&received, 0);
         return of_warp;
-    }
-
-   private:
-    // Stores `value` to this warp's place in block `rank`, and reports the bytes to the barrier there.
-    __device__ __forceinline__ void store(int rank, float4 value) {
-        asm volatile(
-            "{\n"
-            ".reg .b32 remote, counted;\n"
-            "mapa.shared::cluster.u32 remote, %0, %2;\n"
-            "mapa.shared::cluster.u32 counted, %1, %2;\n"
-            "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [remote], {%3, %4, %5, %6}, [counted];\n"
-            "}\n" ::"r"(shared_address(&of_warp[warp()])),
-            "r"(shared_address(&received)), "r"(rank), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
-            : "memory");
     }
 };
 

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "clusters.cuh"
 #include "exchange.cuh"
 #include "one_read.cuh"
 
@@ -64,20 +65,13 @@ static cudaError_t launch_clusters(const Layer<T>& layer, cudaStream_t stream) {
     const int packs = layer.packs();
     int blocks = 2, clusters = 0;
     while (blocks * PACKS * BLOCK < packs) blocks *= 2;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = blocks;
-    config.blockDim = rows::threads_for((packs - 1) / blocks + 1, PACKS);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, layernorm_cluster<T>, &config);
+    const int threads = rows::threads_for((packs - 1) / blocks + 1, PACKS);
+    ClusterLaunch launch(1, blocks, threads, stream);
+    const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, layernorm_cluster<T>, &launch.config);
     if (error != cudaSuccess) return error;
     if (clusters == 0) return cudaErrorLaunchOutOfResources;
-    config.gridDim = blocks * std::min(clusters, layer.row_count);
-    return cudaLaunchKernelEx(&config, layernorm_cluster<T>, layer);
+    launch.config.gridDim = blocks * std::min(clusters, layer.row_count);
+    return cudaLaunchKernelEx(&launch.config, layernorm_cluster<T>, layer);
 }
 
 template <typename T>

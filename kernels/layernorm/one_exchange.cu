@@ -23,6 +23,7 @@
 
 #include <cuda_runtime.h>
 
+#include "clusters.cuh"
 #include "one_read.cuh"
 #include "warp_exchange.cuh"
 
@@ -157,16 +158,9 @@ static cudaError_t launch_clusters(const Layer<T>& layer, cudaStream_t stream) {
     const int packs = layer.packs();
     int blocks = 2;
     while (blocks * PACKS * THREADS < packs) blocks *= 2;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = ((layer.row_count - 1) / ROWS + 1) * blocks;
-    config.blockDim = rows::threads_for((packs - 1) / blocks + 1, PACKS);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, layernorm_one_exchange<T, THREADS, MOST_BLOCKS, ROWS>, layer);
+    const int threads = rows::threads_for((packs - 1) / blocks + 1, PACKS);
+    ClusterLaunch launch((layer.row_count - 1) / ROWS + 1, blocks, threads, stream);
+    return cudaLaunchKernelEx(&launch.config, layernorm_one_exchange<T, THREADS, MOST_BLOCKS, ROWS>, layer);
 }
 
 template <typename T>

@@ -13,8 +13,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
+#include "alignment.cuh"
 #include "block_sum.cuh"
 #include "wide_sum.cuh"
 
@@ -37,6 +36,6 @@ static cudaError_t reduce(const float* x, float* out, int n, cudaStream_t stream
 }
 
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    return reinterpret_cast<uintptr_t>(x) % 16 == 0 ? reduce<true>(x, out, n, stream)
+    return on_16_bytes(x) ? reduce<true>(x, out, n, stream)
                                                     : reduce<false>(x, out, n, stream);
 }

@@ -12,7 +12,7 @@
 #include <cuda_runtime.h>
 
 #include "block_sum.cuh"
-#include "workspace.cuh"
+#include "passes.cuh"
 
 // One partial sum of BLOCK elements per block.
 __global__ void __launch_bounds__(BLOCK)
@@ -22,21 +22,8 @@ __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One partial sum of BLOCK elements per block, then the same for the partial sums, until there is one.
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
-    const size_t most = (n - 1) / BLOCK + 1;  // partial sums of the first pass; later passes have BLOCK times fewer
-    void* memory = nullptr;
-    const cudaError_t error = workspace((most + most / BLOCK + 1) * sizeof(float), &memory);
-    if (error != cudaSuccess) return error;
-    float* sums = static_cast<float*>(memory);
-    float* next = sums + most;
-    for (int left = n, blocks = 0; blocks != 1; left = blocks) {
-        blocks = (left - 1) / BLOCK + 1;
-        float* to = blocks == 1 ? out : sums;
-        reduce_shuffle<<<blocks, BLOCK, 0, stream>>>(x, to, left);
-        x = sums;  // input of the next pass
-        sums = next;
-        next = const_cast<float*>(x);
-    }
-    return cudaGetLastError();
+    return in_passes(x, out, n, [=](const float* from, float* to, int count, int blocks) {
+        reduce_shuffle<<<blocks, BLOCK, 0, stream>>>(from, to, count);
+    });
 }

@@ -11,8 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
+#include "alignment.cuh"
 #include "tile.cuh"
 #include "workspace.cuh"
 
@@ -65,8 +64,6 @@ static void scan(const float* x, float* out, float* sums, int n, cudaStream_t st
     scan_sums<<<1, BLOCK, 0, stream>>>(sums, tiles);
     scan_tiles<ALIGNED><<<tiles, BLOCK, 0, stream>>>(x, out, sums, n);
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     void* memory = nullptr;

@@ -12,8 +12,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
+#include "alignment.cuh"
 #include "tile.cuh"
 #include "workspace.cuh"
 
@@ -45,8 +44,6 @@ static void scan(const float* x, float* out, float* sums, int n, cudaStream_t st
     scan<ALIGNED>(sums, sums, sums + (tiles + 3) / 4 * 4, tiles, stream);  // each level starts on 16 bytes
     add_sums<ALIGNED><<<tiles - 1, BLOCK, 0, stream>>>(out, sums, n);
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* x, float* out, int n, cudaStream_t stream) {
     size_t sums = 0;  // of all levels

@@ -20,7 +20,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
+#include "alignment.cuh"
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
 constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
@@ -147,8 +147,6 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                       cudaStream_t stream) {

@@ -52,10 +52,10 @@ template <bool WIDE>
 __global__ void __launch_bounds__(SUM_THREADS)
     sgemm_split_k_sum(float* __restrict__ C, int size, int parts, float alpha, float beta) {
     const int at = (blockIdx.x * SUM_THREADS + threadIdx.x) * 4;
-    float4 sum = sgemm::load_quad<WIDE>(workspace + at, size - at);
+    float4 sum = load_quad<WIDE>(workspace + at, size - at);
 #pragma unroll 4
     for (int z = 1; z < parts; ++z)
-        sgemm::add_quad(sum, sgemm::load_quad<WIDE>(workspace + static_cast<size_t>(z) * size + at, size - at));
+        add_quad(sum, load_quad<WIDE>(workspace + static_cast<size_t>(z) * size + at, size - at));
     sgemm::finish_quad<WIDE>(C + at, size - at, sum, alpha, beta);
 }
 

@@ -137,9 +137,9 @@ __device__ __forceinline__ void add_partial(float4* partials, int block, Warp wa
         float4 total[AT_ONCE];
         each([&](int q, float* at, int count) {
             total[q] = __ldcg(partial_of(partials, block, i * WIDE + q));
-            sgemm::add_quad(total[q], sgemm::load_quad<true>(at, count));
+            add_quad(total[q], load_quad<true>(at, count));
         });
-        each([&](int q, float* at, int count) { sgemm::store_quad<true>(at, count, total[q]); });
+        each([&](int q, float* at, int count) { store_quad<true>(at, count, total[q]); });
     }
 }
 

@@ -14,7 +14,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
+#include "results.cuh"
 
 constexpr int THREADS = (BM / TM) * (BN / TN);
 constexpr int A_QUADS = BM * BK / 4 / THREADS;  // float4 of A that a thread copies per step
@@ -25,33 +25,6 @@ static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "tiles are moved in gro
 static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block has whole warps and at most 1024 threads");
 static_assert(A_QUADS * 4 * THREADS == BM * BK, "the copy of A takes whole steps");
 static_assert(B_QUADS * 4 * THREADS == BK * BN, "the copy of B takes whole steps");
-
-// The first `count` of four neighbouring floats, the rest zero; WIDE: `count` is at least 4, or nothing is read.
-template <bool WIDE>
-__device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
-    float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if constexpr (WIDE) {
-        if (count > 0) quad = *reinterpret_cast<const float4*>(from);
-    } else {
-        if (count > 0) quad.x = from[0];
-        if (count > 1) quad.y = from[1];
-        if (count > 2) quad.z = from[2];
-        if (count > 3) quad.w = from[3];
-    }
-    return quad;
-}
-
-template <bool WIDE>
-__device__ __forceinline__ void store_quad(float* to, int count, float4 quad) {
-    if constexpr (WIDE) {
-        if (count > 0) *reinterpret_cast<float4*>(to) = quad;
-    } else {
-        if (count > 0) to[0] = quad.x;
-        if (count > 1) to[1] = quad.y;
-        if (count > 2) to[2] = quad.z;
-        if (count > 3) to[3] = quad.w;
-    }
-}
 
 template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
@@ -114,29 +87,16 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
             const int row = block_row + c_row + i, col = block_col + c_col + j;
-            const int count = row < M ? N - col : 0;
-            float* c = C + static_cast<size_t>(row) * N + col;
-            float4 result = make_float4(alpha * sum[i][j], alpha * sum[i][j + 1], alpha * sum[i][j + 2],
-                                        alpha * sum[i][j + 3]);
-            if (beta != 0.0f) {  // with beta == 0, C may hold NaN: not read
-                const float4 old = load_quad<WIDE>(c, count);
-                result.x += beta * old.x;
-                result.y += beta * old.y;
-                result.z += beta * old.z;
-                result.w += beta * old.w;
-            }
-            store_quad<WIDE>(c, count, result);
+            sgemm::finish_quad<WIDE>(C + static_cast<size_t>(row) * N + col, row < M ? N - col : 0,
+                                     make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]), alpha, beta);
         }
     }
 }
 
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
-
 extern "C" int launch(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta,
                       cudaStream_t stream) {
     const dim3 grid((N - 1) / BN + 1, (M - 1) / BM + 1);
-    const bool wide = K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
-    if (wide)
+    if (sgemm::rows_on_16_bytes(A, B, C, N, K))
         sgemm_vectorized<true><<<grid, THREADS, 0, stream>>>(A, B, C, M, N, K, alpha, beta);
     else
         sgemm_vectorized<false><<<grid, THREADS, 0, stream>>>(A, B, C, M, N, K, alpha, beta);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "banks.cuh"
-#include "quads.cuh"
+#include "results.cuh"
 
 namespace {
 namespace sgemm {

@@ -1,7 +1,7 @@
 // The thread tile of the pipelined variants, and the order in which its products are computed.
 #pragma once
 
-#include "quads.cuh"
+#include "results.cuh"
 
 namespace {
 namespace sgemm {

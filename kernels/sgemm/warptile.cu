@@ -15,7 +15,7 @@
 //              are those of CUTLASS (developer.nvidia.com/blog/cutlass-linear-algebra-cuda). Reads shared by lanes:
 //              forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 
-#include "quads.cuh"
+#include "results.cuh"
 
 constexpr int WARPS_N = BN / WN;  // warps side by side in a block
 constexpr int THREADS = BM / WM * WARPS_N * 32;
@@ -81,12 +81,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         for (int i = 0; i < A_QUADS; ++i) {
             const Place step = place_in_a(i * THREADS);
             const int count = step.row < rows_left ? k_left - first.k - step.k : 0;
-            a_quad[i] = sgemm::load_quad<WIDE>(a + static_cast<size_t>(step.row) * K + step.k, count);
+            a_quad[i] = load_quad<WIDE>(a + static_cast<size_t>(step.row) * K + step.k, count);
         }
 #pragma unroll
         for (int i = 0; i < B_QUADS; ++i) {
             const int k = i * (THREADS / (BN / 4));
-            b_quad[i] = sgemm::load_quad<WIDE>(b + static_cast<size_t>(k) * N, b_k + k < k_left ? cols_left : 0);
+            b_quad[i] = load_quad<WIDE>(b + static_cast<size_t>(k) * N, b_k + k < k_left ? cols_left : 0);
         }
         a += BK;
         b += static_cast<size_t>(BK) * N;

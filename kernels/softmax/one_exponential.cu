@@ -22,6 +22,7 @@
 
 #include <cuda_runtime.h>
 
+#include "clusters.cuh"
 #include "one_read.cuh"
 #include "warp_exchange.cuh"
 
@@ -84,16 +85,9 @@ template <int THREADS, typename T>
 static cudaError_t launch_clusters(const T* x, T* y, int row_count, int columns, int packs, cudaStream_t stream) {
     int blocks = 2;
     while (blocks * PACKS * THREADS < packs) blocks *= 2;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = row_count * blocks;
-    config.blockDim = rows::threads_for((packs - 1) / blocks + 1, PACKS);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, softmax_one_exponential<T, THREADS>, x, y, columns);
+    const int threads = rows::threads_for((packs - 1) / blocks + 1, PACKS);
+    ClusterLaunch launch(row_count, blocks, threads, stream);
+    return cudaLaunchKernelEx(&launch.config, softmax_one_exponential<T, THREADS>, x, y, columns);
 }
 
 template <typename T>

@@ -12,7 +12,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
+
+#include "alignment.cuh"
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
@@ -25,8 +26,6 @@ __global__ void __launch_bounds__(BLOCK)
     for (size_t i = first; i < wide; i += step) to[i] = from[i];
     for (size_t i = 4 * wide + first; i < n; i += step) target[i] = source[i];
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* source, float* target, int n, cudaStream_t stream) {
     int device = 0, sms = 0;

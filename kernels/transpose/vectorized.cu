@@ -22,39 +22,13 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
+#include "alignment.cuh"
+#include "quads.cuh"
 
 constexpr int GROUPS = TILE / 4;  // groups of four floats in a row of the tile
 
 static_assert(THREADS == GROUPS * GROUPS, "one thread per patch of 4x4");
 static_assert(GROUPS % 8 == 0 && (GROUPS & (GROUPS - 1)) == 0, "the swizzle permutes at least eight groups");
-
-// The first `count` of four neighbouring floats; WIDE: `count` is at least 4, or nothing is read.
-template <bool WIDE>
-__device__ __forceinline__ float4 load_quad(const float* __restrict__ from, int count) {
-    float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if constexpr (WIDE) {
-        if (count > 0) quad = *reinterpret_cast<const float4*>(from);
-    } else {
-        if (count > 0) quad.x = from[0];
-        if (count > 1) quad.y = from[1];
-        if (count > 2) quad.z = from[2];
-        if (count > 3) quad.w = from[3];
-    }
-    return quad;
-}
-
-template <bool WIDE>
-__device__ __forceinline__ void store_quad(float* to, int count, float4 quad) {
-    if constexpr (WIDE) {
-        if (count > 0) *reinterpret_cast<float4*>(to) = quad;
-    } else {
-        if (count > 0) to[0] = quad.x;
-        if (count > 1) to[1] = quad.y;
-        if (count > 2) to[2] = quad.z;
-        if (count > 3) to[3] = quad.w;
-    }
-}
 
 template <bool WIDE>
 __global__ void __launch_bounds__(THREADS)
@@ -86,8 +60,6 @@ __global__ void __launch_bounds__(THREADS)
                          tile[r][group ^ (r / 4)]);
     }
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* in, float* out, int M, int N, cudaStream_t stream) {
     const int down = (M - 1) / TILE + 1, across = (N - 1) / TILE + 1;

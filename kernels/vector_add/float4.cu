@@ -11,7 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
+#include "alignment.cuh"
 
 constexpr unsigned WIDTH = 4;  // floats per thread
 
@@ -30,8 +30,6 @@ __global__ void __launch_bounds__(BLOCK)
         for (unsigned i = first; i < n && i < first + WIDTH; ++i) out[i] = x[i] + y[i];
     }
 }
-
-static bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
 
 extern "C" int launch(const float* x, const float* y, float* out, int n, cudaStream_t stream) {
     const int blocks = (n - 1) / int(BLOCK * WIDTH) + 1;

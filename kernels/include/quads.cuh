@@ -3,12 +3,8 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
-
-// Internal to each shared object, as in include/cublas.cuh.
+// Internal to each shared object, as in workspace.cuh.
 namespace {
-namespace sgemm {
 
 // The first `count` of four neighbouring floats, the rest zero; WIDE: `count` is at least 4, or nothing is read.
 template <bool WIDE>
@@ -44,26 +40,4 @@ __device__ __forceinline__ void add_quad(float4& sum, float4 quad) {
     sum.w += quad.w;
 }
 
-// C = alpha * sum + beta * C, for the first `count` of four columns.
-template <bool WIDE>
-__device__ __forceinline__ void finish_quad(float* c, int count, float4 sum, float alpha, float beta) {
-    float4 result = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
-    if (beta != 0.0f) {  // with beta == 0, C may hold NaN: not read
-        const float4 old = load_quad<WIDE>(c, count);
-        result.x += beta * old.x;
-        result.y += beta * old.y;
-        result.z += beta * old.z;
-        result.w += beta * old.w;
-    }
-    store_quad<WIDE>(c, count, result);
-}
-
-inline bool on_16_bytes(const void* array) { return reinterpret_cast<uintptr_t>(array) % 16 == 0; }
-
-// Whether every row of the three matrices is aligned to 16 bytes, so that one instruction can move four floats.
-inline bool rows_on_16_bytes(const float* A, const float* B, const float* C, int N, int K) {
-    return K % 4 == 0 && N % 4 == 0 && on_16_bytes(A) && on_16_bytes(B) && on_16_bytes(C);
-}
-
-}  // namespace sgemm
 }  // namespace
