@@ -1,12 +1,13 @@
 // cublas: the baseline, the kernel of NVIDIA's library that is fastest at rest for the shape, in bf16 with fp32 sums.
 //
 // Idea         cublasLt lists the kernels that its heuristics would select, best guess first. The first launch of a
-//              shape times each of them as the cold times are measured: single launches after pauses, in which neither
-//              the power limit acts nor L2 holds the operands. The first guess stays unless another kernel is faster by
-//              more than 2 %, twice: so the baseline is not a badly selected kernel, nor another one in each process.
-//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
-//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
-//              contiguous in both matrices.
+//              shape times each of them in the way in which times at rest are measured: single launches after pauses,
+//              in which neither the power limit acts nor L2 holds the operands. The first guess stays unless another
+//              kernel is faster by more than 2 %, twice: so the baseline is neither a badly selected kernel nor a
+//              different one in each process.
+//              The library is column-major, where a row-major matrix is its transpose, so the launcher requests C^T = B
+//              A^T. Only B, the library's first operand, is passed as transposed, since K is contiguous in both
+//              matrices.
 // Expected     756 TFLOP/s at 4096 and 793 at 8192 on an H200.
 // Cost         A workspace of 32 MiB per device. The first launch of a shape creates the handle, allocates another
 //              256 MiB for as long as it times the candidates, and waits for the device: 0.1 s up to 4096, 0.4 s at

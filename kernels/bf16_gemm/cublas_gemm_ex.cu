@@ -1,11 +1,11 @@
 // cublas_gemm_ex: NVIDIA's library in bf16 with fp32 sums, without any selection by the caller.
 //
 // Idea         What the vendor's library reaches without tuning: the kernel that its heuristics select first.
-//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
-//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
-//              contiguous in both matrices.
-// Expected     At most 2 % faster than cublas, which leaves its first heuristic only for a gain above 2 %: 756 TFLOP/s
-//              at 4096 and 793 at 8192 on an H200.
+//              The library is column-major, where a row-major matrix is its transpose, so the launcher requests C^T = B
+//              A^T. Only B, the library's first operand, is passed as transposed, since K is contiguous in both
+//              matrices.
+// Expected     At most 2 % faster than cublas, which replaces the first suggestion of the library only for a gain above
+//              2 %: 756 TFLOP/s at 4096 and 793 at 8192 on an H200.
 // Cost         A workspace of 32 MiB per device. The first launch creates the handle and allocates; later ones only
 //              launch.
 // Constraints  Any M, N, K >= 1, any alignment. cuBLAS 12 or newer must be loaded in the process or found by the

@@ -9,11 +9,12 @@
 //              step, between two products, and an invalidated L1 (CCTL.IVALL) for the producer.
 //              wgmma_tuned (TUNED = 1): the registers of the producer go to the consumers, C is written with streaming
 //              stores, so that L2 keeps A and B, and no more clusters are launched than the number of waves requires,
-//              so that each has the same work: 64 instead of 66 at 4096. Sums are not set to zero first, as in all
-//              variants from wgmma_tma on.
+//              so that each has the same work: 64 instead of 66 at 4096. As in all variants from wgmma_tma on, sums are
+//              not set to zero first.
 // Expected     wgmma_cluster: 734 TFLOP/s on an H100 against 704 without clusters (Gordic); for the public kernel on an
 //              H200, 736 at 4096 and 786 at 8192. Bytes from L2 fall by a third. wgmma_cluster_fenced: slower than its
-//              parent, by its fences. wgmma_tuned: 747, 744 and 789 TFLOP/s.
+//              parent, by its fences. wgmma_tuned: 747 TFLOP/s on an H100; for the public kernel on an H200, 744 at
+//              4096 and 789 at 8192.
 // Cost         A stage may be refilled only when the consumers of both blocks are done with it, so they wait for each
 //              other. Tiles are assigned to whole clusters, so that a partial last wave leaves more SMs idle.
 // Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.

@@ -7,7 +7,7 @@
 // Expected     wgmma_persistent: 660 TFLOP/s on an H100 against 610 for wgmma_tile128x256 (Gordic); for the public
 //              kernel on an H200, 654 at 4096 and 679 at 8192. wgmma_grouped: faster at 8192 and above, where a row of
 //              tiles is long; no gain at 1024.
-// Cost         Tiles are divided evenly: the 512 tiles at 4096 take as long as 528 on 132 SMs. The tensor cores of a
+// Cost         Blocks take whole tiles: the 512 tiles at 4096 take as long as 528 on 132 SMs. The tensor cores of a
 //              block are idle while its consumers write their results.
 // Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M.
 // Source       PTX ISA, wgmma.mma_async, cp.async.bulk.tensor; libcu++, cuda::barrier; A. Gordic, Anatomy of high

@@ -5,7 +5,7 @@
 //              memory. In PTX, a waiting thread does not have to arrive: `full` takes the producer's arrival and the
 //              bytes, `empty` one arrival per warp.
 //              wgmma_in_flight (IN_FLIGHT = 1): the products of a step are issued before the wait for those of the
-//              previous step, so that the tensor cores find the next ones when they finish.
+//              previous step, so that the tensor cores have the next products when they finish the previous ones.
 // Expected     wgmma_ptx_barriers: 704 TFLOP/s on an H100 against 660 with libcu++ (Gordic); for the public kernel on
 //              an H200, 731 at 4096 and 770 at 8192. wgmma_in_flight: slightly faster than its parent, since two
 //              consumers already take turns.

@@ -1,12 +1,11 @@
 // wgmma_stream_k: no partial wave of tiles, in which clusters would be idle.
 //
 // Idea         66 clusters of two blocks take tiles of 256 x 256. 8192 x 8192 has 1024 of them, 15.5 waves that take as
-//              long as 16; 4096 x 4096 has 3.9 waves that take as long as 4. Here the last full wave and the remainder
-//              are cut along K into equal shares, one per cluster (pieces.cuh), and come first; whole tiles follow. A
-//              share is longer than a tile, so a tile is cut in two at most. The cluster with the first steps of a tile
-//              writes its sums to a workspace, in the order in which its threads hold them; the cluster with the last
-//              steps loads them as its first sums and continues. So every result is summed in the order of its parent,
-//              and is the same bit for bit.
+//              long as 16. Here the last full wave and the remainder are cut along K into equal shares, one per cluster
+//              (pieces.cuh), and come first; whole tiles follow. A share is longer than a tile, so a tile is cut in two
+//              at most. The cluster with the first steps of a tile writes its sums to a workspace, in the order in
+//              which its threads hold them; the cluster with the last steps loads them as its first sums and continues.
+//              So every result is summed in the order of its parent, and is the same bit for bit.
 //              The other warps of the producer's warpgroup have no work. One of them, the messenger, waits until the
 //              partial sums are visible and raises the flag, or waits for the flag of the previous cluster, so that no
 //              consumer has to.
@@ -16,8 +15,9 @@
 //              to hand over sums: 1.02 to 1.03 and 1.01 to 1.015 times the TFLOP/s per GHz. Where the power limit
 //              lowers the clock, it is not faster: no SM is idle, and clusters at different steps share less of A and B
 //              in L2.
-// Cost         128 KiB per block to L2 and back. Where the remainder is most of a wave, a tile has few steps, or there
-//              are fewer tiles than clusters, all tiles are whole and no cluster takes a number, as in its parent.
+// Cost         128 KiB per block to L2 and back. Where the remainder is most of a wave (3.9 waves at 4096), a tile has
+//              few steps, or there are fewer tiles than clusters, all tiles are whole and no cluster takes a number, as
+//              in its parent.
 // Constraints  K and N multiples of 8 (TMA requires rows aligned to 16 bytes), arrays aligned to 16 bytes; any M: TMA
 //              does not write outside C. One stream at a time: concurrent streams would share the workspace and the
 //              counter.

@@ -10,8 +10,9 @@
 //              producer. One thread of the third consumer loads, one step after it has read what the load replaces: by
 //              then the others have read it too, or will soon.
 //              As 192 divides few sizes, a block takes a strip of 512 rows at a time, in tiles of 192, 192 and 128
-//              rows; in the last one the third consumer only loads. TALL = 2048 has ten tiles of 192 rows before it.
-//              Where such strips leave too many blocks without work, they are a quarter as long, down to 128 rows.
+//              rows; in the last one the third consumer only loads. With TALL = 2048, a strip has 2048 rows: ten tiles
+//              of 192, then one of 128. Where such strips leave too many blocks without work, they are a quarter as
+//              long, down to 128 rows.
 // Expected     No figure is published for this variant, which is our own. If shared memory is what limits
 //              wgmma_stmatrix, 3 to 6 % faster from 4096 on, and no gain below.
 // Cost         No room for boxes: results are stored from registers, after the threads of a quad have exchanged their

@@ -1,8 +1,9 @@
 // wgmma_tma, wgmma_tma_n128, wgmma_tma_n256, wgmma_tile128: wgmma and TMA in their plainest form.
 //
-// Idea         wgmma lets four warps together multiply 64 x N tiles that lie in shared memory: no fragment is loaded
-//              into registers. TMA lets one thread load a whole tile, and stores it in the swizzle that wgmma reads
-//              without bank conflicts. One warpgroup loads a tile of A and one of B, waits, multiplies, and so on.
+// Idea         wgmma lets four warps together compute 64 x N results from tiles that lie in shared memory: no fragment
+//              is loaded into registers. TMA lets one thread load a whole tile, and stores it in the swizzle that wgmma
+//              reads without bank conflicts. One warpgroup loads a tile of A and one of B, waits, multiplies, and so
+//              on.
 //              BM x BN are the results of a block: 64 x 64 in wgmma_tma, 64 x 128 in wgmma_tma_n128 and 64 x 256 in
 //              wgmma_tma_n256, with one wgmma as wide as BN, and 128 x 128 in wgmma_tile128, with two wgmma on the same
 //              tile of B.

@@ -10,8 +10,8 @@
 //              wgmma_small_tiles (BN = 64): 128 x 64 results per block, so that 1024 x 1024 has 128 blocks, one per SM,
 //              where 128 x 256 has 32. A step loads 24 KiB for a quarter of the products, which pays only if C is
 //              small.
-//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): four blocks share A with the block beside them and B with the
-//              block below: 24 KiB per step and block from L2 instead of 32.
+//              wgmma_four_blocks (DOWN x ACROSS = 2 x 2): each of four blocks shares A with the one beside it and B
+//              with the one above or below it: 24 KiB per step and block from L2 instead of 32.
 //              wgmma_autotuned: the cluster (DOWN x ACROSS of 2 or 4 blocks) and the order (HILBERT, or GROUP rows of
 //              clusters) are searched for the current GPU.
 // Expected     wgmma_tma_store: 758 TFLOP/s on an H100 against 747 for its parent (Gordic); for the public kernel on an

@@ -3,8 +3,8 @@
 // Idea         A warp computes one tile of 16 x 16 results with nvcuda::wmma: 16 terms of A and of B are loaded into
 //              fragments and multiplied, and so on along K. It is the counterpart of the fp32 kernel naive on tensor
 //              cores.
-// Expected     No figure is published. A warp loads 1 KiB for 8192 FLOP, 4 bytes per lane and all of it through L1:
-//              some tens of TFLOP/s at best, a small part of the tensor peak.
+// Expected     No figure is published. A warp loads 1 KiB for 8192 FLOP, all of it through L1 and in loads of 4 bytes
+//              per lane: some tens of TFLOP/s at best, a small part of the tensor peak.
 // Cost         Every element of A is loaded N / 16 times and every element of B M / 16 times; no load overlaps a
 //              product of the same warp.
 // Constraints  M, N, K multiples of 16, since a fragment is loaded as a whole; arrays aligned to 32 bytes. M up to

@@ -1,12 +1,12 @@
 // cluster: a histogram in the shared memory of a cluster of 2, 4 or 8 blocks, to which all of them add.
 //
-// Idea         CLUSTER blocks run side by side on neighbouring SMs and can access each other's shared memory
-//              (distributed shared memory, sm_90). Each holds BINS / CLUSTER counts; the block of a key adds to them
-//              wherever they lie, over the network between SMs. No key passes through L2 twice, only the sums of each
-//              cluster do.
+// Idea         CLUSTER blocks run at the same time on SMs of one GPC and can access each other's shared memory
+//              (distributed shared memory, sm_90). Each holds BINS / CLUSTER counts; the block that reads a key adds to
+//              its count wherever it lies, over the SM-to-SM network. Each key passes through L2 once; apart from the
+//              keys, only the sums of each cluster do.
 // Expected     L2 traffic close to that of reading the keys once. Whether it is faster than atomics in L2 depends on
-//              the network between the SMs.
-// Cost         Only one histogram in flight per CLUSTER blocks; two barriers across the cluster.
+//              the SM-to-SM network.
+// Cost         Only one histogram per CLUSTER blocks; two barriers across the cluster.
 // Constraints  sm_90 or later; BINS / CLUSTER counts must fit into the shared memory of a block. Any n >= 1, any
 //              alignment; keys in 0..BINS - 1.
 // Source       NVIDIA, CUDA C++ Programming Guide, distributed shared memory (histogram example).

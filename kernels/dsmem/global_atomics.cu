@@ -1,4 +1,4 @@
-// global_atomics: an atomic addition to one histogram in global memory per key.
+// global_atomics: one atomic addition per key, to a single histogram in global memory.
 //
 // Idea         65536 counts are 256 KiB, more than the shared memory of a block on any GPU so far, so they lie where
 //              all blocks reach them: in L2, which executes the additions.

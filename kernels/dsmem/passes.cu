@@ -1,8 +1,8 @@
 // passes: a block counts only one part of the bins in shared memory, so that all keys are read once per part.
 //
-// Idea         Counts that do not fit into the shared memory of a block are divided into PARTS passes, which run side
-//              by side: the blocks of part p ignore all keys except those of its BINS / PARTS bins. Atomics stay within
-//              the SM, and only the sums of each block go to global memory.
+// Idea         Bins whose counts do not fit into the shared memory of a block are divided into PARTS parts, which are
+//              counted side by side: the blocks of part p ignore all keys except those of its BINS / PARTS bins.
+//              Atomics stay within the SM, and only the sums of each block go to global memory.
 // Expected     PARTS times the reads of global_atomics, most of them from L2 if the keys fit there; atomics in shared
 //              memory for 1 / PARTS of the keys read.
 // Cost         Each key is loaded and compared PARTS times.

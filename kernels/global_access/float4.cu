@@ -3,7 +3,7 @@
 // Idea         A warp moves 512 bytes per instruction: 16 sectors per request, every byte of them used. A quarter of
 //              the instructions and of the warps, and four times the bytes in flight per warp.
 // Expected     The same bandwidth as `coalesced` where that already reaches the limit of memory; fewer instructions.
-// Cost         The last thread has one to three elements left, which it copies one by one.
+// Cost         The last thread may have one to three elements left, which it copies one by one.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are copied element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 

@@ -1,4 +1,4 @@
-// offset: warps copy 32 neighbouring elements, starting OFFSET elements after a line of 128 bytes.
+// offset: warps copy 32 neighbouring elements, starting OFFSET elements into a line of 128 bytes.
 //
 // Idea         Thread t takes element t - (32 - OFFSET): the same elements as `coalesced`, shifted against the warps.
 //              Unless OFFSET is a multiple of 8, the 128 bytes of a warp now begin and end within a sector, so that it

@@ -2,9 +2,9 @@
 //
 // Idea         The array is copied in STRIDE rounds; in round r the threads take the elements r, r + STRIDE, r + 2
 //              STRIDE and so on. All elements are copied once, so that the result and the bytes are those of
-//              `coalesced`. But a warp accesses STRIDE times as many sectors, 32 at most, and uses 1 / STRIDE of them.
-//              The rounds are the y axis of the grid, so that a whole round usually lies between two accesses to a
-//              sector.
+//              `coalesced`. But a warp accesses STRIDE times as many sectors, 32 at most, and uses 1 / STRIDE of the
+//              bytes of each, 4 at least. The rounds are the y axis of the grid, so that a whole round usually lies
+//              between two accesses to a sector.
 // Expected     STRIDE times the traffic of `coalesced` up to 8, where one element of a sector is used per access; from
 //              8 on always 32 sectors per request. If the array fits into L2, this is traffic of L2, otherwise of DRAM.
 // Cost         Additional sectors, up to 32 per request.

@@ -2,7 +2,7 @@
 //
 // Idea         NVIDIA's own histogram of bins of equal width: privatized in shared memory, with runs of equal keys
 //              counted together before they reach it.
-// Expected     Near the bandwidth of reading with uniform keys.
+// Expected     With uniform keys, near the bandwidth of reading.
 // Cost         Temporary storage, allocated at the first launch and kept; a division or a comparison to find the bin.
 // Constraints  Any n >= 1, any alignment. Requires the headers of CUB, which come with nvcc (PyPI: nvidia-cuda-cccl).
 //              One stream at a time.

@@ -1,4 +1,4 @@
-// global_atomics: an atomic addition to one histogram in global memory per key.
+// global_atomics: one atomic addition per key, to a single histogram in global memory.
 //
 // Idea         The definition of a histogram. The additions are executed where the histogram lies, in L2: 256 counts in
 //              8 lines of 128 bytes, to which every thread of the GPU adds. Additions to one address are serialised;

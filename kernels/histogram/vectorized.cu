@@ -5,8 +5,9 @@
 //              enough to use the bandwidth of memory. Here a load fetches four keys, and LOADS loads are in flight
 //              before the first key is counted (1 in vectorized, 4 in vectorized_in_flight).
 // Expected     Limited by the rate of atomics in shared memory or by the bandwidth of reading, with skewed keys by the
-//              former. One load of 16 bytes per thread is 32 KiB per SM, about what memory sends during one latency.
-//              That is not enough where counting takes equally long; four loads are enough.
+//              former. One load of 16 bytes per thread is 32 KiB per SM, about what memory delivers to an SM during the
+//              latency of a load. That is not enough where counting takes as long as this latency; four loads are
+//              enough.
 // Cost         Registers; the last one to three keys take a separate path.
 // Constraints  Any n >= 1; keys in 0..255. Keys not aligned to 16 bytes are read one by one.
 // Source       N. Sakharnykh, developer.nvidia.com/blog/gpu-pro-tip-fast-histograms-using-shared-atomics-maxwell.

@@ -3,9 +3,9 @@
 // Idea         A row of more than 32 KiB is divided among 2, 4 or 8 blocks of at most 512 threads, each of which keeps
 //              its part in registers. Each block takes the mean and the squared differences of its part and stores them
 //              to the shared memory of all blocks, each of which merges them, weighted by the counts of the parts.
-//              These stores count their bytes at a barrier of the receiver: no fence and no barrier of the cluster,
-//              which would also empty L1. Rows of up to 256 KiB are thus read once, parts of two different rows share
-//              an SM, and one row of 65536 fp32 elements is the work of eight SMs.
+//              These stores count their bytes at an mbarrier of the receiver: no fence is required, and no barrier of
+//              the cluster, whose end would invalidate L1. Rows of up to 256 KiB are thus read once, parts of two
+//              different rows share an SM, and one row of 65536 fp32 elements is the work of eight SMs.
 //              There are as many clusters as can run at once, and each takes one row after another. A block requires
 //              the same part of gamma and beta for each row and finds it in L1: otherwise L2 would deliver three times
 //              the bytes of x. Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of

@@ -9,11 +9,12 @@
 //              A cluster that starts invalidates L1, so that gamma and beta come from L2. With one row per cluster they
 //              would be twice the bytes of x. Two rows share the loading and unpacking of gamma and beta: 122
 //              instructions per 16 bytes of bf16 instead of 179.
-//              Rows of up to 16 KiB are handled in the same way by one block per two rows, without a cluster, which
-//              finds gamma and beta in L1. Rows of up to 4 KiB run the kernel of `warp_per_row`.
+//              Rows of up to 16 KiB are handled in the same way without a cluster: one block per two rows, which finds
+//              gamma and beta in L1. So no cluster is launched at 4096 x 4096 (16 KiB per row, 8 KiB in bf16). Rows of
+//              up to 4 KiB run the kernel of `warp_per_row`.
 // Expected     1.35 times `cluster` at 1024 x 65536 bf16 and 1.15 times at 1024 x 32768 fp32: at least 0.92 of the
-//              bandwidth of a copy in both cases. 1.08 times at 4096 x 4096 bf16, where there is less work per byte:
-//              about 0.92 of a copy. The same time where `cluster` is already limited by DRAM.
+//              bandwidth of a copy in both cases. 1.08 times at 4096 x 4096 bf16: about 0.92 of a copy. As fast as
+//              `cluster` where DRAM already limits that.
 // Cost         64 registers per thread: 1024 threads per SM. If there are only a few long rows, half as many SMs have
 //              work.
 // Constraints  As `cluster`. Rows of more than 128 KiB are handled one per cluster.

@@ -1,15 +1,15 @@
-// pipeline: an array goes to the device, through a kernel and back, in CHUNKS pieces on STREAMS streams.
+// pipeline: an array goes to the device, through a kernel and back, in CHUNKS chunks on STREAMS streams.
 //
 // Idea         A GPU has one engine for copies to the device, one for copies to the host, and its SMs. In one stream
-//              they take turns. Piece c uses stream c % STREAMS: while the SMs process it, one engine copies piece c +
-//              1 to the device and the other copies piece c - 1 back. With three streams all three can be busy.
-// Expected     Between the sum of the three times and the largest of them, plus the time of two pieces to fill and
-//              drain the pipeline. Two streams leave one of the three engines idle at any time. Pieces in one stream
+//              they take turns. Chunk c uses stream c % STREAMS: while the SMs process it, one engine copies chunk c +
+//              1 to the device and the other copies chunk c - 1 back. With three streams all three can be busy.
+// Expected     At most the sum of the three times; at best the largest of them, plus the time of two chunks to fill and
+//              drain the pipeline. Two streams leave one of the three engines idle at any time. Chunks in one stream
 //              gain nothing.
-// Cost         Host arrays in pinned memory (copies of pageable memory block); three calls per piece; small pieces do
-//              not reach the bandwidth of the bus.
-// Constraints  Any n >= 1. x and y in pinned host memory. One stream at a time: the copy of the array on the device is
-//              kept between calls, and so are streams and events, which belong to the device of the first caller.
+// Cost         Host arrays must be pinned, since the host waits for copies of pageable memory; three calls per chunk;
+//              small chunks do not reach the bandwidth of the bus.
+// Constraints  Any n >= 1. x and y in pinned host memory. One caller at a time: the array on the device, streams and
+//              events are kept between calls, on the device of the first caller.
 // Source       M. Harris, developer.nvidia.com/blog/how-overlap-data-transfers-cuda-cc; Deep dive 02, CUDA programming.
 
 #include <cuda_runtime.h>

@@ -1,10 +1,10 @@
 // cublas: NVIDIA's library, which keeps the tensor cores busiest.
 //
-// Idea         As in tensor_cores, instructions, addresses and bytes are the same for all data. The library comes
-//              nearest to the peak of the GPU, and so to the power limit of the board.
-//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
-//              requests C^T = B A^T. Only B, the library's first operand, is passed as transposed: the terms are
-//              contiguous in both matrices.
+// Idea         As in tensor_cores, the instructions, the addresses and the number of bytes are the same for all data.
+//              The library comes nearest to the peak of the GPU, and so to the power limit of the board.
+//              The library is column-major, where a row-major matrix is its transpose, so the launcher requests C^T = B
+//              A^T. Only B, the library's first operand, is passed as transposed, since K is contiguous in both
+//              matrices.
 // Expected     On an H200 at 16384, random data reach 700 W, and the clock falls to about 1470 MHz.
 // Cost         A workspace of 32 MiB per device. The first launch creates the handle and allocates; later ones only
 //              launch.

@@ -1,9 +1,10 @@
 // tensor_cores: a bf16 GEMM whose instructions are the same for all data.
 //
-// Idea         The power of a circuit depends on how many of its wires change from one cycle to the next. Instructions,
-//              addresses and bytes of a GEMM do not depend on its data, so the same kernel on random, constant and zero
-//              matrices differs only in the bits that pass through multipliers and wires. The kernel is a plain one
-//              that keeps the tensor cores busy: cp.async into a ring of stages, ldmatrix, mma.
+// Idea         The power of a circuit depends on how many of its wires change from one cycle to the next. The
+//              instructions and addresses of a GEMM, and the number of bytes it moves, do not depend on its data, so
+//              the same kernel on random, constant and zero matrices differs only in the bits that pass through
+//              multipliers and wires. The kernel is a plain one that keeps the tensor cores busy: cp.async into a ring
+//              of stages, ldmatrix, mma.
 // Expected     Random data draw the most power. Where they reach the power limit of the board, the clock falls, and the
 //              kernel is slower than on zeros in the same proportion. Below the limit, the time is the same for all
 //              data, but the energy is not.

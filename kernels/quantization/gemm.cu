@@ -1,10 +1,10 @@
 // gemm: an fp32 GEMM with a fixed number of blocks per SM, so that tiles and waves can be counted.
 //
-// Idea         C is divided into tiles of BM x BN, one per block. A tile at the border costs as much as a whole one,
-//              and the last wave of blocks takes as long as a full one, so time rises in steps while the work grows
-//              evenly. The launcher requests more shared memory than needed, so that exactly BLOCKS_PER_SM blocks share
-//              an SM, and a wave is SMs * BLOCKS_PER_SM blocks on any GPU. Otherwise the kernel is a plain one, with TM
-//              x TN results per thread.
+// Idea         C is divided into tiles of BM x BN, one per block. A tile at the border takes as many operations as a
+//              whole one, and the last wave of blocks nearly as long as a full one, however few blocks it has, so time
+//              rises in steps while the work grows evenly. The launcher requests more shared memory than needed, so
+//              that exactly BLOCKS_PER_SM blocks share an SM, and a wave is SMs * BLOCKS_PER_SM blocks on any GPU.
+//              Otherwise the kernel is a plain one, with TM x TN results per thread.
 // Expected     One block more than a wave doubles the time of one wave. With two blocks per SM, a block that has an SM
 //              to itself runs faster, so that the step is smaller.
 // Cost         Results outside C are computed as well, from zeros.

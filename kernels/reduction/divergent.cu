@@ -4,9 +4,8 @@
 //              stays active while its number is a multiple of 2, 4, 8 ..., which is the deliberate mistake. The active
 //              threads are spread over all warps, so that every warp is issued in every step, with fewer and fewer
 //              lanes, and the test is a remainder of a division.
-// Expected     The slowest of the ladder; few active lanes per instruction. Hardly any bank conflicts: the few active
-//              lanes are 2*s words apart (s is the stride of the step), and from 2*s = 32 on only one lane of a warp is
-//              active.
+// Expected     The slowest of the ladder; few active lanes per instruction. No bank conflicts: the active lanes of a
+//              warp lie 2*s words apart (s is the stride of the step), and there are at most 32 / (2*s) of them.
 // Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); a launch per pass.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at
 //              a time.

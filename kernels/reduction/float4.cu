@@ -3,7 +3,7 @@
 // Idea         A thread issues LOADS loads of 16 bytes before it adds any of them, into separate sums, so that no
 //              addition waits for another: a quarter of the load instructions, and 4 * LOADS floats in flight per
 //              thread.
-// Expected     Faster than `two_stage`, up to the bandwidth of reading, which is above that of a copy.
+// Expected     Faster than `two_stage`; at most the bandwidth of reading, which is higher than that of a copy.
 // Cost         Registers: six blocks fit on an SM instead of eight. One more step where the steps do not divide the
 //              array evenly.
 // Constraints  Any n >= 1. An array not aligned to 16 bytes is read float by float, by the other instantiation. A

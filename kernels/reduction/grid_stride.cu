@@ -2,8 +2,8 @@
 //
 // Idea         The grid has as many blocks as the GPU holds at once. A thread walks through the array in strides of the
 //              whole grid and adds in a register; only its result, one number per thread, is added across warps and
-//              blocks. The cost of the tree is paid once per thread instead of once per element, and there are a
-//              thousand atomics instead of a million.
+//              blocks. The cost of the tree is paid once per thread instead of once per element, and there are about a
+//              thousand atomics instead of one per 256 elements, a quarter of a million at 64Mi.
 // Expected     Faster than `atomics`, near the bandwidth of reading.
 // Cost         The order of the atomic additions is not defined and fp32 addition is not associative, so the last bits
 //              may differ from run to run.
@@ -20,7 +20,8 @@ __global__ void clear(float* out) { *out = 0.0f; }
 
 __global__ void __launch_bounds__(BLOCK) reduce_grid_stride(const float* __restrict__ x, float* out, int n) {
     float sum = 0.0f;
-    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
+    // Signed on purpose: since an unsigned index may wrap, the compiler would not unroll, and only one load of a thread
+    // would be in flight.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
     sum = block_sum(sum);

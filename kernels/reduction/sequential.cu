@@ -1,7 +1,7 @@
 // sequential: a tree that folds the block in half.
 //
-// Idea         Thread t adds the element half a block away: neighbouring lanes access neighbouring banks, the active
-//              threads are the first ones, and both mistakes of the previous variants are gone.
+// Idea         Each step adds the second half of what is left to the first: neighbouring lanes access neighbouring
+//              banks, the active threads are the first ones, and both mistakes of the previous variants are gone.
 // Expected     Faster than `interleaved`; no excess wavefronts, full warps down to 32 elements.
 // Cost         log2(BLOCK) + 1 barriers per block (nine with 256 threads); half of the threads only load; a launch per
 //              pass.

@@ -19,7 +19,8 @@
 __global__ void __launch_bounds__(BLOCK)
     reduce_two_stage(const float* __restrict__ x, float* __restrict__ sums, int n) {
     float sum = 0.0f;
-    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
+    // Signed on purpose: since an unsigned index may wrap, the compiler would not unroll, and only one load of a thread
+    // would be in flight.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) sum += x[i];
     sum = block_sum(sum);

@@ -2,17 +2,18 @@
 //
 // Idea         A tile is read once, scanned in registers, and waits there for the sum of all tiles before it. It
 //              publishes its own sum at once (SUM), and the sum up to its end (PREFIX) as soon as it is known. To find
-//              its start, a warp looks at the 32 tiles before it: it adds their sums back to the nearest PREFIX, or
-//              adds all 32 and continues with those before. So n is read once and written once: 8 bytes per element, as
-//              in a copy. The flag and the number of a tile are one word of 64 bits, so that they become visible
-//              together and require no fence.
+//              its start, a warp looks at the 32 tiles before it: it adds what they published, up to and including the
+//              nearest PREFIX, or adds all 32 and continues with those before. So each element is read once and written
+//              once: 8 bytes, as in a copy. The flag and the value of a tile are one word of 64 bits, so that they
+//              become visible together and require no fence.
 //              Blocks take their tiles from a counter, in the order in which they start. A block thus waits only for
 //              blocks that already run, so the kernel always ends, however many blocks the GPU holds.
 // Expected     Near the bandwidth of a copy; 3/2 times `reduce_then_scan`.
 // Cost         A launch that clears the flags. The order of the additions depends on when tiles are published and fp32
 //              addition is not associative, so the last bits may differ from run to run.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
-//              workspace of 8 bytes per 4096 elements, allocated at the first launch; one stream at a time.
+//              workspace of 8 bytes per tile (16 * BLOCK * QUADS bytes of x), allocated at the first launch; one stream
+//              at a time.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016.
 
 #include <cuda_runtime.h>

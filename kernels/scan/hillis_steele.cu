@@ -1,11 +1,11 @@
 // hillis_steele: blocks are scanned, then their sums, which are added to the blocks.
 //
-// Idea         In step s = 1, 2, 4, ... every element of a block adds the element s before it; after log2(BLOCK) steps
-//              each holds the sum up to itself. Two copies in shared memory take turns, so that one barrier per step is
-//              enough. The last element is the sum of the block. The sums are scanned in the same way, level by level,
-//              and a last pass adds to each block the sum of all blocks before it.
-// Expected     At most a quarter of the speed that 8 bytes per element allow: n is read and written twice, with n
-//              log2(BLOCK) additions where n would be enough.
+// Idea         In step s = 1, 2, 4, ... every element of a block adds the one s places before it; after log2(BLOCK)
+//              steps each holds the sum up to itself. Two copies in shared memory take turns, so that one barrier per
+//              step is enough. The last element is the sum of the block. The sums are scanned in the same way, level by
+//              level, and a last pass adds to each block the sum of all blocks before it.
+// Expected     At most a quarter of the speed that 8 bytes per element allow: half, since each element is read and
+//              written twice, and less for the n log2(BLOCK) additions where n would be enough.
 // Cost         16 bytes per element instead of 8; log2(BLOCK) barriers per block (ten with 1024 threads); three
 //              launches or more.
 // Constraints  Any n >= 1, any alignment. A workspace of n / BLOCK floats, allocated at the first launch; one stream at

@@ -10,7 +10,7 @@
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
 
-using Word = unsigned long long;  // published by a tile: a flag in the upper half, a number in the lower half
+using Word = unsigned long long;  // published by a tile: a flag in the upper half, a value in the lower half
 
 enum Flag : unsigned { NOTHING, SUM, PREFIX };
 

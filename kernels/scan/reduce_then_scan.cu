@@ -1,9 +1,9 @@
 // reduce_then_scan: the first pass only sums, and each element is written once.
 //
 // Idea         The first pass adds up each tile and writes one number for it. One block scans these numbers. The last
-//              pass scans each tile, starting from the sum of all tiles before it, and writes each element once. So n
-//              is read twice and written once: 12 bytes per element.
-// Expected     4/3 times `shuffle` where memory is the limit, which both passes reach.
+//              pass scans each tile, starting from the sum of all tiles before it, and writes each element once. So
+//              each element is read twice and written once: 12 bytes.
+// Expected     4/3 times `shuffle` if the first and the last pass both reach the limit of memory.
 // Cost         The block of the second pass works alone, on n / 4096 numbers, 4096 at a time.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.

@@ -5,7 +5,7 @@
 //              pass through shared memory, with one barrier. A tile has 4096 elements instead of 1024, and all accesses
 //              are 16 bytes wide and coalesced.
 // Expected     Faster than `hillis_steele`, up to the limit of 16 bytes per element.
-// Cost         n is still read and written twice.
+// Cost         Each element is still read and written twice.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are moved float by float, by the other instantiation. A
 //              workspace of n / 4096 floats, allocated at the first launch; one stream at a time.
 // Source       M. Harris, S. Sengupta and J. Owens, GPU Gems 3, chapter 39; NVIDIA, CUDA samples, shfl_scan.

@@ -1,26 +1,28 @@
-// warp_specialised: different warps load, sum, look back and scan, so that none waits for another's work.
+// warp_specialised: different warps load, sum, look back and scan, so that loads and sums go on while a tile waits for
+// its start.
 //
 // Idea         A tile of `decoupled_lookback` ends when all tiles before it have published their sums, and until then
-//              its block loads nothing: one late load in a thousand keeps all tiles behind it in their registers. Here
+//              its block loads nothing: one late load in a thousand makes all tiles behind it wait in registers. Here
 //              blocks are persistent, and the shared memory of a block is a ring of tiles, which pass through it in
 //              order.
 //              The producer takes the number of a tile and requests a bulk copy of it as soon as a stage is free. The
-//              summers add up a loaded tile, publish its sum, and store for each lane the sum before it. The looker
-//              adds the sums published since the previous tile of this block and so knows where the tile starts. The
-//              scanners scan the tile without a shuffle, rearrange it in place so that a lane has 16 bytes, and write
-//              it.
-//              A late load stops the scanners, but loads and sums continue until the ring is full. Each block adds up
-//              all sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26 elements,
-//              all SMs together read 8 MB from L2 for this. They add in a fixed order, whichever block had the tile. A
-//              lane owns QUADS consecutive quads, and QUADS is odd, so that eight lanes read all 32 banks.
+//              summing warps add up a loaded tile, publish its sum, and store for each lane the sum before it. The
+//              look-back warp adds the sums published since the previous tile of this block and so knows where the tile
+//              starts. The scanning warps scan the tile without a shuffle, rearrange it in place so that a lane has 16
+//              bytes, and write it.
+//              A late load stops the scanning warps, but loads and sums continue until the ring is full. Each block
+//              adds up all sums itself, so no PREFIX is published and no tile waits for another's look-back: for 2^26
+//              elements, all SMs together read 8 MB from L2 for this. Every block adds the sums in the same order,
+//              whichever block had the tile. A lane owns QUADS consecutive quads, and QUADS is odd, so that eight lanes
+//              read all 32 banks.
 // Expected     Near the bandwidth of a copy, 4/3 times its parent: the ring keeps loading, whatever the look-back does.
-//              A model whose loads are late enough to explain the parent gives 128 us of memory time at 2^26 elements;
-//              a copy takes 124.
+//              A model with loads as late as it takes to explain the parent's time predicts 128 us at 2^26 elements; a
+//              copy takes 124.
 // Cost         The ring takes all of shared memory, and each element is written there twice and read three times; with
 //              a small n, few SMs have a tile.
-// Constraints  sm_90, any n >= 1. Arrays not aligned to 16 bytes are moved float by float. Workspace as its parent. The
-//              result is bitwise the same in every run. Numbers are taken when a stage is free, and the tiles of a
-//              block leave in order, so the first unfinished tile waits only for its load: the kernel always ends,
+// Constraints  sm_90, any n >= 1. Arrays not aligned to 16 bytes are moved float by float. Workspace as for its parent.
+//              The result is bitwise the same in every run. Tile numbers are taken when a stage is free, and the tiles
+//              of a block leave in order, so the first unfinished tile waits only for its load: the kernel always ends,
 //              however many blocks the GPU holds.
 // Source       D. Merrill and M. Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA 2016; CUDA
 //              C++ Programming Guide, asynchronous data copies; PTX ISA, cp.async.bulk and mbarrier.

@@ -1,8 +1,8 @@
 // block_swizzled: double_buffered with an order of blocks that reuses more of A and B in L2.
 //
 // Idea         Blocks usually start in the order of their numbers, and those that run at the same time read the rows of
-//              A and the columns of B of their tiles. Row by row, 264 tiles of 128 x 128 are 4 rows of all 64 tiles at
-//              8192: 8700 rows and columns are read, where a square of 16 x 16 tiles needs 4100. Here tiles are taken
+//              A and the columns of B of their tiles. Row by row, 264 tiles of 128 x 128 at 8192 are about 4 rows of 64
+//              tiles: 8700 rows and columns are read, where a square of 16 x 16 tiles needs 4100. Here tiles are taken
 //              in groups of GROUP rows, column by column.
 // Expected     0 to 3 % faster than double_buffered at 8192 and 16384; no gain below, where the rows and columns that
 //              blocks read at the same time fit in L2 in any order. Boehm saw no gain. DRAM traffic should fall by up

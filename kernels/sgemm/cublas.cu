@@ -1,8 +1,8 @@
 // cublas: the baseline, NVIDIA's library in pedantic fp32.
 //
 // Idea         What the vendor's library reaches under the same rules: fp32 multiply-adds, no tensor cores, no TF32.
-//              The library is column-major; a row-major matrix read by columns is its transpose, so the launcher
-//              requests C^T = B^T A^T: the operands swap places, and nothing is transposed.
+//              The library is column-major, where a row-major matrix is its transpose, so the launcher requests C^T =
+//              B^T A^T: the operands swap places, and nothing is transposed.
 // Expected     23250 GFLOP/s on an RTX A6000 (Boehm). It selects one of many kernels by shape, with split K at small
 //              sizes.
 // Cost         A workspace of 32 MiB per device. The first launch creates the handle and allocates; later ones only

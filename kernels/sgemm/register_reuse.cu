@@ -1,10 +1,10 @@
 // register_reuse: multiply-adds in an order that reads fewer registers, and loads that make the compiler keep it.
 //
 // Idea         A multiply-add has three operands, and the register file delivers one register from each of its two
-//              banks per cycle. The speed therefore depends on what the reuse caches hold, and at 700 W the power
-//              depends on the reads. Each operand has a reuse cache with one entry per bank. Along a line of the thread
-//              tile (tma_pipelined) one operand stays in it: 2 reads per multiply-add. With two columns at a time, both
-//              stay, and a row serves two products: 1.5 reads.
+//              banks per cycle. The speed therefore depends on what the reuse caches hold, and at the limit of 700 W
+//              also on the energy of the reads. Each operand has a reuse cache with one entry per bank. Along a line of
+//              the thread tile (tma_pipelined) one operand stays in it: 2 reads per multiply-add. With two columns at a
+//              time, both stay, and a row serves two products: 1.5 reads.
 //              ptxas reorders products line by line, to free registers as early as it can. A load that might not happen
 //              keeps the previous operand alive, so that another order frees nothing. So the loads of operands have a
 //              condition that always holds but that the compiler does not know, `K > 0`; it becomes a predicate of LDS.

@@ -6,7 +6,7 @@
 //              two times shows what the transposition costs or gains.
 // Expected     The same number of shared loads as vectorized, and two stores per step instead of five. But the two rows
 //              that a warp reads at a time are 256 bytes apart, in the same bank: if the compiler reads them float by
-//              float, these reads take two passes instead of one.
+//              float, these reads take two wavefronts instead of one.
 // Cost         Four k of A in registers at a time. __launch_bounds__ asks for two blocks per SM, as vectorized has,
 //              which limits the registers: no spills on sm_75 to sm_90, six registers on sm_120.
 // Constraints  K and N multiples of 4 and arrays aligned to 16 bytes, for float4 accesses; M up to 65535 * BM.

@@ -2,8 +2,8 @@
 //
 // Idea         A row of more than 32 KiB is divided among 2, 4 or 8 blocks of at most 512 threads, each of which keeps
 //              its part in registers. Each block stores its pair to the shared memory of all of them; these stores
-//              count their bytes at a barrier of the receiver, so that no fence and no barrier of the cluster delays
-//              it. An SM thus holds parts of several rows in different phases, and loads stay in flight while other
+//              count their bytes at an mbarrier of the receiver, which replaces the fence and the cluster barrier after
+//              them. An SM thus holds parts of several rows in different phases, and loads stay in flight while other
 //              parts wait. Rows of up to 256 KiB are read once, and one row of 65536 fp32 elements is the work of eight
 //              SMs.
 //              Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of `registers`: at

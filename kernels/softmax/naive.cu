@@ -5,7 +5,7 @@
 //              rows, so that a load of a warp touches 32 lines, and few rows leave most of the GPU idle.
 // Expected     A few percent of the bandwidth of a copy at 4096 rows; less with fewer rows, down to one busy lane.
 // Cost         Three reads, each of 32 sectors per request; no thread shares any work.
-// Constraints  Any rows and columns >= 1, any alignment; a row requires one finite logit.
+// Constraints  Any rows and columns >= 1, any alignment; a row requires at least one finite logit.
 // Source       P. Blanchard, D. Higham and N. Higham, Accurately computing the log-sum-exp and softmax functions, 2021.
 
 #include <cuda_runtime.h>

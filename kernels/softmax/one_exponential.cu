@@ -11,8 +11,8 @@
 //              Rows of up to 4 KiB run the kernel of `warp_per_row`, and rows of up to 32 KiB that of `registers`: at
 //              4096 x 4096 (16 KiB per row, 8 KiB in bf16) this variant runs the code of `registers`.
 // Expected     1.12 times `cluster` at 1024 x 65536 bf16, 66 to 68 us on an H200, at least 0.92 of the bandwidth of a
-//              copy: there is less work per byte than `cluster` has in fp32, where it reaches 0.96. In fp32 the same
-//              time as `cluster`, since DRAM is already the limit.
+//              copy: it executes fewer instructions per byte than `cluster` in fp32, which reaches 0.96. In fp32 as
+//              fast as `cluster`, which DRAM already limits.
 // Cost         In bf16 a thread keeps 32 registers of exponentials instead of 16 of logits: 1280 threads per SM instead
 //              of 1536, and 80 KiB of loads in flight instead of 96. At 1024 x 65536 bf16 each block receives 64
 //              messages, one per warp of the cluster, instead of 4, one per block.

@@ -3,9 +3,9 @@
 Idea         CUDA C++ in a string, compiled at run time for the GPU that is there: a block per row, and pairs of largest
              logit and sum that are updated by each element and combined through shuffles. bf16 is handled as its bits,
              the upper half of an fp32, so that no header is required.
-Expected     The same as `online`: only the compiler differs.
+Expected     As fast as `online`: the same algorithm, from another compiler.
 Cost         About 1 s of NVRTC compilation at the first launch. Launch overhead on the host: about 10 us.
-Constraints  Any rows and columns >= 1, any alignment; a row requires one finite logit.
+Constraints  Any rows and columns >= 1, any alignment; a row requires at least one finite logit.
 Source       docs.cupy.dev, user-defined kernels; M. Milakov and N. Gimelshein, arXiv:1805.02867.
 """
 

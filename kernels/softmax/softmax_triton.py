@@ -7,7 +7,7 @@ Idea         The code handles whole rows as arrays; which thread has which colum
 Expected     As fast as `registers` where the number of columns is a power of two; just above a power of two, up to half
              of the lanes are idle.
 Cost         Launch overhead on the host: tens of microseconds. A row of 65536 fp32 elements occupies an SM alone.
-Constraints  Any rows and columns >= 1, any alignment; a row requires one finite logit.
+Constraints  Any rows and columns >= 1, any alignment; a row requires at least one finite logit.
 Source       P. Tillet, Triton tutorials, fused softmax.
 """
 

@@ -2,7 +2,8 @@
 //
 // Idea         Pinned memory is mapped into the address space of the GPU: what a kernel loads or stores there crosses
 //              the bus. Nothing is copied in advance, and a kernel that needs each byte once needs no copy in device
-//              memory. Neighbouring threads move neighbouring 16 bytes, since the bus carries 128 at a time.
+//              memory. Neighbouring threads move neighbouring groups of 16 bytes, so that requests on the bus have 128
+//              bytes.
 // Expected     As fast as a pinned copy for large n and faster for small n, as a copy engine takes some time to start.
 // Cost         Warps wait for the bus; every further access to the same byte crosses it again.
 // Constraints  `source`, `target` or both in pinned memory; any n >= 1, any alignment (wide accesses if both are

@@ -3,7 +3,7 @@
 // Idea         With rows of 33 floats, element (row, col) lies in bank (row + col) % 32, so that the lanes of a warp
 //              access 32 different banks along a row and along a column.
 // Expected     No excess wavefronts, unlike smem_conflict; near the bandwidth of a copy.
-// Cost         128 bytes of shared memory per tile.
+// Cost         128 additional bytes of shared memory per tile.
 // Constraints  Any M, N >= 1, any alignment; M up to 65535 * TILE (y extent of the grid).
 // Source       M. Harris, developer.nvidia.com/blog/efficient-matrix-transpose-cuda-cc.
 

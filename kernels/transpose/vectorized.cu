@@ -5,13 +5,13 @@
 //              thread reads rows of that tile and writes them. All accesses are 16 bytes wide: a quarter of the
 //              instructions, and four independent loads in flight per thread. The tile is kept in groups of four
 //              floats: group g of the transposed row r lies at g ^ (r / 4). A store by a quarter of a warp goes to
-//              eight rows with r / 4 = 0..7 and one g, and so to eight different groups of four banks; a read goes
-//              along one row.
+//              eight rows with consecutive r / 4 and the same g, and so to eight different groups of four banks; a read
+//              goes along one row.
 //              written_in_order (DOWN = 1): of the thousand tiles in flight, those with neighbouring numbers lie below
 //              one another in `in`, so that rows of the result are completed over their whole length, and rows of `in`
 //              are read in pieces. A piece of a read is a quarter of a KiB in both variants, but DRAM is slower when
 //              writes are scattered.
-// Expected     vectorized: at least as fast as padded, with about four times fewer instructions. written_in_order: a
+// Expected     vectorized: at least as fast as padded, with about a quarter of the instructions. written_in_order: a
 //              few percent faster than vectorized.
 // Cost         16 KiB of shared memory per block; a row of 64 floats is only 16 lanes, so a warp accesses two rows at a
 //              time.

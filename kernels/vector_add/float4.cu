@@ -3,9 +3,9 @@
 // Idea         LDG.128 and STG.128 move four neighbouring floats at once: a quarter of the load and store instructions,
 //              of the index arithmetic and of the warps for the same bytes, and four times the bytes in flight per
 //              warp.
-// Expected     The same bandwidth as one element per thread where that already reaches the limit of memory; nearly four
-//              times fewer instructions.
-// Cost         The last threads have one to three elements left, which they add one by one.
+// Expected     The same bandwidth as one element per thread where that already reaches the limit of memory; little more
+//              than a quarter of the instructions.
+// Cost         The last thread may have one to three elements left, which it adds one by one.
 // Constraints  Any n >= 1. Arrays not aligned to 16 bytes are added element by element, by the other instantiation.
 // Source       J. Luitjens, developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access.
 

@@ -6,8 +6,8 @@
 //              compiler, has several loads in flight; and the kernel is correct for any n and any grid.
 // Expected     As fast as one thread per element, for any n; faster where blocks are so short that starting them takes
 //              noticeable time.
-// Cost         A loop with a branch. There is no tail of short blocks, but good balance requires that all blocks end
-//              together.
+// Cost         A loop with a branch. No further blocks start when one ends, so that a slow block delays the end of the
+//              kernel.
 // Constraints  Any n >= 1, any alignment.
 // Source       M. Harris, developer.nvidia.com/blog/cuda-pro-tip-write-flexible-kernels-grid-stride-loops.
 
@@ -20,7 +20,8 @@ static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at 
 __global__ void __launch_bounds__(BLOCK)
     vector_add_grid_stride(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out,
                            int n) {
-    // Signed on purpose: an unsigned index may wrap, so the compiler would not unroll: one load in flight per thread.
+    // Signed on purpose: since an unsigned index may wrap, the compiler would not unroll, and only one x and one y of a
+    // thread would be in flight.
     const long long step = gridDim.x * BLOCK;
     for (long long i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += step) out[i] = x[i] + y[i];
 }
