@@ -20,7 +20,7 @@
 constexpr float DECAY = 0.999f, GAIN = 0.001f;
 
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "a block has whole warps and at most 1024 threads");
-static_assert(STREAMS >= 1 && STREAMS <= 16 && CHUNKS >= 1, "at least one stream and one piece");
+static_assert(STREAMS >= 1 && STREAMS <= 16 && CHUNKS >= 1, "at least one stream and one chunk");
 
 // In place: `rounds` dependent multiply-adds per element, so that the kernel takes about as long as a copy.
 __global__ void __launch_bounds__(BLOCK) overlap_rounds(float* data, size_t n, int rounds) {
@@ -49,7 +49,7 @@ struct Lanes {
     }
 };
 
-cudaError_t one_piece(const float* x, float* y, float* data, size_t count, int rounds, cudaStream_t stream) {
+cudaError_t one_chunk(const float* x, float* y, float* data, size_t count, int rounds, cudaStream_t stream) {
     const size_t bytes = sizeof(float) * count;
     const cudaError_t error = cudaMemcpyAsync(data, x, bytes, cudaMemcpyHostToDevice, stream);
     if (error != cudaSuccess) return error;
@@ -73,7 +73,7 @@ extern "C" int launch(const float* x, float* y, int n, int rounds, cudaStream_t 
     for (size_t c = 0; c < CHUNKS && error == cudaSuccess; ++c) {
         const size_t first = count * c / CHUNKS, last = count * (c + 1) / CHUNKS;
         if (first < last)
-            error = one_piece(x + first, y + first, data + first, last - first, rounds, lanes.streams[c % STREAMS]);
+            error = one_chunk(x + first, y + first, data + first, last - first, rounds, lanes.streams[c % STREAMS]);
     }
     // Joined also after errors, since a capture must not end with an unjoined stream.
     for (int s = 0; s < STREAMS; ++s) {

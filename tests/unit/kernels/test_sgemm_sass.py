@@ -173,7 +173,8 @@ def test_other_banks_take_the_same_accesses(builds, name):
 )
 def test_a_layout_with_bank_conflicts_does_not_compile(tmp_path, name, right, wrong):
     nvcc, cuobjdump = compilers()
-    shutil.copytree(KERNELS / "sgemm", tmp_path / "sgemm")
+    for folder in ("sgemm", "include"):
+        shutil.copytree(KERNELS / folder, tmp_path / folder)
     source = tmp_path / "sgemm" / f"{name}.cu"
     assert right in source.read_text()
     source.write_text(source.read_text().replace(right, wrong))
