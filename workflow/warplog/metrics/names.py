@@ -8,6 +8,7 @@ OPCODE_COUNTER = "sass__inst_executed_per_opcode"
 # Counting threads by opcode takes a pass with instrumented code, which slows a campaign down: read, never requested.
 THREADS_COUNTER = "sass__thread_inst_executed_true_per_opcode"
 THREADS_PER_INSTRUCTION = "smsp__thread_inst_executed_per_inst_executed.ratio"
+THREADS_NOT_PREDICATED_OFF = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
 
 # The reasons why a warp does not issue; `selected` is the cycle in which it does. Some chips also list subsets of
 # these (long_scoreboard_pipe_l1tex, mio_throttle_pipe_mio), which are left out because they would count twice.

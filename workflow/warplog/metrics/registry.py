@@ -21,6 +21,7 @@ from warplog.metrics.names import (
     TENSOR_TYPES,
     THREAD_OP,
     THREADS_COUNTER,
+    THREADS_NOT_PREDICATED_OFF,
     THREADS_PER_INSTRUCTION,
 )
 
@@ -210,6 +211,8 @@ _COMPUTE = (
     Metric("threads_per_instruction", "thread", "compute",
            (f"{THREADS_PER_INSTRUCTION}?", f"{THREADS_COUNTER}?", f"{OPCODE_COUNTER}?"), f.threads_per_instruction,
            "active threads per executed warp instruction, at most 32"),
+    Metric("threads_not_predicated_off_per_instruction", "thread", "compute", (THREADS_NOT_PREDICATED_OFF,), f.same,
+           "active threads per executed warp instruction whose predicate does not turn them off, at most 32"),
     *(Metric(f"inst_{opcode.lower()}", "inst", "compute", (f"{OPCODE_COUNTER}:{opcode}",), f.same,
              f"executed {opcode} instructions, counted per warp") for opcode in OPCODES),
 )
