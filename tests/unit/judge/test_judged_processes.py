@@ -33,12 +33,13 @@ def unchecked(monkeypatch):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Made-up campaigns of three processes: a base with two rounds, one on another board with warptile 2 % slower."""
+    """Made-up campaigns of three processes: a base with two rounds, and two with warptile 2 % slower, on two boards."""
     place = tmp_path_factory.mktemp("campaigns")
     make(place / "base", 1, about=dated(1), processes=3)
     for number in (1, 2):
         make(place / "base" / "aa" / f"round{number}", 10 + number, processes=3)
-    make(place / "slow", 2, {"warptile": 1.02}, dated(2), processes=3, board="GPU-other")
+    make(place / "slow", 2, {"warptile": 1.02}, dated(2), processes=3)
+    make(place / "moved", 2, {"warptile": 1.02}, dated(2), processes=3, board="GPU-other")
     make(place / "old", 3, about=dated(3))
     return place
 
@@ -135,10 +136,14 @@ def test_verdicts_name_their_regime_in_every_form(found):
     assert [label.split()[0] for label in labels if "(sustained)" in label] == list(BRAKED)
 
 
-def test_another_board_is_said_once(found):
-    assert found.remarks == ("A and B were measured on different boards of the same model",)
-    assert comparison.as_markdown(found).count("different boards") == 1
-    assert not [row for row in found.rows if any("board" in remark for remark in row.remarks)]
+def test_another_board_is_said_once_and_confirms_no_regression(place, found):
+    moved = comparison.run([str(place / "base"), str(place / "moved")], Sources(place))
+    assert [row.word for row in moved.rows] == [row.word for row in found.rows]
+    assert (found.status, bool(found.confirmed), found.remarks) == (1, True, ())
+    assert (moved.status, moved.confirmed) == (0, 0)
+    assert "different boards of the same model; boards differ" in moved.remarks[0]
+    assert comparison.as_markdown(moved).count("different boards") == 1
+    assert not [row for row in moved.rows if any("board" in remark for remark in row.remarks)]
 
 
 def test_old_and_new_records_can_be_compared(place):

@@ -59,7 +59,7 @@ The least gap is the largest gap that the same code is likely to show from proce
 from the processes and A/A rounds of A, B or results/ (`snakemake aa`). It is 1.3 % between single processes without
 such rounds, and at least --min-effect.
 Counters get a separate verdict: MORE, LESS, MIXED or SAME.
-Exit status 1: a case is SLOWER both in time and in cycles, or no case could be compared.
+Exit status 1: a case is SLOWER both in time and in cycles, on the same board, or no case could be compared.
 """
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from statistics import median_high
@@ -64,7 +64,7 @@ class Row:
 class Comparison:
     """B against A: both names, B's GPU, one row per case and regime, and the floors (None if there are none).
 
-    `remarks` hold for the whole comparison.
+    `remarks` hold for the whole comparison, and `moved` are the cases measured on another board in B than in A.
     """
 
     a: str
@@ -73,17 +73,18 @@ class Comparison:
     rows: tuple[Row, ...]
     floors: Floors | None
     remarks: tuple[str, ...] = ()
+    moved: frozenset[Key] = frozenset()
 
     @property
     def status(self) -> int:
-        """1 if a case is SLOWER in time and in cycles, or if no case could be compared; else 0."""
+        """1 if a case is confirmed SLOWER, or if no case could be compared; else 0."""
         return 1 if self.confirmed or all(row.word == "REFUSED" for row in self.rows) else 0
 
     @property
     def confirmed(self) -> int:
-        """The number of cases that are SLOWER in time and in cycles."""
-        slower = [row.verdict for row in self.rows if row.word == "SLOWER"]
-        return sum(1 for verdict in slower if verdict and verdict.confirmed)
+        """The number of cases that are SLOWER in time and in cycles, on the same board."""
+        slower = [row for row in self.rows if row.word == "SLOWER" and _key(row) not in self.moved]
+        return sum(1 for row in slower if row.verdict and row.verdict.confirmed)
 
     def summary(self) -> str:
         """Returns lines: the number of rows per verdict, the range and origin of the least gap, and the remarks."""
@@ -117,7 +118,17 @@ def compare(
         judged = _judged(listed, regime, a, b, floors, least)
         rows += [_row(key, regime, judged.get(key), a, b) for key in listed]
     gpu = next((measured.conditions["gpu_name"] for measured in b.cases.values()), "no GPU")
-    return Comparison(a.name, b.name, gpu, tuple(rows), floors, _remarks_on_all(rows, a, b))
+    compared = {_key(row) for row in rows if row.verdict}
+    moved = frozenset(key for key in compared if _board(a, key) != _board(b, key))
+    return Comparison(a.name, b.name, gpu, tuple(rows), floors, _remarks_on_boards(compared, moved), moved)
+
+
+def _key(row: Row) -> Key:
+    return row.family, row.variant, row.case
+
+
+def _board(campaign: Campaign, key: Key) -> str | None:
+    return campaign.cases[key].remarks.get(_BOARD)
 
 
 def _is_sustained(key: Key, a: Campaign, b: Campaign) -> bool:
@@ -216,14 +227,14 @@ def _why_not(key: Key, regime: str, a: Campaign, b: Campaign) -> str:
     return f"not measured in {' and '.join(lacking)}" if lacking else ""
 
 
-def _remarks_on_all(rows: Sequence[Row], a: Campaign, b: Campaign) -> tuple[str, ...]:
-    """Returns the remarks on the comparison as a whole."""
-    keys = {(row.family, row.variant, row.case) for row in rows if row.verdict}
-    moved = sum(a.cases[key].remarks.get(_BOARD) != b.cases[key].remarks.get(_BOARD) for key in keys)
+def _remarks_on_boards(compared: Set[Key], moved: Set[Key]) -> tuple[str, ...]:
     if not moved:
         return ()
-    where = "" if moved == len(keys) else f" in {moved} of {len(keys)} cases"
-    return (f"A and B were measured on different boards of the same model{where}",)
+    where = "" if moved == compared else f" in {len(moved)} of {len(compared)} cases"
+    return (
+        f"A and B were measured on different boards of the same model{where}; boards differ by some percent, so that"
+        " no SLOWER between them is confirmed",
+    )
 
 
 def _remarks(a: Measured, b: Measured) -> tuple[str, ...]:
