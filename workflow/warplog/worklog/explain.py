@@ -168,7 +168,7 @@ def _copies(tables: FigureTables) -> dict[str, float]:
         & (tables.metrics["case"] == tables.profiled_case)
     ]
     found: dict[str, float] = {}
-    for row in rows[rows["kernel"].str.contains("-to-", regex=False)].to_dict("records"):
+    for row in rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)].to_dict("records"):
         found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + float(row["value"])
     return found
 

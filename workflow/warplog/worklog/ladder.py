@@ -248,7 +248,7 @@ class Ladder:
         )
         same = self._is_same(variant.name)
         apart = [step] if step and not step.gap and not same else []
-        heat = self.heat[variant.name]
+        heat = HeatMap() if same else self.heat[variant.name]
         tiles = tiling(variant.parameters, "\n".join(self.texts[variant.name].values()))
         claims = self.claimed.get(variant.name, ())
         expected = plain(row.get("expected"))
@@ -287,7 +287,7 @@ class Ladder:
             counters=counters(step) if good and self.counted and not same else (),
             sources=views(self.texts[variant.name], heat) if heat.places else (),
             heat=heat,
-            sass=self._machine_code(variant),
+            sass=() if same else self._machine_code(variant),
             memory=self._memory(variant) if good and not same else (),
         )
 
@@ -339,6 +339,8 @@ class Ladder:
         if step.case == self.tables.case or math.isnan(step.ratio):
             return reasons(step)
         told = sentences(step)
+        if step.same_kernel:
+            return told
         return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
 
     def _same_kernel(self, name: str) -> tuple[str, ...]:

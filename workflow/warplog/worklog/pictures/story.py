@@ -55,6 +55,11 @@ class PathStep:
     beyond: str = ""
 
     @property
+    def is_tied(self) -> bool:
+        """Whether it is another kernel than that of the step before, and as fast within noise."""
+        return self.tied and self.ratio != SAME_KERNEL
+
+    @property
     def is_slower(self) -> bool:
         """Whether its bar runs backwards."""
         return self.end < self.start
@@ -141,9 +146,7 @@ def path_table(fall: Waterfall) -> Table:
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
-        notes = ", ".join(
-            filter(None, ("tied" if step.tied and step.ratio != SAME_KERNEL else "", step.beyond))
-        )
+        notes = ", ".join(filter(None, ("tied" if step.is_tied else "", step.beyond)))
         rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
     return Table(
         ("main path", "speed", "over the previous step", "detours, over the step of this row"),
