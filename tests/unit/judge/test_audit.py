@@ -246,7 +246,7 @@ def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, t
 
 def test_the_audit_shares_no_code_with_the_pages():
     judge = ROOT / "workflow" / "warplog" / "judge"
-    for path in (*judge.glob("audit*.py"), judge / "evidence.py"):
+    for path in (*judge.glob("audit*.py"), *judge.glob("rules/*.py"), judge / "evidence.py"):
         source = path.read_text(encoding="utf-8")
         assert not re.search(r"from warplog\.(worklog|figures|tables|plotting)", source), path.name
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 
 from warplog.judge.audited import TIME, UNIT, US, Check, Checks, N, Place, Q, Rule, V, number
-from warplog.judge.audited_expectations import EXPECTATIONS
-from warplog.judge.audited_steps import CEILING, PLACE, STEPS, gain_beyond, share_used, waited_for
 from warplog.judge.evidence import CEILINGS
+from warplog.judge.rules.expectations import EXPECTATIONS
+from warplog.judge.rules.steps import CEILING, PLACE, STEPS, gain_beyond, share_used, waited_for
 
 
 def _lead_fastest(
