@@ -114,7 +114,15 @@ def test_a_cause_that_is_told_is_one(told):
     assert told["softmax", "triton"].endswith(
         "The difference (2.1 %) is smaller than that between the profiled and the timed launches (3.1 %)."
     )
-    assert not any("mbarrier" in text for key, text in told.items() if key[0] == "layernorm")
+
+
+def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
+    """At rows of 16 KiB, one_exchange launches the instantiation of a template in which one block handles a row."""
+    variant = shipped_families.FAMILIES["layernorm"].variant("one_exchange")
+    texts = {path.name: read_source(path) for path in (variant.file, *variant.headers())}
+    limits = explain.bounds_of(view.load(TABLES, "layernorm"), {variant.name: texts})
+    one = next(limit for limit in limits if limit.variant == variant.name)
+    assert (one.stall, one.wait) == ("long_scoreboard", None)
 
 
 @pytest.fixture(scope="module")

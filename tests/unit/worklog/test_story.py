@@ -8,7 +8,7 @@ from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
 from warplog.worklog import explain
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog.html import html
 from warplog.worklog.pictures.story import counters, main_path, path_table, waterfall
 
@@ -125,6 +125,20 @@ def test_the_state_that_explains_a_step_is_given_as_a_time():
     fewer = Factor(Change("sm_busy_pct", 96.0, 48.0), 0.5)
     step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (issues, wait), 1.0, kernel_us=(200.0, 220.0))
     assert counters(step) == (("SM activity", "96 %", "48 %"), ("barrier", "60 µs", "100 µs"))
+
+
+def test_the_counters_are_those_that_the_sentences_tell_first():
+    faster = Factor(Change("ipc", 1.0, 4.0), 4.0)
+    step = Step("f", "child", "parent", "4096", 4.0, (faster,), (), 1.0, kernel_us=(40.0, 10.0))
+    assert counters(step) == (("instructions per cycle", "1", "4"),)
+    grid = Change("grid_blocks", 32, 4096), Change("waves_per_sm", 0.015, 3.88)
+    assert counters(replace(step, use=Use(grid=grid))) == (("blocks in the grid", "32", "4096"),)
+    busier = Use(
+        units=(Change("dram_throughput_pct", 21.0, 84.0),),
+        even={"dram_throughput_pct": Change("dram_bytes", 9e6, 9e6)},
+    )
+    assert counters(replace(step, use=busier)) == (("device memory", "21 %", "84 %"),)
+    assert counters(replace(step, use=Use(contended=(True, False)))) == ()
 
 
 def test_steps_with_the_same_kernel_are_said_to_have_it_and_have_no_ratio():

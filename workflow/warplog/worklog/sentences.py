@@ -26,6 +26,7 @@ NAMES = {
     "l2_bytes": "L2 traffic",
     "l1_bytes": "L1 traffic",
     "waves_per_sm": "waves of blocks",
+    "grid_blocks": "blocks in the grid",
 }
 _MOVED_BY = {"l2_bytes": "L2", "dram_bytes": "device memory"}
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
@@ -100,14 +101,30 @@ def reasons(step: Step) -> tuple[str, ...]:
 
 def _why(step: Step) -> list[str]:
     """Describes what brings the ratio: atomics, parallelism or a unit at the same traffic, otherwise the factors."""
-    first = [*_contended(step), *_parallel(step), *_by_unit(step)]
-    large = [] if first and (step.use.idle or not _by_unit(step)) else _large(step)
+    first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], main_factors(step)
     if not any((one.factor > 1) == (step.ratio > 1) for one in large) and not step.use.idle:
         large = []
-    sides = [(word, [_factor(one) for one in large if (one.factor > 1) == helps])
-             for word, helps in (("in its favour", True), ("against it", False))]  # fmt: skip
-    first += [f"{word}: {_listed(factors)}" for word, factors in sides if factors]
+    for word, helps in (("in its favour", True), ("against it", False)):
+        factors = [_factor(one) for one in large if (one.factor > 1) == helps]
+        first += [f"{word}: {_listed(factors)}"] if factors else []
     return [f"{_capital(one)}." for one in (*first, *_use(step))]
+
+
+def main_causes(step: Step) -> list[Change]:
+    """Returns the changes that are told before factors: blocks of the grid, sectors per request, and a unit's use."""
+    unit = _unit_that_explains(step)
+    return [*_grid(step)[:1], *_sectors(step), *([unit] if unit else [])]
+
+
+def main_factors(step: Step) -> list[Factor]:
+    """Returns the factors to mention, the largest first: none where atomics or parallelism account for the ratio.
+
+    Never the clock, which results from the others.
+    """
+    told = any(step.use.contended) or _grid(step) or _sectors(step)
+    if (told and not _unit_that_explains(step)) or (main_causes(step) and step.use.idle):
+        return []
+    return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
 
 
 def _contended(step: Step) -> list[str]:
@@ -120,14 +137,24 @@ def _contended(step: Step) -> list[str]:
 
 def _parallel(step: Step) -> list[str]:
     """Describes, for a large ratio, a grid that fills the GPU on one side only, and sectors per request."""
-    if not abs(math.log(step.ratio)) > _LARGE:
-        return []
-    told, gain = [], step.ratio > 1
-    if step.use.grid and (step.use.grid[1].after > step.use.grid[1].before) == gain:
-        blocks, waves = step.use.grid
-        told.append(f"blocks in the grid {_span(blocks)} ({_span(waves)} waves)")
-    sectors = [_moved(one) for one in step.use.sectors if (one.after < one.before) == gain]
+    grid = _grid(step)
+    told = [f"{_moved(grid[0])} ({_span(grid[1])} waves)"] if grid else []
+    sectors = [_moved(one) for one in _sectors(step)]
     return told + ([_listed(sectors)] if sectors else [])
+
+
+def _grid(step: Step) -> tuple[Change, ...]:
+    """Returns blocks and waves of the grid, if the ratio is large and they change in its direction."""
+    if step.use.grid is None or not abs(math.log(step.ratio)) > _LARGE:
+        return ()
+    waves = step.use.grid[1]
+    return step.use.grid if (waves.after > waves.before) == (step.ratio > 1) else ()
+
+
+def _sectors(step: Step) -> list[Change]:
+    """Returns sectors per request, if the ratio is large and they change in its direction."""
+    large = abs(math.log(step.ratio)) > _LARGE
+    return [one for one in step.use.sectors if large and (one.after < one.before) == (step.ratio > 1)]
 
 
 def _by_unit(step: Step) -> list[str]:
@@ -148,11 +175,6 @@ def _unit_that_explains(step: Step) -> Change | None:
 
     near = [one for one in step.use.units if one.name in step.use.even and one.after >= _NEAR_PEAK_PCT]
     return next((one for one in sorted(near, key=off) if off(one) <= _MOST_OF_IT), None)
-
-
-def _large(step: Step) -> list[Factor]:
-    """Returns the factors to mention, the largest first; never the clock, which results from the others."""
-    return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
 
 
 def _use(step: Step) -> list[str]:
@@ -237,7 +259,7 @@ def brief(step: Step) -> tuple[str, ...]:
     sign = 1 if step.ratio > 1 else -1
     for_it: list[str] = []
     against: list[str] = []
-    for factor in _large(step):
+    for factor in main_factors(step):
         text = _factor(replace(factor, evidence=()))
         (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
     states = main_states(step)

@@ -40,6 +40,14 @@ def test_a_kernel_that_waits_for_a_unit_is_told_by_that_unit_and_not_by_its_inst
     assert "In its favour: instructions 200 → 172 (1.16x)." in explain.sentence(step(busy))
 
 
+def test_a_slower_kernel_with_the_same_traffic_is_not_told_by_the_use_that_falls():
+    same = AFTER | {"l2_bytes": BEFORE["l2_bytes"]}
+    slower = Factor(Change("ipc", 100.0, 80.0), 0.8)
+    loss = replace(step(use(BEFORE, same, 132.0)), ratio=0.8, factors=(slower,))
+    assert "L2 85 %" not in explain.sentence(loss)
+    assert "L2 85 %" in explain.sentence(replace(loss, use=use(BEFORE, AFTER, 132.0)))
+
+
 def test_fewer_larger_blocks_at_the_same_occupancy_are_not_told():
     larger = BEFORE | {"occupancy_limit_warps_blocks": 4.0}
     assert use(BEFORE, larger, 132.0).blocks is None

@@ -11,12 +11,19 @@ from warplog.tables import regimes
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
 from warplog.worklog.kinship import faster_ancestor
-from warplog.worklog.sentences import name_of, state_span, times_text, value_text
+from warplog.worklog.sentences import (
+    main_causes,
+    main_factors,
+    main_states,
+    name_of,
+    state_span,
+    times_text,
+    value_text,
+)
 
 Row = Mapping[str, Any]
 _MOST_COUNTERS = 3
 SAME_KERNEL = "same kernel"
-_LEAST_FACTOR = 0.1  # of the ratio, on a log scale: as in the sentences
 
 
 @dataclass(frozen=True)
@@ -158,21 +165,20 @@ def path_table(fall: Waterfall) -> Table:
 def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     """Returns the two or three counters that explain a step as (name, before, after).
 
-    They are the factor that weighs most in the direction of the step, what changed along with the largest warp state in
-    that direction, and that state. Empty if the counters do not explain the step.
+    They are what the sentences tell first (parallelism, a unit at the same traffic, or the factor that weighs most in
+    the direction of the step), what changed along with the largest warp state in that direction, and that state. Empty
+    if the counters do not explain the step.
     """
     if step is None or step.gap or math.isnan(step.ratio) or not step.explicable:
         return ()
-    sign = 1 if step.ratio > 1 else -1
-    least = _LEAST_FACTOR * abs(math.log(step.ratio))
-    found: list[Change] = []
-    if step.use.idle:  # then the busiest unit sets the time
+    found: list[Change] = main_causes(step)
+    if step.use.idle and not found:  # then the busiest unit sets the time
         found += [*step.use.traffic[:1], *step.use.units[:1]]
-    for factor in step.causes:
-        if sign * math.log(factor.factor) >= least and len(found) < 1:
+    for factor in main_factors(step):
+        if (factor.factor > 1) == (step.ratio > 1) and not found:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
     shown = {change.name: _shown(change) for change in found}
-    for state in [state for state in step.states if sign * state.share > 0][:1]:
+    for state in main_states(step)[:1]:
         shown |= {change.name: _shown(change) for change in state.evidence[:1]}
         before, after = state_span(state, step).split(" → ")
         unit = after.rpartition(" ")[2]
