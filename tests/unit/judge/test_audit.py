@@ -89,22 +89,28 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
     [
         ("**44.5 TFLOP/s** at 4096", "**45.5 TFLOP/s** at 4096", "45.5", "44.506"),
         ("**44.5 TFLOP/s** at 4096", "**44.5 GFLOP/s** at 4096", "44.5", "44506."),
-        ("11.8x as fast as naive", "Takes 11.8x the time of naive", "longer than", "as fast as"),
-        ("Factors above 1: instr", "Factors below 1: instr", "below", "above"),
-        ("(1.80, mainly IADD3", "(1.80, including IADD3", "including", "mainly"),
-        ("(1.80, mainly IADD3", "(1.90, mainly IADD3", "1.90", "1.79"),
+        ("In its favour: instr", "Against it: instr", "Against it", "In its favour"),
+        ("(1.80x, mainly IADD3", "(1.80x, including IADD3", "including", "mainly"),
+        ("(1.80x, mainly IADD3", "(1.90x, mainly IADD3", "1.90", "1.79"),
+        ("Sectors per global load 16.5 → 2.5", "Sectors per global load 16.5 → 4.5", "4.5", "2.5"),
         ("At 4096, the fastest", "At 2048, the fastest", "2048", "4096"),
         (", vectorized the smallest", ", warptile the smallest", "warptile", "vectorized"),
         ("is warptile with", "is vectorized with", "vectorized", "warptile"),
         ("warptile with 44.5 TFLOP/s, 86.7 %", "warptile with 44.5 TFLOP/s, 68.7 %", "68.7", "86.71"),
         ("Bank conflicts cause 40 % of its 721 M", "Bank conflicts cause 40 % of its 721 G", "721 G", "7.21"),
-        ("94 % → 2.3 % of the cycles of naive", "94 % → 3.2 % of the cycles of naive", "3.2", "2.2"),
-        ("Less time waiting for room", "More time waiting for room", "More", "Less"),
+        ("259 → 6.23 ms", "259 → 3.23 ms", "3.23", "6.2"),
+        ("344 GB) fell as well", "344 GB) rose as well", "rose", "fell"),
+        (
+            "Traffic: device memory 8.52 GB → 4.33 GB",
+            "Traffic: device memory 8.52 GB → 3.33 GB",
+            "3.33 G",
+            "4.3",
+        ),
         ("data from global or local memory (long", "TMA loads (long", "TMA loads", "data from global"),
         ("largest stall is lg_throttle", "largest stall is barrier", "barrier", "lg_throttle"),
         (
-            "It is bound by a sub-unit of L1/TEX, at 98.3 % of the peak",
-            "The busiest unit is a sub-unit of L1/TEX, at 98.3 % of its peak",
+            "It is bound by L1/TEX, at 98.3 % of its peak",
+            "The busiest unit is L1/TEX, at 98.3 % of its peak",
             "close",
             "bound",
         ),
@@ -138,7 +144,7 @@ def test_numbers_in_code_captions_and_parameters_are_no_results_but_parameters_a
     assert [one.printed for one in audited(folder)[0].wrong] == ["999"]
 
 
-@pytest.mark.parametrize("cell", ["time", "remainder", "SM activity, %"])
+@pytest.mark.parametrize("cell", ["speed", "remainder", "SM activity, %"])
 def test_every_number_in_a_table_is_checked(results, tmp_path, cell):
     page = (results / "worklog" / "sgemm.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| {cell} "))
@@ -164,20 +170,18 @@ def test_long_runs_and_processes_are_checked(tmp_path):
     assert found.passed, shown
     text = path.read_text(encoding="utf-8")
     assert (
-        "limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3088.0 µs at rest, 3860.1 µs sustained (1.25x"
+        "limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3.088 ms at rest, 3.860 ms sustained (1.25x"
         in text
     )
     for old, new in (
         ("1500 MHz", "1600 MHz"),
         ("limited by power:", "limited by temperature:"),
-        ("3860.1", "3680.1"),
+        ("3.860", "3.680"),
         ("(1.25x the time)", "(1.52x the time)"),
     ):
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
         assert len(audited(tmp_path)[0].wrong) == 1, old
-    path.write_text(
-        re.sub("medians of 3 processes", "medians of 5 processes", text, count=1), encoding="utf-8"
-    )
+    path.write_text(re.sub("median of 3 processes", "median of 5 processes", text, count=1), encoding="utf-8")
     assert [one.printed for one in audited(tmp_path)[0].wrong] == ["5"]
 
 
@@ -186,20 +190,21 @@ def test_what_was_got_beside_an_expectation_is_checked(tmp_path):
     found, shown = audited(tmp_path / "results")
     assert found.passed, shown
     text = path.read_text(encoding="utf-8")
-    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192(?=; \d+ of|\.)", text)
+    elsewhere = re.search(r"; \*\*(\S+)x\*\* at 8192(?=; \d+ claims|\.)", text)
     for new in (elsewhere[0].replace(elsewhere[1], "77.7"), elsewhere[0].replace("8192", "1024")):
         path.write_text(text.replace(elsewhere[0], new, 1), encoding="utf-8")
         assert audited(tmp_path / "results")[0].wrong, new
     got = re.search(
-        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\);[^;]*; (\d+) of (\d+) claims confirmed[^.]*\.", text
+        r"Got: \*\*(\S+)x\*\* the speed of naive \(4096\);[^;]*; (\d+) claims confirmed, (\d+) refuted[^.]*\.",
+        text,
     )
     for old, new in (
         (got[1], "99.9"),
         ("speed of naive (4096)", "speed of warptile (4096)"),
         ("(4096);", "(2048);"),
         ("(4096);", "(4096, at rest);"),
-        (f"{got[2]} of {got[3]} claims", f"{int(got[2]) + 1} of {got[3]} claims"),
-        (f"{got[2]} of {got[3]} claims", f"{got[2]} of {int(got[3]) + 1} claims"),
+        (f"{got[2]} claims", f"{int(got[2]) + 1} claims"),
+        (f"{got[3]} refuted", f"{int(got[3]) + 1} refuted"),
     ):
         path.write_text(text.replace(got[0], got[0].replace(old, new)), encoding="utf-8")
         assert audited(tmp_path / "results")[0].wrong, (old, new)
@@ -241,9 +246,9 @@ def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, t
 
 def test_the_audit_shares_no_code_with_the_pages():
     judge = ROOT / "workflow" / "warplog" / "judge"
-    for name in ("audit", "audited", "audited_sentences", "audited_tables", "evidence"):
-        source = (judge / f"{name}.py").read_text(encoding="utf-8")
-        assert not re.search(r"from warplog\.(worklog|figures|tables|plotting)", source), name
+    for path in (*judge.glob("audit*.py"), *judge.glob("rules/*.py"), judge / "evidence.py"):
+        source = path.read_text(encoding="utf-8")
+        assert not re.search(r"from warplog\.(worklog|figures|tables|plotting)", source), path.name
 
 
 def test_options_of_the_compiler_are_quoted_from_the_tables(results, tmp_path):

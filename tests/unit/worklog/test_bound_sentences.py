@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from worklog_pages import told
 
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import Bound, bound
@@ -16,7 +17,7 @@ REGISTERS = Bound("a", "memory", "L2", 71.0, "wait", 40.0, 25.0, 24.3, ("registe
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("memory", "It is bound by L2, at 71 % of the peak."),
+        ("memory", "It is bound by L2, at 71 % of its peak."),
         ("latency", "No unit is near its peak; the busiest is L2, at 71 %. Latency is the likely bound."),
         ("near", "The busiest unit is L2, at 71 % of its peak."),
         (
@@ -52,7 +53,7 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
     assert told == (
         "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs"
         " sustained (1.17x the time).",
-        "At rest, it is bound by the tensor pipe, at 90.4 % of the peak.",
+        "At rest, it is bound by the tensor pipe, at 90.4 % of its peak.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power")
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
@@ -65,12 +66,24 @@ def test_counters_of_a_launch_with_other_cycles_than_the_timed_ones_are_said_to_
     told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.08))
     assert told[-1] == "The counters are of a launch that took 1.08x the cycles of the timed ones."
     assert len(bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=1.02))) == 1
+    told = bound_sentences(Bound("a", "near", "L2", 71.0, profiled_cycles=0.597, copies_us=31.66))
+    assert told[-1] == "The counters describe its kernel only: copies take 31.66 µs of a launch."
 
 
-def test_l2_is_named_beside_device_memory_whose_traffic_it_carries():
-    told = bound_sentences(Bound("a", "memory", "device memory", 90.0, l2_pct=92.6))
-    assert told == (
-        "It is bound by device memory, at 90 % of the peak (L2, through which this traffic passes, is at 92.6 %).",
+def test_l2_and_device_memory_are_named_beside_each_other():
+    told = bound_sentences(Bound("a", "memory", "device memory", 90.0, beside_pct=92.6))
+    assert told == ("It is bound by device memory, at 90 % of its peak; the same bytes use 92.6 % of L2.",)
+    told = bound_sentences(Bound("a", "near", "L2", 82.4, beside_pct=65.5))
+    assert told == ("The busiest unit is L2, at 82.4 % of its peak; device memory is at 65.5 %.",)
+    told = bound_sentences(Bound("a", "atomics", "device memory", 0.3, beside_pct=2.4))
+    assert "of L2" not in told[0], "atomics in L2 are no bytes of device memory"
+
+
+def test_a_grid_of_less_than_a_wave_is_told_with_its_blocks():
+    values = {"l2_throughput_pct": 21.2, "waves_per_sm": 0.015, "grid_blocks": 32.0}
+    assert bound_sentences(bound("a", values, 132.0)) == (
+        "No unit is near its peak; the busiest is L2, at 21.2 %. The grid does not fill the GPU: 32 blocks for 132 SMs"
+        " (0.015 waves).",
     )
 
 
@@ -106,8 +119,8 @@ def test_traffic_and_conflicts():
 def test_an_achieved_occupancy_above_the_theoretical_one_is_explained_and_a_rounded_one_is_not():
     some = Bound("a", "memory", "L2", 71.0, theoretical_pct=75.0, achieved_pct=75.9, limiters=("registers",))
     text = (
-        "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75.9 %, above the theoretical value"
-        " by the inaccuracy of the counters."
+        "Theoretical occupancy is 75 %, limited by registers; achieved occupancy is 75.9 % (more than theory allows:"
+        " the counters are inexact)."
     )
     assert occupancy_sentences(some) == (text,)
     same = replace(some, achieved_pct=75.01)
@@ -119,15 +132,15 @@ def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
     """A quarter of L1's bytes: 32 of 128 per cycle and SM, although its busiest sub-unit is at 99 %."""
     values = {"l1_throughput_pct": 99.0, "l1_bytes": 32 * 132 * 1e6, "gpu_cycles": 1e6}
     assert bound_sentences(bound("a", values, 132.0)) == (
-        "It is bound by a sub-unit of L1/TEX, at 99 % of the peak (global and local accesses use 25 % of L1's bytes per"
-        " cycle).",
+        "It is bound by L1/TEX, at 99 % of its peak (global and local accesses use 25 % of its bandwidth).",
     )
-    assert (
-        "bytes per cycle" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]
+    assert "bandwidth" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]
+    assert "bandwidth" not in bound_sentences(bound("a", values, math.nan))[0], "the number of SMs is unknown"
+    shared = values | {"inst_lds": 33.8e6, "inst_sts": 18.9e6, "inst_ldg": 2e6, "l1_bytes": 0.0}
+    assert bound_sentences(bound("a", shared, 132.0)) == (
+        "It is bound by L1/TEX, at 99 % of its peak, through its 52.7 M shared-memory instructions.",
     )
-    assert "bytes per cycle" not in bound_sentences(bound("a", values, math.nan))[0], (
-        "the number of SMs is unknown"
-    )
+    assert "shared" not in bound_sentences(bound("a", shared | {"inst_ldg": 60e6}, 132.0))[0]
 
 
 def test_the_largest_stall_is_told_by_what_its_hot_line_waits_for():
@@ -140,18 +153,31 @@ def test_the_largest_stall_is_told_by_what_its_hot_line_waits_for():
     )
 
 
-def test_less_traffic_than_the_compulsory_is_what_stays_in_l2():
-    told = traffic_sentences({"dram_bytes": 110e6}, 134e6)
-    assert told == (
-        "The kernel moves 110 MB to and from device memory, 0.8 times the compulsory 134 MB: what it wrote last is"
-        " presumably still in L2 when it ends.",
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [(110e6, "110 MB to and from device memory, 0.82 times"), (139e6, "139 MB to and from device memory, about"),
+     (255e6, "255 MB to and from device memory, 1.9 times")],
+)  # fmt: skip
+def test_traffic_is_compared_with_the_compulsory_one_from_5_percent_on(moved, told):
+    assert traffic_sentences({"dram_bytes": moved}, 134e6) == (
+        f"The kernel moves {told} the compulsory 134 MB.",
     )
+
+
+def test_a_page_explains_once_why_kernels_move_less_than_the_compulsory_traffic(recorded):
+    note = (
+        "A kernel that moves less than the compulsory traffic presumably leaves results in L2 when it ends."
+    )
+    assert note not in told(recorded).notes
+    less = recorded.metrics["metric"] == "dram_bytes"
+    metrics = recorded.metrics.assign(value=recorded.metrics["value"].where(~less, 1e6))
+    assert note in told(replace(recorded, metrics=metrics)).notes
 
 
 def test_launches_that_take_longer_back_to_back_at_the_same_clock_are_not_called_limited():
     same = LongRun("sustained", 36.5, 38.25, "", 1980.0, 1979.6, math.nan)
     assert bound_sentences(Bound("a", "memory", "L2", 88.7, long_run=same)) == (
-        "At rest, it is bound by L2, at 88.7 % of the peak.",
+        "At rest, it is bound by L2, at 88.7 % of its peak.",
     )
     lowered = LongRun("sustained", 36.5, 40.0, "", 1980.0, 1800.0, math.nan)
     assert (
@@ -165,6 +191,6 @@ def test_l1_counts_with_the_share_of_time_in_which_sms_are_active():
     values = {"l1_throughput_pct": 88.0, "l2_throughput_pct": 10.0, "waves_per_sm": 0.03}
     few = {"instructions_executed": 0.25 * 132 * 1e6, "ipc": 1.0, "gpu_cycles": 1e6}
     found = bound("a", values | few, 132.0)
-    assert (found.kind, found.ceiling) == ("launch", "a sub-unit of L1/TEX")
+    assert (found.kind, found.ceiling) == ("launch", "L1/TEX")
     assert found.ceiling_pct == pytest.approx(22.0)
     assert bound("a", values, 132.0).ceiling_pct == 88.0, "the share is unknown"

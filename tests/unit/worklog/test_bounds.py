@@ -34,7 +34,7 @@ def test_what_bounds_a_kernel(values, kind, ceiling):
 
 @pytest.mark.parametrize(
     ("l1", "kind", "ceiling"),
-    [(40.0, "memory", "the memory system"), (92.8, "memory", "a sub-unit of L1/TEX")],
+    [(40.0, "memory", "the memory system"), (92.8, "memory", "L1/TEX")],
 )
 def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling):
     values = {"memory_throughput_pct": 93.0, "l2_throughput_pct": 20.0, "sm_throughput_pct": 71.0}
@@ -46,8 +46,10 @@ def test_the_memory_throughput_decides_over_that_of_its_parts(l1, kind, ceiling)
 def test_device_memory_is_the_ceiling_where_l2_is_only_a_little_busier(dram, kind):
     found = bounds.bound("a", {"dram_throughput_pct": dram, "l2_throughput_pct": dram + 9}, SMS)
     assert (found.kind, found.ceiling, found.ceiling_pct) == (kind, "device memory", dram)
-    assert found.l2_pct == dram + 9
-    assert math.isnan(bounds.bound("a", {"dram_throughput_pct": 90.0, "l2_throughput_pct": 60.0}, SMS).l2_pct)
+    assert found.beside_pct == dram + 9
+    assert math.isnan(
+        bounds.bound("a", {"dram_throughput_pct": 90.0, "l2_throughput_pct": 60.0}, SMS).beside_pct
+    )
 
 
 ATOMICS = {

@@ -8,9 +8,9 @@ from worklog_pages import FAMILY, Page, rung, told
 
 from warplog import worklog
 from warplog.worklog import explain
-from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog.html import html
-from warplog.worklog.pictures.story import counters, main_path, waterfall
+from warplog.worklog.pictures.story import counters, main_path, path_table, waterfall
 
 
 def row(parent, us, **more):
@@ -34,6 +34,7 @@ SPEEDS = dict.fromkeys(LADDER, "")
 def test_the_main_path_leads_from_the_first_step_to_the_fastest_variant_that_is_no_baseline():
     assert main_path(LADDER) == ("first", "second", "third")
     assert main_path({"wrong": LADDER["wrong"]}) == ()
+    assert main_path(LADDER, "deeper") == ("first", "second", "dead_end", "deeper"), "the best one is known"
 
 
 def test_a_path_may_begin_at_the_baseline():
@@ -114,19 +115,43 @@ def test_at_most_three_counters_explain_a_step_and_none_a_tie(page, recorded):
 def test_no_counter_moves_against_the_step_that_it_explains(recorded):
     for step in explain.steps(recorded):
         for name, before, after in counters(step):
-            if name.endswith(f"of the cycles of {step.parent}"):
-                shares = [float(text.removesuffix(" %")) for text in (before, after)]
-                assert (shares[1] < shares[0]) == (step.ratio > 1)
+            if name in {state.name for state in step.states}:
+                times = [float(text.split()[0]) for text in (before, after)]
+                assert (times[1] < times[0]) == (step.ratio > 1)
 
 
-def test_the_state_that_explains_a_step_is_given_as_a_share_of_all_cycles():
-    issues, wait = StateChange("selected", 0.1, 0.9, ()), StateChange("barrier", 0.3, 0.5, ())
+def test_the_state_that_explains_a_step_is_given_as_a_time():
+    issues, wait = StateChange("issuing or ready", 0.9, 0.1, ()), StateChange("barrier", 0.3, 0.5, ())
     fewer = Factor(Change("sm_busy_pct", 96.0, 48.0), 0.5)
-    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (issues, wait), 1.0)
-    assert counters(step) == (
-        ("SM activity", "96 %", "48 %"),
-        ("barrier, of the cycles of parent", "30 %", "50 %"),
+    step = Step("f", "child", "parent", "4096", 0.9, (fewer,), (issues, wait), 1.0, kernel_us=(200.0, 220.0))
+    assert counters(step) == (("SM activity", "96 %", "48 %"), ("barrier", "60 µs", "100 µs"))
+
+
+def test_the_counters_are_those_that_the_sentences_tell_first():
+    faster = Factor(Change("ipc", 1.0, 4.0), 4.0)
+    step = Step("f", "child", "parent", "4096", 4.0, (faster,), (), 1.0, kernel_us=(40.0, 10.0))
+    assert counters(step) == (("instructions per cycle", "1", "4"),)
+    grid = Change("grid_blocks", 32, 4096), Change("waves_per_sm", 0.015, 3.88)
+    assert counters(replace(step, use=Use(grid=grid))) == (("blocks in the grid", "32", "4096"),)
+    busier = Use(
+        units=(Change("dram_throughput_pct", 21.0, 84.0),),
+        even={"dram_throughput_pct": Change("dram_bytes", 9e6, 9e6)},
     )
+    assert counters(replace(step, use=busier)) == (("device memory", "21 %", "84 %"),)
+    assert counters(replace(step, use=Use(contended=(True, False)))) == ()
+
+
+def test_steps_with_the_same_kernel_are_said_to_have_it_and_have_no_ratio():
+    alike = dict.fromkeys(("second", "third", "dead_end"), ("second", "third", "dead_end"))
+    fall = waterfall(LADDER, SPEEDS, "library", "third", alike)
+    assert [(step.ratio, step.tied) for step in fall.steps] == [
+        ("", False),
+        ("5.00x", False),
+        ("same kernel", True),
+    ]
+    assert [row[2] for row in path_table(fall).rows] == ["", "5.00x", "same kernel"]
+    same = next(one for one in fall.steps[1].detours if one.name == "dead_end")
+    assert (same.ratio, same.verdict) == ("", "same kernel")
 
 
 def test_a_step_has_the_chart_of_its_parent_and_its_own_with_the_recorded_values(recorded):

@@ -295,7 +295,7 @@ def test_hot_lines_are_in_the_order_of_their_samples_and_a_line_without_samples_
 
 def test_states_with_short_names_are_explained_where_they_occur(recorded):
     notes = told(recorded, lines=[hot_line(recorded, 8, 0.4) | {"stall": "membar"}]).notes
-    (meanings,) = (note for note in notes if note.startswith("States with short names: "))
+    (meanings,) = (note for note in notes if note.startswith("Names of states: "))
     assert "membar: a memory fence" in meanings
     assert "gmma" not in meanings
 
@@ -382,7 +382,7 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     step = rung(page, "gmem_coalesced")
     ratio = f"{rows['naive'] / rows['gmem_coalesced']:.3g}x"
     assert step.got == (ratio, "the speed of naive (4096)")
-    assert step.verdict == "1 of 3 claims confirmed, 1 refuted, 1 not judged"
+    assert step.verdict == "1 claim confirmed, 1 refuted, 1 not judged"
     assert not [what for _, what in step.figures if what.startswith("the speed of")], "it stands once"
     seen = Page(html(page))
     shown = f"4 to 8 times faster, see naive Got {ratio} the speed of naive (4096); {step.verdict}"
@@ -400,11 +400,12 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     assert rung(told(recorded), "warptile").got is None, "nothing was expected"
     assert "vectorized (4096)." in worklog.markdown(page, tmp_path)
     assert "no claim" not in seen.text
-    assert asides.claims_verdict([unjudged]) == "1 claim not judged"
+    assert asides.claims_verdict([unjudged]) == "claim not judged"
     elsewhere = CLAIM | {"evidence": "median_us(naive, 8192) = 9 us; median_us(gmem_coalesced) = 1 us"}
-    assert asides.claims_verdict([CLAIM], "4096") == "1 of 1 claim confirmed"
-    assert (
-        asides.claims_verdict([CLAIM, elsewhere], "4096") == "2 of 2 claims confirmed (claims at 4096, 8192)"
+    assert asides.claims_verdict([CLAIM], "4096") == "claim confirmed"
+    assert asides.claims_verdict([refuted], "8192") == "claim refuted (at 4096)"
+    assert asides.claims_verdict([elsewhere, CLAIM], "4096", ("8192", "4096")) == (
+        "2 claims confirmed (at 8192 and 4096)"
     )
 
 

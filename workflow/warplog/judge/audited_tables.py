@@ -18,7 +18,7 @@ Cells = dict[str, str]
 def _factors(page: Place, row: Cells, _: list[str]) -> Checks:
     known, variant = page.known, page.variant
     parent, name = known.parent(variant), row["quantity"]
-    if name == "time":
+    if name == "speed":
         yield Check(row["factor"], known.ratio(parent, variant, known.profiled), exact=True)
     elif name == "remainder":
         yield Check(row["factor"], known.remainder(parent, variant), exact=True)
@@ -32,12 +32,13 @@ def _factors(page: Place, row: Cells, _: list[str]) -> Checks:
 def _states(page: Place, row: Cells, _: list[str]) -> Checks:
     known, variant, state = page.known, page.variant, row["state"].partition(" ")[0]
     parent = known.parent(variant)
-    spent = [known.spent(parent, one, state) for one in (parent, variant)]
-    if state != "issuing":
-        yield Check(row["saved"].removesuffix(" %"), spent[0] - spent[1], exact=True)
-    for printed, percent in zip((row["before"], row["after"]), spent, strict=True):
-        yield Check(printed.removesuffix(" %"), percent, exact=True)
-    for name, before, after in re.findall(rf"([A-Za-z][\w ]*?) {Q} → {Q}", row["changed along with it"]):
+    ends = row["before, µs"], row["after, µs"]
+    yield Check(row["saved, µs"], float(ends[0]) - float(ends[1]), exact=True)
+    for printed, one in zip(ends, (parent, variant), strict=True):
+        yield Check(printed, known.spent_us(one, state), exact=True)
+    for name, before, after in re.findall(
+        rf"([A-Za-z][\w -]*?) {Q}(?: ?B)? → {Q}", row["changed along with it"]
+    ):
         yield Check(before, known.counter(parent, metric_of(name)))
         yield Check(after, known.counter(variant, metric_of(name)))
 
@@ -202,7 +203,8 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
                 found[4], found[4] if known.faster(found[4], known.parent(name)) else "a slower variant"
             )
     elif row["over the previous step"]:
-        yield Check(row["over the previous step"], "an unknown form")
+        same = known.parent(name) in known.alike.get(name, [])
+        yield Check(row["over the previous step"], "same kernel" if same else "an unknown form")
     for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
         yield Check(ratio, known.ratio(name, other))
 
@@ -224,7 +226,7 @@ def _isnumber(text: str) -> bool:
 
 TABLES: dict[tuple[str, ...], Callable[[Place, Cells, list[str]], Checks]] = {
     ("quantity", "before"): _factors,
-    ("state", "saved"): _states,
+    ("state", "saved, µs"): _states,
     ("line", "code"): _lines,
     ("source", "GPU"): _published,
     ("claim", "case"): _claims,

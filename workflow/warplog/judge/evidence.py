@@ -19,6 +19,7 @@ Row = Mapping[str, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
 _OPTIONAL = ("lines", "claims", "launches")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
+_SAME_COUNT = 1e-3
 _MOST_NAMED, _NAMING = 3, ("claim", "condition", "measure")
 # Plain names on the pages: the metric, and whether more of it is faster.
 NAMES = {
@@ -26,12 +27,12 @@ NAMES = {
     "achieved occupancy": "achieved_occupancy_pct", "SM activity": "sm_busy_pct", "mean SM clock": "sm_mhz",
     "excess shared wavefronts": "shared_wavefronts_excess", "shared wavefronts": "shared_wavefronts",
     "sectors per global load": "global_load_sectors_per_request",
-    "sectors per global store": "global_store_sectors_per_request", "DRAM bytes": "dram_bytes",
-    "DRAM bytes written": "dram_bytes_written", "L2 bytes": "l2_bytes", "L1 bytes": "l1_bytes",
+    "sectors per global store": "global_store_sectors_per_request", "device-memory traffic": "dram_bytes",
+    "device-memory writes": "dram_bytes_written", "L2 traffic": "l2_bytes", "L1 traffic": "l1_bytes",
     "waves of blocks": "waves_per_sm",
 }  # fmt: skip
 CEILINGS = {
-    "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "a sub-unit of L1/TEX": "l1_throughput_pct",
+    "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "L1/TEX": "l1_throughput_pct",
     "the SM's issue slots": "sm_throughput_pct", "the FMA pipe": "pipe_fma_pct", "the ALU pipe": "pipe_alu_pct",
     "the LSU pipe": "pipe_lsu_pct", "the FP64 pipe": "pipe_fp64_pct", "the tensor pipe": "pipe_tensor_pct",
     "the XU pipe": "pipe_xu_pct",
@@ -122,13 +123,15 @@ class Evidence:
         return list(mine[mine["kernel"] == self.longest.get(variant, "")].to_dict("records"))
 
     def opcodes(self, variant: str) -> set[str]:
-        """Returns the opcodes in the machine code of the longest kernel, or those that it executed."""
-        mine = self._compiled(variant)
+        """Returns the opcodes in the machine code of kernels of that name, without those never executed, if counted."""
+        mine, counted = self._compiled(variant), self.counters.get(variant, {})
         if len(mine):
-            return set(mine["metric"].str.removeprefix("sass_"))
-        counted = self.counters.get(variant, {}).items()
+            codes = set(mine["metric"].str.removeprefix("sass_"))
+            return {code for code in codes if counted.get(f"inst_{code.split('.')[0].lower()}") != 0}
         return {
-            name.removeprefix("inst_").upper() for name, n in counted if name.startswith("inst_") and n > 0
+            name.removeprefix("inst_").upper()
+            for name, n in counted.items()
+            if name.startswith("inst_") and n > 0
         }
 
     def machine_code(self, variant: str) -> list[frozenset[tuple[str, float]]]:
@@ -176,6 +179,11 @@ class Evidence:
         """Returns whether the intervals of two variants overlap."""
         (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)
         return not (high_a < low_b or high_b < low_a) and not math.isnan(low_a + low_b)
+
+    def kernels_tied(self, a: str, b: str) -> bool:
+        """Returns whether the kernels of two variants are tied at the headline case, under each of their names."""
+        pairs = [(one, other) for one in self.alike.get(a, [a]) for other in self.alike.get(b, [b])]
+        return all(self.tied(*pair) for pair in pairs)
 
     def faster(self, a: str, b: str, case: str = "") -> bool:
         """Returns whether a variant is faster than another one, and not tied with it."""
@@ -241,12 +249,71 @@ class Evidence:
             rest /= 1.0 if math.isnan(factor) else factor
         return rest
 
-    def spent(self, parent: str, variant: str, state: str) -> float:
-        """Returns the cycles of a variant in a warp state, in percent of the parent's elapsed cycles."""
-        cycles = self.counter(variant, "gpu_cycles") / self.counter(parent, "gpu_cycles")
-        states = ("selected", "not_selected") if state == "issuing" else (state,)
+    def spent_us(self, variant: str, state: str) -> float:
+        """Returns the time of a variant's kernel in a warp state, in microseconds."""
+        states = ("selected", "not_selected") if state.startswith("issuing") else (state,)
         in_state = sum(self.counter(variant, f"stall_{one}_cycles_per_issue") for one in states)
-        return 100 * cycles * in_state / self.states_total(variant)
+        return self.counter(variant, "duration_us") * in_state / self.states_total(variant)
+
+    def others_us(self, variant: str) -> float:
+        """Returns the time of the other kernels of a launch under ncu, in microseconds."""
+        return self.measured(variant, "ncu_us", self.profiled) - self.counter(variant, "duration_us")
+
+    def copies_us(self, variant: str) -> float:
+        """Returns the time of the copies of a launch, which nsys names by where they lead from and to."""
+        metrics = self.tables["metrics"]
+        mine = metrics[(metrics["variant"] == variant) & (metrics["case"] == self.profiled)]
+        mine = mine[
+            (mine["metric"] == "nsys_kernel_duration_us") & mine["kernel"].str.fullmatch(r"\w+-to-\w+")
+        ]
+        return float(mine["value"].sum())
+
+    def is_same_kernel(self, one: str, other: str) -> bool:
+        """Returns whether two variants of different sources launch the same kernel at the headline case."""
+        if self.profiled != self.case or any(name not in self.longest for name in (one, other)):
+            return False
+        headers = [
+            [str(self.variants[name].get(key) or "") for name in (one, other)]
+            for key in ("expected", "credit")
+        ]
+        if any(mine == its and mine for mine, its in headers):  # of one source, with other parameters
+            return False
+        if _plain(self.longest[one]) != _plain(self.longest[other]) and not self.tied(one, other):
+            return False
+        shape = ("registers_per_thread", "grid_blocks", "block_threads", "shared_bytes_per_block")
+        if any(self.counter(one, metric) != self.counter(other, metric) for metric in shape):
+            return False
+        counts = [self.counter(name, "instructions_executed") for name in (one, other)]
+        codes = self.machine_code(one), self.machine_code(other)
+        return abs(counts[0] / counts[1] - 1) <= _SAME_COUNT and any(code in codes[1] for code in codes[0])
+
+    @cached_property
+    def alike(self) -> dict[str, list[str]]:
+        """The variants that launch the same kernel as a variant, in ladder order, for those with any."""
+        kinds: list[list[str]] = []
+        for name in self.variants:
+            mine = next((kind for kind in kinds if any(self.is_same_kernel(one, name) for one in kind)), None)
+            if mine is None:
+                kinds.append([name])
+            else:
+                mine.append(name)
+        return {name: kind for kind in kinds for name in kind if len(kind) > 1}
+
+    def best(self) -> str:
+        """Returns the fastest variant; of those with its kernel, the one that is first or tied in most cases."""
+        own = self.timed()
+        first = min(own, key=lambda name: self.measured(name, "median_us"))
+
+        def wins(name: str) -> int:
+            count = 0
+            for case in self.cases:
+                times = {one: self.measured(one, "median_us", case) for one in own}
+                times = {one: time for one, time in times.items() if time > 0}
+                quickest = min(times, key=times.__getitem__, default="")
+                count += name in times and (name == quickest or self.tied(name, quickest, case))
+            return count
+
+        return max(self.alike.get(first, [first]), key=wins)
 
     def blocks_per_sm(self, variant: str) -> float:
         """Returns the number of blocks that the scarcest resource of an SM allows."""
@@ -323,6 +390,11 @@ def _function(kernel: str) -> str:
     """Returns the name of a function without result, namespaces, template arguments and parameters."""
     plain = re.sub(r"\(anonymous namespace\)::|<unnamed>::|^void ", "", kernel)
     return re.split(r"[<(]", plain, maxsplit=1)[0].rsplit("::", 1)[-1]
+
+
+def _plain(kernel: str) -> str:
+    """Returns the name of a kernel without result and namespaces, with template arguments and parameters."""
+    return re.sub(r"^void |<unnamed>::|\(anonymous namespace\)::|\w+::", "", kernel)
 
 
 def _number(value: object) -> float:

@@ -77,22 +77,32 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
     return Table(_CLAIMS[:kept], tuple(row[:kept] for row in rows)) if rows else None
 
 
-def claims_verdict(claims: Sequence[Row], headline: str = "") -> str:
-    """Returns how many claims are confirmed, and what the others are: "3 of 4 claims confirmed, 1 refuted".
+def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[str] = ()) -> str:
+    """Returns how many claims are confirmed, and what the others are: "3 claims confirmed, 1 refuted".
 
-    " (claims at 8192)" follows if `headline` is a case and the claims are not all about it.
+    " (at 1024 and 8192)" follows if `headline` is a case and the claims are not all about it; `order` is that of cases.
     """
     if not claims:
         return ""
     found = counts(text(row["verdict"]) for row in claims)
-    others = {"refuted": REFUTED, "within noise": WITHIN_NOISE, NOT_JUDGED: NOT_MEASURABLE}
-    rest = [f"{found[verdict]} {words}" for words, verdict in others.items() if found[verdict]]
-    plural = "s" if len(claims) > 1 else ""
-    if found[NOT_MEASURABLE] == len(claims):
-        return f"{len(claims)} claim{plural} {NOT_JUDGED}"
-    cases = list(dict.fromkeys(case for row in claims for case in _cases(row).split(", ")))
-    where = f" (claims at {', '.join(cases)})" if headline and cases != [headline] else ""
-    return ", ".join([f"{found[CONFIRMED]} of {len(claims)} claim{plural} confirmed", *rest]) + where
+    words = {
+        "confirmed": CONFIRMED,
+        "refuted": REFUTED,
+        "within noise": WITHIN_NOISE,
+        NOT_JUDGED: NOT_MEASURABLE,
+    }
+    told = [(word, found[one]) for word, one in words.items() if found[one]]
+    if not told:
+        return ""
+    (verdict, count), *rest = told
+    first = (
+        f"{count} claims {verdict}" if count > 1 else f"claim {verdict}" if not rest else f"1 claim {verdict}"
+    )
+    cases = {case for row in claims for case in _cases(row).split(", ")}
+    named = sorted(cases, key=lambda case: (order.index(case) if case in order else len(order), case))
+    listed = " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), named[-1]])
+    where = f" (at {listed})" if headline and named != [headline] else ""
+    return ", ".join([first, *(f"{count} {verdict}" for verdict, count in rest)]) + where
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:

@@ -16,13 +16,9 @@ from warplog.tables.regimes import LongRun
 from warplog.worklog.code.waits import Wait
 
 _MEMORY_SPEED = "memory_throughput_pct"
-_L1 = "a sub-unit of L1/TEX"  # the counter is the use of the busiest one
-_DRAM = "dram_throughput_pct"
-_MEMORY = {
-    _DRAM: "device memory",
-    "l2_throughput_pct": "L2",
-    "l1_throughput_pct": _L1,
-}
+L1 = "l1_throughput_pct"  # the use of the busiest sub-unit of L1/TEX, whichever that is
+_DRAM, _L2 = "dram_throughput_pct", "l2_throughput_pct"
+_MEMORY = {_DRAM: "device memory", _L2: "L2", L1: "L1/TEX"}
 _PIPES = {
     f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
 }
@@ -32,6 +28,8 @@ _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
+_SHARED = tuple(f"inst_{opcode}" for opcode in ("lds", "sts", "ldsm", "stsm", "atoms"))
+_GLOBAL = tuple(f"inst_{opcode}" for opcode in ("ldg", "stg", "ldl", "stl", "red", "atomg", "ldgsts"))
 COUNTERS = (
     _MEMORY_SPEED,
     *_MEMORY,
@@ -40,7 +38,9 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
-    "l1_bytes",
+    *("l1_bytes", "grid_blocks"),
+    *_SHARED,
+    *_GLOBAL,
 )
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory").
@@ -67,7 +67,8 @@ class Bound:
             "atomics" (contention on few addresses), "launch" (the grid does not fill the GPU), or "" (no counters).
         ceiling: The closest ceiling.
         ceiling_pct: How much of it is used.
-        l2_pct: How much of L2 is used, if that is more and device memory is the ceiling; otherwise NaN.
+        beside_pct: How much of L2 is used if that is more and device memory is the ceiling, or of device memory if L2
+            is the ceiling; otherwise NaN.
         stall: The stall with the most cycles.
         stall_pct: Its share of a warp's cycles.
         theoretical_pct: Theoretical occupancy.
@@ -76,9 +77,14 @@ class Bound:
         gap: Why the bound is unknown; "" if it is known.
         long_run: What limits back-to-back launches, which the counters do not show; None if nothing does.
         wait: What the stall waits for, where its name does not say it.
-        l1_bytes_pct: If a sub-unit of L1/TEX is the ceiling, how much of L1's bytes per cycle global and local accesses
-            use: the sub-unit need not be one that moves bytes. Otherwise NaN.
+        l1_bytes_pct: If L1/TEX is the ceiling, how much of its bytes per cycle global and local accesses use: its
+            busiest sub-unit need not be one that moves bytes. Otherwise NaN.
+        shared: If L1/TEX is the ceiling, the number of shared-memory instructions, if they are more than those on
+            global and local memory; otherwise NaN.
+        blocks, waves: The blocks of a grid of less than one wave, and that part of a wave; NaN for others.
+        sms: The number of SMs.
         profiled_cycles: Cycles of the profiled launch over those of the timed ones; NaN if unknown.
+        copies_us: Time of the copies of a launch, which are no kernels; 0 for none.
     """
 
     variant: str
@@ -91,11 +97,16 @@ class Bound:
     achieved_pct: float = math.nan
     limiters: tuple[str, ...] = ()
     gap: str = ""
-    l2_pct: float = math.nan
+    beside_pct: float = math.nan
     long_run: LongRun | None = None
     wait: Wait | None = None
     l1_bytes_pct: float = math.nan
+    shared: float = math.nan
+    blocks: float = math.nan
+    waves: float = math.nan
+    sms: float = math.nan
     profiled_cycles: float = math.nan
+    copies_us: float = 0.0
 
 
 def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
@@ -109,7 +120,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         return Bound(variant, "", gap="the tables contain no throughput metrics for it")
     nearest = _nearest(known)
     stall = dominant_stall(rows) or ""
-    beyond = nearest == "dram_throughput_pct" and known.get("l2_throughput_pct", 0.0) > known[nearest]
+    part, is_partial = _part(nearest, known), values.get("waves_per_sm", math.nan) < 1
     return Bound(
         variant=variant,
         kind=_kind(nearest, known, values, sms, stall),
@@ -120,9 +131,26 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
         achieved_pct=values.get("achieved_occupancy_pct", math.nan),
         limiters=occupancy_limiter(rows),
-        l2_pct=known["l2_throughput_pct"] if beyond else math.nan,
-        l1_bytes_pct=_l1_bytes_pct(values, sms) if _name(nearest, known) == _L1 else math.nan,
+        beside_pct=_beside(part, known),
+        l1_bytes_pct=_l1_bytes_pct(values, sms) if part == L1 else math.nan,
+        shared=_shared(values) if part == L1 else math.nan,
+        blocks=values.get("grid_blocks", math.nan) if is_partial else math.nan,
+        waves=values["waves_per_sm"] if is_partial else math.nan,
+        sms=sms,
     )
+
+
+def _beside(part: str, known: Mapping[str, float]) -> float:
+    """Returns the use of L2 beside device memory, if that is higher, or of device memory beside L2; otherwise NaN."""
+    if part == _L2:
+        return known.get(_DRAM, math.nan)
+    return known[_L2] if part == _DRAM and known.get(_L2, 0.0) > known[part] else math.nan
+
+
+def _shared(values: Mapping[str, float]) -> float:
+    """Returns the number of shared-memory instructions, if they are most of those that pass through L1/TEX."""
+    own, others = (sum(values.get(name, 0.0) for name in names) for names in (_SHARED, _GLOBAL))
+    return own if own > others else math.nan
 
 
 def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
@@ -130,7 +158,7 @@ def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
     found = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
     busy = busy_share(values, sms)
     if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
-        found["l1_throughput_pct"] *= busy
+        found[L1] *= busy
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -157,9 +185,9 @@ def _nearest(known: Mapping[str, float]) -> str:
     """
     parts = _MEMORY if _MEMORY_SPEED in known else ()
     nearest = max((name for name in known if name not in parts), key=known.__getitem__)
-    dram = known.get("dram_throughput_pct", -math.inf)
-    follows = nearest == "l2_throughput_pct" and dram >= known[nearest] - _DRAM_BEHIND_L2
-    return "dram_throughput_pct" if follows else nearest
+    dram = known.get(_DRAM, -math.inf)
+    follows = nearest == _L2 and dram >= known[nearest] - _DRAM_BEHIND_L2
+    return _DRAM if follows else nearest
 
 
 def _kind(

@@ -10,14 +10,14 @@ I is the number of active warps over the cycles between two instructions of a wa
 own, since they change together: a warp that exits early lowers both. U is computed from the elapsed cycles, so the
 remainder is the difference between the launches that were profiled and those that were timed.
 
-A kernel's elapsed cycles are also split additively: among the warp states in which a warp waits or issues, in
-proportion to the cycles that all its warps spend in them, so that fewer instructions count as much as shorter waits.
+A kernel's time is also split additively: among the warp states in which a warp waits or issues, in proportion to the
+cycles that all its warps spend in them, so that fewer instructions count as much as shorter waits.
 The counters are NVIDIA's; see "Warp Stall Sampling" and "Metrics Reference" in the Nsight Compute Profiling Guide.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warplog.metrics import NO_STALL, STALL_REASONS
 from warplog.metrics.names import OPCODES
@@ -27,7 +27,9 @@ from warplog.worklog.kinship import Twin
 
 STATES = {reason: f"stall_{reason}_cycles_per_issue" for reason in STALL_REASONS}
 NEEDED = ("instructions_executed", "ipc", "gpu_cycles")
+TIME = "duration_us"
 CLOCK = "sm_mhz"
+ISSUING = "issuing or ready"  # selected and not_selected: their shares move with the number of warps
 # Counters that explain a state, the most specific first; they are evidence if they change along with it.
 EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": (
@@ -45,17 +47,24 @@ EVIDENCE: Mapping[str, tuple[str, ...]] = {
     "drain": ("inst_stg", "dram_bytes_written"),
     "branch_resolving": ("inst_bra",),
     "math_pipe_throttle": ("inst_ffma", "inst_dfma", "inst_hmma"),
+    ISSUING: ("instructions_executed",),
 }
+# States in which a few instructions may wait long; in the others, the wait grows with the number of instructions.
+_ANY_NUMBER = ("barrier", "membar", "long_scoreboard", "drain")
+_EXCESS, _WAVEFRONTS = "shared_wavefronts_excess", "shared_wavefronts"
 _MIX = tuple(f"inst_{opcode.lower()}" for opcode in OPCODES)
 WAVES = "waves_per_sm"
 COUNTERS = tuple(
     dict.fromkeys(
-        (*NEEDED, WAVES, "duration_us", *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
+        (*NEEDED, WAVES, TIME, *STATES.values(), *(n for ns in EVIDENCE.values() for n in ns), *_MIX)
     )
 )
 _LEAST_SHARE = 0.01
-# A counter that changed by 5 % does not explain a wait that doubled: it needs a quarter of it, in logarithms.
-_LEAST_MOVE, _LEAST_PART = 0.05, 0.25
+# A counter that changed by 5 % does not explain a wait that doubled: it needs half of it, in logarithms.
+_LEAST_MOVE, _LEAST_PART = 0.05, 0.5
+_LEAST_NUMBER = (
+    0.02  # of the executed instructions, for a counter of instructions or wavefronts to be evidence
+)
 _LEAST_OPCODE = 0.2
 _LEAST_COUNTED = 0.5
 
@@ -84,16 +93,13 @@ class Factor:
     evidence: tuple[Change, ...] = ()
 
 
-ISSUING = "issuing or ready"  # selected and not_selected: their shares move with the number of warps
-
-
 @dataclass(frozen=True)
 class StateChange:
-    """A warp state: the elapsed cycles that it costs before and after, both as a share of the parent's elapsed cycles.
+    """A warp state: the time that it costs before and after, both as a share of the time of the parent's kernel.
 
     `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at least 5 % and, on a
-    log scale, by at least a quarter of the change of the state: a small change does not explain a large one. `wait` is
-    what the state waits for, where its name does not say it.
+    log scale, by at least half of the change of the state: a small change does not explain a large one. `wait` is what
+    the state waits for, where its name does not say it.
     """
 
     name: str
@@ -103,13 +109,8 @@ class StateChange:
     wait: Wait | None = None
 
     @property
-    def is_stall(self) -> bool:
-        """Whether a warp waits in this state, so that fewer cycles in it are saved."""
-        return self.name != ISSUING and self.name not in NO_STALL
-
-    @property
     def share(self) -> float:
-        """The share of the parent's elapsed cycles that the state no longer costs; negative if it costs more."""
+        """The share of the parent's time that the state no longer costs; negative if it costs more."""
         return self.before - self.after
 
 
@@ -118,17 +119,27 @@ class Use:
     """How a step changes the use of the GPU.
 
     Attributes:
-        units: The use of the busiest unit and of the tensor pipe, in percent of their peaks.
+        units: The use of the busiest units before and after, and of the tensor pipe, in percent of their peaks.
+        even: The bytes that a unit of `units` moves, before and after, if they are the same within 5 %.
         traffic: Bytes moved by L2 and device memory.
-        blocks: The blocks that fit on an SM; None if that is the same or unknown.
+        blocks: The blocks that fit on an SM, if theoretical occupancy changes; otherwise None.
+        occupancy: Theoretical occupancy in percent, if it changes.
+        grid: Blocks and waves of the grid, where it fills the GPU on one side only; otherwise None.
+        sectors: Sectors per request of loads and stores, if they change by a factor of 1.5.
+        contended: Whether contended global atomics bound the kernel, before and after.
         idle: Whether schedulers issue so rarely, before and after, that the number of instructions does not matter.
         tile_end: Name of the nearest ancestor with a timeline, and the gap at a tile end in it and in the variant, in
             microseconds; None without two timelines.
     """
 
     units: tuple[Change, ...] = ()
+    even: Mapping[str, Change] = field(default_factory=dict)
     traffic: tuple[Change, ...] = ()
     blocks: Change | None = None
+    occupancy: Change | None = None
+    grid: tuple[Change, Change] | None = None
+    sectors: tuple[Change, ...] = ()
+    contended: tuple[bool, bool] = (False, False)
     idle: bool = False
     tile_end: tuple[str, float, float] | None = None
 
@@ -141,13 +152,15 @@ class Step:
         ratio: The parent's median cold time over the variant's; NaN if either has none.
         tied: Whether the intervals of the two times overlap, so that neither is faster.
         factors: The factors of the ratio, the largest first; their product times `remainder` is `ratio`.
-        states: The warp states that account for at least 1 % of the parent's cycles, the largest first.
+        states: The warp states that account for at least 1 % of the parent's time, the largest first.
         remainder: What no counter accounts for, including differences between profiled and timed runs.
         gap: Why there is no decomposition; "" if there is one.
         remark: A caveat about the counters, or "".
         ancestor: A faster ancestor beyond the parent and its time over the variant's; None if the parent is a gain.
         twin: A variant that launches the same kernel; None if there is none.
         use: How the use of the GPU changes.
+        kernel_us: Time of the longest kernel of parent and variant under ncu.
+        others_us: Time of the other kernels of their launches under ncu.
     """
 
     family: str
@@ -164,6 +177,8 @@ class Step:
     ancestor: tuple[str, float] | None = None
     twin: Twin | None = None
     use: Use = Use()
+    kernel_us: tuple[float, float] = (math.nan, math.nan)
+    others_us: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def same_kernel(self) -> bool:
@@ -173,11 +188,23 @@ class Step:
     @property
     def explicable(self) -> bool:
         """Whether the counters explain the step: at least half of the ratio, on a log scale, and not a tie."""
-        if self.tied or self.same_kernel or self.ratio == 1:
+        if self.tied or self.same_kernel or self.ratio == 1 or self.is_elsewhere or self.is_within_runs:
             return False
-        whole = math.log(self.ratio)
         counted = sum(math.log(one.factor) for one in self.factors if one.change.name != CLOCK)
-        return counted / whole >= _LEAST_COUNTED and not abs(math.log(self.remainder)) > abs(whole)
+        return counted / math.log(self.ratio) >= _LEAST_COUNTED
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether other kernels of the launch than the longest one make at least half of the ratio, on a log scale."""
+        kernel, (before, after) = self.kernel_us[0], self.others_us
+        if not kernel > 0 or math.isnan(before + after) or self.ratio == 1:
+            return False
+        return math.log((kernel + before) / (kernel + after)) / math.log(self.ratio) >= _LEAST_COUNTED
+
+    @property
+    def is_within_runs(self) -> bool:
+        """Whether the times differ by less than the launches that were profiled and those that were timed."""
+        return abs(math.log(self.remainder)) > abs(math.log(self.ratio))
 
     @property
     def causes(self) -> tuple[Factor, ...]:
@@ -217,12 +244,12 @@ def factors(before: Values, after: Values, clocks: tuple[float, float], sms: flo
 
 
 def states(before: Values, after: Values) -> tuple[StateChange, ...]:
-    """Returns the warp states that save or cost at least 1 % of the parent's cycles, the largest first.
+    """Returns the warp states that save or cost at least 1 % of the parent's time, the largest first.
 
-    The states in which a warp issues or is ready to are one, ISSUING.
+    The states in which a warp issues or is ready to are one, ISSUING. None if the times of the kernels are unknown.
     """
     split = [_split(values) for values in (before, after)]
-    longer = after["gpu_cycles"] / before["gpu_cycles"]
+    longer = after.get(TIME, math.nan) / before.get(TIME, math.nan)
     found = []
     for state in (*STATES, ISSUING):
         if state in NO_STALL or any(state not in shares for shares in split):
@@ -275,9 +302,25 @@ def _evidence(
         old, new = before.get(name, math.nan), after.get(name, math.nan)
         if math.isnan(old) or math.isnan(new) or (old > new) != falling:
             continue
+        if not _is_large(state, name, before, after) or not _with_total(name, before, after):
+            continue
         if abs(new - old) >= _LEAST_MOVE * max(old, new) > 0 and abs(_log_ratio(old, new)) >= least_log:
             moved.append(Change(name, old, new))
     return tuple(moved[:2])
+
+
+def _is_large(state: str, name: str, before: Values, after: Values) -> bool:
+    """Returns whether a counter of instructions or wavefronts is at least 2 % of the executed instructions."""
+    if state in _ANY_NUMBER or not name.startswith(("inst_", _WAVEFRONTS)):
+        return True
+    parts = [values[name] / values["instructions_executed"] for values in (before, after)]
+    return max(parts) >= _LEAST_NUMBER
+
+
+def _with_total(name: str, before: Values, after: Values) -> bool:
+    """Returns whether, if `name` is the excess of wavefronts, all wavefronts change in the same direction."""
+    old, new = before.get(_WAVEFRONTS, math.nan), after.get(_WAVEFRONTS, math.nan)
+    return name != _EXCESS or math.isnan(old + new) or (old > new) == (before[name] > after[name])
 
 
 def _log_ratio(old: float, new: float) -> float:

@@ -52,6 +52,7 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
     counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
+    contended = {one.variant for one in bounds_of(tables, sources) if one.kind == "atomics"}
     gaps = _tile_ends(tables)
     found = [
         _step(tables, rows, counters, name)
@@ -66,7 +67,11 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
             states=tuple(_waiting(state, step, known) for state in step.states),
             twin=twins.get(step.variant),
             ancestor=_ancestor(rows, step),
-            use=replace(step.use, tile_end=_tile_end(rows, step, gaps)),
+            use=replace(
+                step.use,
+                tile_end=_tile_end(rows, step, gaps),
+                contended=(step.parent in contended, step.variant in contended),
+            ),
         )
         for step in found
     )
@@ -110,10 +115,11 @@ def waits_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> d
     found = {}
     for name, values in _counters(tables, [*names.values(), *executed]).items():
         shares = {state: values[metric] / 100 for state, metric in names.items() if values[metric] > 0}
-        codes = opcodes.get((name, bare_name(str(values["kernel"])))) or {
-            opcode: values[metric] for metric, opcode in executed.items()
-        }
-        known = [opcode for opcode, count in codes.items() if count > 0]
+        counted = {opcode: values[metric] for metric, opcode in executed.items()}
+        codes = opcodes.get((name, bare_name(str(values["kernel"])))) or counted
+        # A template's name stands for all of its kernels: one that executes no such instruction does not wait for it.
+        idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
+        known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
         found[name] = waits.waits(lines.get(name, ()), sources.get(name, {}), known, shares)
     return found
 
@@ -138,7 +144,7 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
     known = waits_of(tables, sources)
     sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
     rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
-    opcodes = _opcodes(tables)
+    opcodes, copies = _opcodes(tables), _copies(tables)
     found = []
     for name, values in _counters(tables, (*bounds.COUNTERS, "duration_us")).items():
         if values["gap"]:
@@ -149,8 +155,22 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
         one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
         wait = known.get(name, {}).get(one.stall)
         run, cycles = regimes.long_run(rows[name], max_mhz), _profiled_cycles(rows[name], _numbers(values))
-        found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles))
+        found.append(
+            replace(one, long_run=run, wait=wait, profiled_cycles=cycles, copies_us=copies.get(name, 0.0))
+        )
     return tuple(found)
+
+
+def _copies(tables: FigureTables) -> dict[str, float]:
+    """Returns the time of the copies in a launch of each variant in microseconds, which nsys lists like kernels."""
+    rows = tables.metrics[
+        (tables.metrics["metric"] == "nsys_kernel_duration_us")
+        & (tables.metrics["case"] == tables.profiled_case)
+    ]
+    found: dict[str, float] = {}
+    for row in rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)].to_dict("records"):
+        found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + float(row["value"])
+    return found
 
 
 def _profiled_cycles(row: Mapping[Any, Any], values: Mapping[str, float]) -> float:
@@ -243,7 +263,19 @@ def _step(tables: FigureTables, rows: Any, counters: Any, name: str) -> Step:
     remark = _partial(pair, (before, after))
     states = decomposition.states(before, after)
     changed = use.use(before, after, tables.peak("sms"))
-    return Step(*key, ratio, found, states, rest, "", remark, tied, use=changed)
+    kernels = (before.get(decomposition.TIME, math.nan), after.get(decomposition.TIME, math.nan))
+    others = _others(pair, kernels)
+    return Step(
+        *key, ratio, found, states, rest, "", remark, tied, use=changed, kernel_us=kernels, others_us=others
+    )
+
+
+def _others(pair: Sequence[Any], kernels: Sequence[float]) -> tuple[float, float]:
+    """Returns the time of the other kernels of two launches under ncu, in microseconds."""
+    before, after = (
+        max(regimes.value(row, "ncu_us") - us, 0.0) for row, us in zip(pair, kernels, strict=True)
+    )
+    return before, after
 
 
 def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> str:
@@ -253,8 +285,8 @@ def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> s
         share = values.get("duration_us", math.nan) / float(row.get("ncu_us", math.nan) or math.nan)
         if share < _WHOLE:
             part = f"{row['variant']}, {100 * share:.0f} % of its time"
-            caveats.append(f"the counters cover only the longest kernel of {part}")
-    return "; ".join(caveats)
+            caveats.append(f"of {part}")
+    return f"the counters cover only the longest kernel {', and '.join(caveats)}" if caveats else ""
 
 
 def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
+from warplog.worklog import kinship
 from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
@@ -20,7 +21,7 @@ from warplog.worklog.page import Page, Picture, Summary
 from warplog.worklog.pictures import charts
 from warplog.worklog.pictures.captions import caption
 from warplog.worklog.sentences import times_text
-from warplog.worklog.step_tables import FACTOR_NOTES, STATE_NOTES, state_meanings
+from warplog.worklog.step_tables import BOUND_NOTE, FACTOR_NOTES, KEPT_NOTE, STATE_NOTES, state_meanings
 
 _ORDER = (
     "warp_stalls",
@@ -105,7 +106,10 @@ def gather(
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
-        notes=(*FACTOR_NOTES, *STATE_NOTES, *state_meanings(ladder.states), *LINE_NOTES)
+        notes=(
+            *(*FACTOR_NOTES, *STATE_NOTES, BOUND_NOTE, *([KEPT_NOTE] if ladder.keeps_results else [])),
+            *(*state_meanings(ladder.states), *LINE_NOTES),
+        )
         if ladder.counted
         else (),
         rungs=ladder.rungs(),
@@ -176,7 +180,7 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
     own = {name: row for name, row in good.items() if not row["is_baseline"]}
     if not own:
         return ("No variant of this campaign has a time at the headline case.",)
-    best = min(own, key=lambda name: float(own[name]["median_us"]))
+    best = ladder.best
     lead = [*_by_data(ladder), _fastest(ladder, own, best), *_in_a_long_run(ladder, own, best)]
     lead += _way(ladder)
     bad = [name for name, row in ladder.rows.items() if row["status"] != "ok"]
@@ -186,15 +190,34 @@ def _lead(ladder: Ladder) -> tuple[str, ...]:
 
 def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     """Names the fastest variant besides the baseline, and those that are tied with it within noise."""
-    tied = [name for name in own if name != best and regimes.tied(own[name], own[best])]
-    speed, ratio = ladder.speed(own[best]), number(own[best].get("ratio_to_baseline"))
+    alike = ladder.alike.get(best, (best,))
+    ends = [own[name] for name in sorted(alike, key=lambda name: -float(own[name]["median_us"]))]
+    tied = [name for name in own if name not in alike and kinship.tied(name, best, ladder.rows, ladder.alike)]
+    speed, ratio = _range(map(ladder.speed, ends)), number(own[best].get("ratio_to_baseline"))
     baseline = str(own[best].get("baseline") or "")
     if not math.isnan(ratio):
-        speed += f", {published.share(ratio)} % of {baseline}"
-        tied += [baseline] if regimes.tied(own[best], ladder.rows.get(baseline, {})) else []
-    which = f"the fastest variant{' besides the baseline' if ratio < 1 else ''} is {best}"
+        shares = (f"{published.share(number(row['ratio_to_baseline']))} %" for row in ends)
+        speed += f", {_range(shares)} of {baseline}"
+        known = baseline in ladder.rows
+        tied += [baseline] if known and kinship.tied(baseline, best, ladder.rows, ladder.alike) else []
+    besides, several = " besides the baseline" if ratio < 1 else "", len(alike) > 1
+    which = f"the fastest variant{besides} is {best}"
+    if several:
+        names = f"{', '.join(alike[:-1])} and {alike[-1]}"
+        which = f"the fastest variants{besides} are {names}, which launch the same kernel,"
     lead = f"At {ladder.tables.case}, {which} with {speed}"
-    return f"{lead}; tied with it within noise: {', '.join(tied)}." if tied else f"{lead}."
+    return (
+        f"{lead}; tied with {'them' if several else 'it'} within noise: {', '.join(tied)}."
+        if tied
+        else f"{lead}."
+    )
+
+
+def _range(texts: Iterable[str]) -> str:
+    """Returns the range of values with their unit, of which the first is the least: "4278 to 4315 GB/s"."""
+    known = list(texts)
+    low, last = known[0].rpartition(" ")[0], known[-1]
+    return last if last.startswith(f"{low} ") else f"{low} to {last}"
 
 
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
@@ -227,7 +250,9 @@ def _way(ladder: Ladder) -> list[str]:
         f" ({ladder.speed(rows[first])}) to {best}, which is {times_text(times)} as fast."
     ]
     ratios = {
-        name: rows[before]["median_us"] / rows[name]["median_us"] for before, name in itertools.pairwise(way)
+        name: rows[before]["median_us"] / rows[name]["median_us"]
+        for before, name in itertools.pairwise(way)
+        if before not in ladder.alike.get(name, ())
     }
     if len(ratios) > 1:
         most = max(ratios, key=ratios.__getitem__)

@@ -109,6 +109,60 @@ def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[st
     return found
 
 
+def classes(found: Mapping[str, Twin], order: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Returns, for each variant that launches the same kernel as another one, all variants that do, in ladder order.
+
+    Args:
+        found: The result of `twins`.
+        order: The variants in ladder order.
+    """
+    roots = {}
+    for name in order:
+        root = name
+        while root in found and found[root].same and found[root].variant not in (name, root):
+            root = found[root].variant
+        roots[name] = root
+    alike = {name: tuple(one for one in order if roots[one] == roots[name]) for name in order}
+    return {name: members for name, members in alike.items() if len(members) > 1}
+
+
+def tied(name: str, other: str, rows: Mapping[str, Row], alike: Mapping[str, Sequence[str]]) -> bool:
+    """Returns whether two kernels are tied within noise: each variant that launches the one with each of the other."""
+    pairs = ((rows[one], rows[two]) for one in alike.get(name, (name,)) for two in alike.get(other, (other,)))
+    return all(regimes.tied(*pair) for pair in pairs)
+
+
+def best(
+    rows: Mapping[str, Row], alike: Mapping[str, Sequence[str]], others: Sequence[Mapping[str, Row]]
+) -> str:
+    """Returns the fastest variant besides the baseline; "" if none has a time.
+
+    Of several that launch its kernel, the one that is the fastest, or tied with it, in most cases.
+
+    Args:
+        rows: The rows of the ladder at the headline case, by variant.
+        alike: The result of `classes`.
+        others: The rows at each case, by variant.
+    """
+    own = [name for name in rows if _us(rows[name]) > 0 and not rows[name]["is_baseline"]]
+    if not own:
+        return ""
+    first = min(own, key=lambda name: _us(rows[name]))
+    return max(alike.get(first, (first,)), key=lambda name: sum(_wins(name, own, case) for case in others))
+
+
+def _wins(name: str, own: Sequence[str], rows: Mapping[str, Row]) -> bool:
+    timed = [one for one in own if _us(rows.get(one, {})) > 0]
+    if name not in timed:
+        return False
+    first = min(timed, key=lambda one: _us(rows[one]))
+    return name == first or regimes.tied(rows[name], rows[first])
+
+
+def _us(row: Row) -> float:
+    return regimes.value(row, "median_us") if row.get("status") == "ok" else math.nan
+
+
 def _twin(
     other: str, name: str, known: Mapping[str, _Launched], rows: Mapping[str, Row], included: bool
 ) -> Twin | None:

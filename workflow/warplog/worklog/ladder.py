@@ -22,7 +22,7 @@ from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
 from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import explain
+from warplog.worklog import explain, kinship
 from warplog.worklog.asides import (
     Row,
     claims_table,
@@ -44,20 +44,23 @@ from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
 from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
+    LEAST_TRAFFIC,
     OVERLAP,
     TRAFFIC,
     bound_sentences,
     long_run_sentences,
     occupancy_sentences,
     overlap_sentences,
+    reasons,
     sentences,
     time_text,
     times_text,
     traffic_sentences,
 )
 from warplog.worklog.step_tables import factor_table, state_table
-from warplog.worklog.steps.expectations import answer, named_cases
+from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
+_SLOWER = 0.98  # speed over the parent's below which a variant is told to be slower at other cases
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
 
@@ -156,12 +159,38 @@ class Ladder:
     @cached_property
     def path(self) -> tuple[str, ...]:
         """The main path: the steps from a variant without a parent to the fastest one."""
-        return main_path(self.rows)
+        return main_path(self.rows, self.best)
+
+    @cached_property
+    def alike(self) -> dict[str, tuple[str, ...]]:
+        """For each variant that launches the same kernel at the headline case as another one, all that do."""
+        if self.tables.profiled_case != self.tables.case:
+            return {}
+        twins = {name: step.twin for name, step in self.steps.items() if step.twin}
+        return kinship.classes(twins, list(self.rows))
+
+    @cached_property
+    def best(self) -> str:
+        """The fastest variant besides the baseline: of several with its kernel, the best over all cases."""
+        return kinship.best(self.rows, self.alike, list(self._by_case.values()))
+
+    def _is_same(self, name: str) -> bool:
+        """Returns whether a variant launches the same kernel at the headline case as its parent."""
+        return self.rows[name]["parent"] in self.alike.get(name, ())
+
+    @property
+    def keeps_results(self) -> bool:
+        """Whether a kernel moves less than the compulsory traffic."""
+        moved = (
+            (self.launches[name]["dram_bytes"], self._compulsory_bytes(row))
+            for name, row in self.rows.items()
+        )
+        return any(bytes_ < (1 - LEAST_TRAFFIC) * least for bytes_, least in moved)
 
     def waterfall(self) -> Waterfall | None:
         """Returns the main path as a waterfall; None if it is too short for one."""
         speeds = {name: self.speed(row) for name, row in self.rows.items()}
-        return waterfall(self.rows, speeds, self.family.baseline)
+        return waterfall(self.rows, speeds, self.family.baseline, self.best, self.alike)
 
     @cached_property
     def texts(self) -> dict[str, dict[Path, str]]:
@@ -197,7 +226,8 @@ class Ladder:
             return Code((), parent, f"Same source as {parent}; {_changed(variant, above)}.")
         own = {path.name for path in self.texts[variant.name] if path != variant.file}
         shared = own & {path.name for path in self.texts[parent] if path != above.file}
-        return code(self.listings[variant.name], self.listings[parent], parent, shared)
+        found = code(self.listings[variant.name], self.listings[parent], parent, shared)
+        return replace(found, remark="") if self._is_same(variant.name) and found.changes else found
 
     def _machine_code(self, variant: Variant) -> tuple[str, ...]:
         """Returns the instructions of a variant's longest kernel; empty where they were not kept."""
@@ -216,8 +246,9 @@ class Ladder:
             *traffic_sentences(launch, self._compulsory_bytes(row)),
             *occupancy_sentences(bound),
         )
-        apart = [step] if step and not step.gap else []
-        heat = self.heat[variant.name]
+        same = self._is_same(variant.name)
+        apart = [step] if step and not step.gap and not same else []
+        heat = HeatMap() if same else self.heat[variant.name]
         tiles = tiling(variant.parameters, "\n".join(self.texts[variant.name].values()))
         claims = self.claimed.get(variant.name, ())
         expected = plain(row.get("expected"))
@@ -228,12 +259,12 @@ class Ladder:
             badge=_badge(row, variant.draft or self.family.draft),
             gap=str(row["gap"]),
             idea=str(row["idea"]),
-            origins=_origins(row),
+            origins=_origins(row, self._unused(row)),
             figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
             got=got,
             elsewhere=self._elsewhere(row, expected) if got else (),
             answer=self._answer(row, expected) if got else "",
-            verdict=claims_verdict(claims, self.tables.case),
+            verdict=claims_verdict(claims, self.tables.case, self._cases),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
             excerpt=None
@@ -243,8 +274,8 @@ class Ladder:
             story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart and apart[0].states else None,
-            limits=limits if good else (),
-            lines=lines_table(self._lines(variant.name)) if good else None,
+            limits=limits if good and not same else (),
+            lines=lines_table(self._lines(variant.name)) if good and not same else None,
             claims=claims_table(claims),
             remarks=(*(one for one in _remarks(row) if one not in self.shared), *self._spilling(row))
             if good
@@ -253,12 +284,20 @@ class Ladder:
             on_path=variant.name in self.path,
             tiles=panels(tiles) if tiles else (),
             code=self._code(variant),
-            counters=counters(step) if good and self.counted else (),
+            counters=counters(step) if good and self.counted and not same else (),
             sources=views(self.texts[variant.name], heat) if heat.places else (),
             heat=heat,
-            sass=self._machine_code(variant),
-            memory=self._memory(variant) if good else (),
+            sass=() if same else self._machine_code(variant),
+            memory=self._memory(variant) if good and not same else (),
         )
+
+    def _unused(self, row: Row) -> dict[str, str]:
+        """Returns a remark by parameter on those in which an earlier variant with the same kernel differs."""
+        name, where = str(row["variant"]), f" (not used at {self.tables.case})"
+        if not self._is_same(name):
+            return {}
+        own, first = (self.family.variant(one).parameters for one in (name, self.alike[name][0]))
+        return {one: where for one, value in own.items() if first.get(one) != value}
 
     def _spilling(self, row: Row) -> tuple[str, ...]:
         """Returns a remark on the bytes that the kernel spills; none if it does not."""
@@ -292,13 +331,45 @@ class Ladder:
         return "ncu" in self.family.measuring.profilers
 
     def _story(self, step: Step) -> tuple[str, ...]:
-        """Returns the sentences about a step; none if they would only repeat the headline ratio."""
-        told = sentences(step) if self.counted or math.isnan(step.ratio) else ()
-        if not told or math.isnan(step.ratio):
+        """Returns the sentences about a step, without the headline ratio that the page shows above them."""
+        if not self.counted and not math.isnan(step.ratio):
+            return ()
+        if self._is_same(step.variant):
+            return self._same_kernel(step.variant)
+        if step.case == self.tables.case or math.isnan(step.ratio):
+            return reasons(step)
+        told = sentences(step)
+        if step.same_kernel:
             return told
-        if step.case != self.tables.case:
-            return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
-        return told if len(told) > 1 else ()
+        return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
+
+    def _same_kernel(self, name: str) -> tuple[str, ...]:
+        """Names the first step with a variant's kernel, and the case where the variant differs most from its parent."""
+        first, parent = self.alike[name][0], str(self.rows[name]["parent"])
+        place = list(self.rows).index(first) + 1
+        told = [f"Same kernel as {first} at {self.tables.case}; see step {place} for its counters."]
+        apart = {case: ratio for case, (ratio, tied) in self._over(name, parent).items() if not tied}
+        if apart:
+            case = max(apart, key=lambda one: abs(math.log(apart[one])))
+            told.append(f"It differs most at {case}: {times_text(apart[case])} the speed of {parent}.")
+        return tuple(told)
+
+    def _over(self, name: str, other: str) -> dict[str, tuple[float, bool]]:
+        """Returns, by case, the speed of a variant over that of another one, and whether the two are tied."""
+        found = {}
+        for case, rows in self._by_case.items():
+            pair = [rows.get(one, {}) for one in (name, other)]
+            if all(row.get("status") == "ok" and number(row["median_us"]) > 0 for row in pair):
+                mine, others = pair
+                found[case] = float(others["median_us"] / mine["median_us"]), regimes.tied(mine, others)
+        same = name in self.alike.get(other, ()) and self.tables.case in found
+        return found | ({self.tables.case: (1.0, True)} if same else {})
+
+    @cached_property
+    def _cases(self) -> tuple[str, ...]:
+        """The cases of the tables in order of size."""
+        rows = records(self.tables.measurements.sort_values("size", kind="stable"))
+        return tuple(dict.fromkeys(str(row["case"]) for row in rows))
 
     def _overlapping(self, row: Row) -> tuple[str, ...]:
         """Returns the sentences about copies and kernels at once, for a family that has a figure of them."""
@@ -354,6 +425,8 @@ class Ladder:
         parent = self.rows.get(str(row["parent"] or ""), {})
         if parent.get("status") != "ok" or not number(parent.get("median_us")) > 0 < number(row["median_us"]):
             return None
+        if self._is_same(str(row["variant"])):
+            return "the same kernel", f"as {row['parent']}"
         over = f"the speed of {row['parent']}{', tied within noise' if regimes.tied(row, parent) else ''}"
         gain = times_text(parent["median_us"] / row["median_us"])
         if above := faster_ancestor(self.rows, str(row["variant"])):
@@ -372,23 +445,41 @@ class Ladder:
         return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
 
     def _answer(self, row: Row, expected: str) -> str:
-        """Returns whether the gain over the parent is within the expected range; "" if none is given."""
+        """Returns whether the expectation is met at the headline case, and where a variant loses to its parent."""
+        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row)]
+        return "; ".join(filter(None, found))
+
+    def _answers(self, row: Row, expected: str) -> dict[str, str]:
+        """Returns by case whether the expectation is met, where it can be judged."""
+        name, parent = str(row["variant"]), str(row["parent"] or "")
+        known: dict[str, dict[str, Measured]] = {case: {} for case in self._by_case}
+        for other in self.rows:
+            for case, (ratio, tied) in self._over(name, other).items() if other != name else ():
+                us = number(self._by_case[case][other]["median_us"])
+                known[case][other] = Measured(ratio, tied, us - us / ratio)
+        return answers(expected, parent, known, str(row["case"]), str(row["gpu_name"]))
+
+    def _slower_elsewhere(self, row: Row) -> str:
+        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too."""
         parent = str(row["parent"] or "")
-        if not self._over_parent(row):
+        found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
+        slower = {case: ratio for case, (ratio, tied) in found.items() if ratio < _SLOWER and not tied}
+        if not slower or row["case"] in slower or row["case"] not in found:
             return ""
-        ratio = self.rows[parent]["median_us"] / row["median_us"]
-        return answer(expected, parent, ratio, str(row["gpu_name"]))
+        worst = min(slower, key=slower.__getitem__)
+        return f"slower at {len(slower)} of {len(found)} cases, {times_text(slower[worst])} at {worst}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
-        found = []
+        found, told = [], self._answers(row, expected)
         for case in named_cases(expected, self._by_case):
             if case == row["case"]:
                 continue
             mine, parent = (
                 self._by_case[case].get(str(name), {}) for name in (row["variant"], row["parent"])
             )
-            found.append((_gain_at(mine, parent if row["parent"] in self.rows else None), f"at {case}"))
+            where = f"at {case}" + (f" ({told[case]})" if case in told else "")
+            found.append((_gain_at(mine, parent if row["parent"] in self.rows else None), where))
         return tuple((value, f"{where}{tied}") for (value, tied), where in found)
 
     @cached_property
@@ -460,12 +551,13 @@ def _badge(row: Row, draft: bool) -> str:
     return ", ".join([*labels, "draft"] if draft else labels)
 
 
-def _origins(row: Row) -> tuple[str, ...]:
+def _origins(row: Row, unused: Mapping[str, str]) -> tuple[str, ...]:
     parameters = json.loads(row.get("parameters") or "{}")
     origins = [f"based on {row['parent']}"] if row["parent"] else []
     origins += [str(row["credit"])] if row.get("credit") else []
     origins += [f"compiled with {options}"] if (options := _text(row, "compile")) else []
-    origins += [", ".join(f"{name} {value}" for name, value in parameters.items())] if parameters else []
+    given = (f"{name} {value}{unused.get(name, '')}" for name, value in parameters.items())
+    origins += [", ".join(given)] if parameters else []
     return tuple(origins)
 
 
@@ -479,12 +571,19 @@ def _noise(row: Row) -> str:
     median, low, high = (time_text(row[name]) for name in ("median_us", "q1_us", "q3_us"))
     if (samples := int(row["samples"])) == 1:
         return f"One launch with a cold L2: {median}."
-    spread = f"quartiles {low} to {high}" if low != high else f"both quartiles {low}"
+    spread = f"quartiles {_between(low, high)}" if low != high else f"both quartiles {low}"
     where = regimes.where_timed([row])
     if regimes.has_processes([row]):
-        ends = " to ".join(time_text(end) for end in regimes.interval_us(row))
-        spread = f"medians of {int(row['processes'])} processes {ends}; {spread}"
-    return f"Median of {samples} launches {where}: {median} ({spread})."
+        ends = _between(*map(time_text, regimes.interval_us(row)))
+        of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches in all"
+        return f"{median} {where}: {of}; {spread}."
+    return f"{median} {where}: median of {samples} launches; {spread}."
+
+
+def _between(low: str, high: str) -> str:
+    """Returns two times with their unit once, if they have the same: "302.5 to 303.2 µs"."""
+    unit = high.rpartition(" ")[2]
+    return f"{low.removesuffix(f' {unit}')} to {high}"
 
 
 def _remarks(row: Row) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code.waits import Wait
-from warplog.worklog.decomposition import WAVES, Change, Factor, StateChange, Step
+from warplog.worklog.decomposition import ISSUING, WAVES, Change, Factor, StateChange, Step
 from warplog.worklog.kinship import Twin
 
 NAMES = {
@@ -21,12 +21,14 @@ NAMES = {
     "shared_wavefronts": "shared wavefronts",
     "global_load_sectors_per_request": "sectors per global load",
     "global_store_sectors_per_request": "sectors per global store",
-    "dram_bytes": "DRAM bytes",
-    "dram_bytes_written": "DRAM bytes written",
-    "l2_bytes": "L2 bytes",
-    "l1_bytes": "L1 bytes",
+    "dram_bytes": "device-memory traffic",
+    "dram_bytes_written": "device-memory writes",
+    "l2_bytes": "L2 traffic",
+    "l1_bytes": "L1 traffic",
     "waves_per_sm": "waves of blocks",
+    "grid_blocks": "blocks in the grid",
 }
+_MOVED_BY = {"l2_bytes": "L2", "dram_bytes": "device memory"}
 # What a warp in a state waits for, based on "Warp Scheduler States" in the Nsight Compute Profiling Guide.
 WAITS_FOR: Mapping[str, str] = {
     "barrier": "a barrier",
@@ -48,15 +50,21 @@ WAITS_FOR: Mapping[str, str] = {
     "tex_throttle": "room in the queue of texture accesses",
     "wait": "a fixed-latency dependency",
 }
-# Smallest part of the ratio (log scale) for a factor to be mentioned, and share of cycles for a state.
+# Smallest part of the ratio (log scale) for a factor to be mentioned, and share of the parent's time for a state.
 _LEAST_FACTOR, _LEAST_STATE, _MOST_STATES = 0.1, 0.02, 2
-_LEAST_CHANGE = 0.02  # a smaller factor is not mentioned, however small the ratio is
+# A factor nearer to 1 is not mentioned, however small the ratio: the same kernel, profiled again, has 0.969 to 1.034.
+_LEAST_CHANGE = 0.98
+_NOISE = {"ipc": 0.96, "sm_busy_pct": 0.96}
 _MOST_OF_IT = 0.5
 _MOST_REASONS = 3
 _SAME = 0.005
-_LEAST_TIED = 0.05  # share of cycles of a state of a tied step
+_LEAST_TIED, _MOST_OFFSETS = 0.05, 3  # share of the parent's time of the states of a tied step
 _LEAST_GAP = 1.25
 _LEAST_DEVIATION = 0.05  # of the cycles of the profiled launch from those of the timed ones
+_NEAR_PEAK_PCT = 60.0
+_LARGE = math.log(3)  # from this ratio on, parallelism is told first
+_MS = 1e4  # microseconds from which times are told in milliseconds
+_LEAST_END = 1e-3  # of the longer time, for the shorter one to be told
 
 
 def sentence(step: Step) -> str:
@@ -65,68 +73,167 @@ def sentence(step: Step) -> str:
 
 
 def sentences(step: Step) -> tuple[str, ...]:
-    """Describes the speed-up of a step, its factors above and below 1, the clock and the states.
+    """Describes the speed-up of a step and the reasons for it."""
+    if math.isnan(step.ratio) or step.same_kernel:
+        return reasons(step)
+    return (_head(step), *_beyond_parent(step), *reasons(step))
 
-    Only the speed-up if the times are tied, if the parent launches the same kernel, or if no counter accounts for it.
+
+def reasons(step: Step) -> tuple[str, ...]:
+    """Describes what accounts for a step: parallelism, units, factors, the clock and the warp states.
+
+    Where it is tied, what offsets what; where the counters do not account for it, which difference does or why not.
     """
     if math.isnan(step.ratio):
         return (f"Not compared with {step.parent} because {step.gap}.",)
-    head = (_head(step), *_beyond_parent(step), *_same_kernel(step))
+    twin = _same_kernel(step)
     if step.gap:
-        return (*head, f"Not explained because {step.gap}.")
-    if step.tied or step.same_kernel:
-        return (*head, *_offset(step))
+        return (*twin, f"Not explained because {step.gap}.")
+    if step.same_kernel:
+        return twin
+    if step.tied:
+        return (*twin, *_offset(step))
     if not step.explicable:
-        return (*head, "No counter accounts for this difference.", *_clock(step), *_remark(step))
-    large = _large(step)
+        remark = () if step.is_elsewhere else _remark(step)
+        return (*twin, f"{_capital(_unexplained(step))}.", *_clock(step), *remark)
+    return (*twin, *_why(step), *_clock(step), *_states(step), *_remark(step))
+
+
+def _why(step: Step) -> list[str]:
+    """Describes what brings the ratio: atomics, parallelism or a unit at the same traffic, otherwise the factors."""
+    first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], main_factors(step)
     if not any((one.factor > 1) == (step.ratio > 1) for one in large) and not step.use.idle:
         large = []
-    helping = [_factor(factor) for factor in large if factor.factor > 1]
-    hindering = [_factor(factor) for factor in large if factor.factor <= 1]
-    sides = [f"Factors above 1: {_listed(helping)}."] if helping else []
-    sides += [f"Factors below 1: {_listed(hindering)}."] if hindering else []
-    told = (*sides, *_use(step)) or ("No factor stands out.",)
-    return (*head, *told, *_clock(step), *_states(step), *_remark(step))
+    for word, helps in (("in its favour", True), ("against it", False)):
+        factors = [_factor(one) for one in large if (one.factor > 1) == helps]
+        first += [f"{word}: {_listed(factors)}"] if factors else []
+    return [f"{_capital(one)}." for one in (*first, *_use(step))]
 
 
-def _large(step: Step) -> list[Factor]:
-    """Returns the factors to mention, the largest first; never the clock, which results from the others."""
+def main_causes(step: Step) -> list[Change]:
+    """Returns the changes that are told before factors: blocks of the grid, sectors per request, and a unit's use."""
+    unit = _unit_that_explains(step)
+    return [*_grid(step)[:1], *_sectors(step), *([unit] if unit else [])]
+
+
+def main_factors(step: Step) -> list[Factor]:
+    """Returns the factors to mention, the largest first: none where atomics or parallelism account for the ratio.
+
+    Never the clock, which results from the others.
+    """
+    told = any(step.use.contended) or _grid(step) or _sectors(step)
+    if (told and not _unit_that_explains(step)) or (main_causes(step) and step.use.idle):
+        return []
     return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
 
 
-def _use(step: Step) -> tuple[str, ...]:
-    """Describes the busiest units, their traffic, the blocks on an SM and the gap at a tile end, where they change."""
-    blocks, text = step.use.blocks, [*_units(step), *_traffic(step)]
-    text += [f"blocks per SM {blocks.before:.0f} → {blocks.after:.0f}"] if blocks else []
-    told = [f"{one[0].upper()}{one[1:]}." for one in text]
+def _contended(step: Step) -> list[str]:
+    """Says that contended atomics bound one of the two kernels only."""
+    before, after = step.use.contended
+    if before == after:
+        return []
+    return ["contended global atomics bound it" if after else "contended global atomics no longer bound it"]
+
+
+def _parallel(step: Step) -> list[str]:
+    """Describes, for a large ratio, a grid that fills the GPU on one side only, and sectors per request."""
+    grid = _grid(step)
+    told = [f"{_moved(grid[0])} ({_span(grid[1])} waves)"] if grid else []
+    sectors = [_moved(one) for one in _sectors(step)]
+    return told + ([_listed(sectors)] if sectors else [])
+
+
+def _grid(step: Step) -> tuple[Change, ...]:
+    """Returns blocks and waves of the grid, if the ratio is large and they change in its direction."""
+    if step.use.grid is None or not abs(math.log(step.ratio)) > _LARGE:
+        return ()
+    waves = step.use.grid[1]
+    return step.use.grid if (waves.after > waves.before) == (step.ratio > 1) else ()
+
+
+def _sectors(step: Step) -> list[Change]:
+    """Returns sectors per request, if the ratio is large and they change in its direction."""
+    large = abs(math.log(step.ratio)) > _LARGE
+    return [one for one in step.use.sectors if large and (one.after < one.before) == (step.ratio > 1)]
+
+
+def _by_unit(step: Step) -> list[str]:
+    """Describes a unit near its peak that moves the same bytes in less time: as much less as its use grows."""
+    found = _unit_that_explains(step)
+    if found is None:
+        return []
+    traffic = _bytes(step.use.even[found.name].after)
+    return [f"{UNITS[found.name]} {_span(found)} of its peak at the same traffic ({traffic})"]
+
+
+def _unit_that_explains(step: Step) -> Change | None:
+    if not step.ratio > 1:
+        return None
+
+    def off(one: Change) -> float:
+        return abs(math.log(one.after / one.before) / math.log(step.ratio) - 1)
+
+    near = [one for one in step.use.units if one.name in step.use.even and one.after >= _NEAR_PEAK_PCT]
+    return next((one for one in sorted(near, key=off) if off(one) <= _MOST_OF_IT), None)
+
+
+def _use(step: Step) -> list[str]:
+    """Describes the busiest units, their traffic, the occupancy and the gap at a tile end, where they change."""
+    told = [*_units(step), *_traffic(step), *_occupancy(step)]
     if end := step.use.tile_end:
         name, *gaps = end
         span = " → ".join(map(time_text, gaps))
         told += (
-            [f"The median gap in computing at a tile end is {span}, compared with {name}."]
+            [f"the median gap in computing at a tile end is {span}, compared with {name}"]
             if max(gaps) >= _LEAST_GAP * min(gaps)
             else []
         )
-    return tuple(told)
+    return told
 
 
 def _units(step: Step) -> list[str]:
-    units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units]
+    if step.use.contended[1]:
+        return []
+    # At the same traffic, a slower kernel uses the unit less: no reason, but a result.
+    told = step.use.even if step.ratio < 1 or _unit_that_explains(step) else {}
+    units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units if one.name not in told]
     return [f"utilisation: {_listed(units)}"] if units else []
 
 
 def _traffic(step: Step) -> list[str]:
-    return [f"traffic: {_listed([_moved(one) for one in step.use.traffic])}"] if step.use.traffic else []
+    moved = [f"{_MOVED_BY[one.name]} {_span(one)}" for one in step.use.traffic]
+    return [f"traffic: {_listed(moved)}"] if moved else []
+
+
+def _occupancy(step: Step) -> list[str]:
+    if step.use.occupancy is None:
+        return []
+    blocks = f" ({_span(step.use.blocks)} blocks per SM)" if step.use.blocks else ""
+    return [f"theoretical occupancy {_span(step.use.occupancy)}{blocks}"]
+
+
+def _unexplained(step: Step) -> str:
+    """Returns why the counters of the longest kernel do not account for a step."""
+    if step.is_elsewhere:
+        kernel, others = (_us_span(*pair) for pair in (step.kernel_us, step.others_us))
+        return f"the longest kernel takes {kernel} under ncu, the other kernels of the launch {others}"
+    if step.is_within_runs:
+        own, runs = (100 * (max(one, 1 / one) - 1) for one in (step.ratio, step.remainder))
+        than = f"that between the profiled and the timed launches ({runs:.2g} %)"
+        return f"the difference ({own:.2g} %) is smaller than {than}"
+    return "the counters account for less than half of the difference"
 
 
 def _offset(step: Step) -> tuple[str, ...]:
-    """Describes the largest stalls that a tied step saves and costs; empty if it changes too little."""
-    if not step.tied or step.same_kernel:
+    """Describes the state that a tied step saves most in, and those that cost that again; empty without any."""
+    less = [one for one in step.states if one.share >= _LEAST_TIED][:1]
+    more = [one for one in step.states if one.share < 0][:_MOST_OFFSETS]
+    if not less or -sum(one.share for one in more) < _LEAST_TIED:
         return ()
-    stalls = [one for one in step.states if one.is_stall and abs(one.share) >= _LEAST_TIED]
-    less = [_brief_state(one, step) for one in stalls if one.share > 0][:1]
-    more = [_brief_state(one, step) for one in stalls if one.share < 0][:1]
-    return (f"{less[0][0].upper()}{less[0][1:]}, offset by {more[0]}.",) if less and more else ()
+    kept = next(n for n in range(1, len(more) + 1)
+                if n == len(more) or -sum(one.share for one in more[:n]) >= _MOST_OF_IT * less[0].share)  # fmt: skip
+    costs = _listed([_brief_state(one, step).removeprefix("more ") for one in more[:kept]])
+    return (f"{_capital(_brief_state(less[0], step))}, offset by more {costs}.",)
 
 
 def _clock(step: Step) -> tuple[str, ...]:
@@ -143,23 +250,24 @@ def brief(step: Step) -> tuple[str, ...]:
     if math.isnan(step.ratio) or step.gap:
         head = f"{_head(step).rstrip('.')}; " if not math.isnan(step.ratio) else ""
         return (f"{head}not {'explained' if head else 'compared'}: {step.gap}",)
+    if step.same_kernel:
+        return (f"the same kernel as {step.parent}",)
     above = f" ({times_text(step.ancestor[1])} as fast as {step.ancestor[0]})" if step.ancestor else ""
     head = f"{_head(step).rstrip('.')}{above}"
-    if step.same_kernel:
-        return (head, "it launches the same kernel")
     if not step.explicable:
-        return (head, "no counter accounts for this difference") if not step.tied else (head,)
+        return (head,) if step.tied else (head, _unexplained(step))
     sign = 1 if step.ratio > 1 else -1
     for_it: list[str] = []
     against: list[str] = []
-    for factor in _large(step):
-        text = f"{_factor(replace(factor, evidence=())).removesuffix(')')}x)"
+    for factor in main_factors(step):
+        text = _factor(replace(factor, evidence=()))
         (for_it if sign * math.log(factor.factor) > 0 else against).append(text)
     states = main_states(step)
     mine = [_brief_state(state, step) for state in states if sign * state.share > 0]
     others = [_brief_state(state, step) for state in states if sign * state.share < 0]
     moved = [*_traffic(step), *_units(step)]
-    first = [*moved, *mine[:1]] if step.use.idle else [*for_it[:1], *mine[:1]]
+    causes = [*_contended(step), *_parallel(step), *_by_unit(step)]
+    first = [*causes, *moved, *mine[:1]] if step.use.idle else [*(causes or for_it[:1]), *mine[:1]]
     costs = others[:1] if step.ratio > 1 else []  # before traffic; what a slower step saves comes after it
     reasons = [*first, *costs, *moved, *others, *(against[:1] if for_it or mine else []), *mine, *for_it]
     reasons = list(dict.fromkeys(reasons))
@@ -173,8 +281,8 @@ def brief(step: Step) -> tuple[str, ...]:
 
 def _brief_state(state: StateChange, step: Step) -> str:
     what, _ = _waits_for(state.name, state.wait)
-    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
-    return f"{'less' if state.share > 0 else 'more'} {state.name} ({what}): {span}"
+    about = "" if state.name == ISSUING else f" ({what})"
+    return f"{'less' if state.share > 0 else 'more'} {state.name}{about}: {state_span(state, step)}"
 
 
 def _head(step: Step) -> str:
@@ -202,10 +310,10 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
     if twin is None:
         return ()
     told = (step.parent, step.ancestor[0] if step.ancestor else "")
-    speed = "" if twin.variant in told else f"; {_over(twin)}"
+    speed = "" if twin.same or twin.variant in told else f"; {_over(twin)}"
     if twin.same:
         alike = "(equal opcode counts, registers, grid and executed instructions)"
-        return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}{speed}.",)
+        return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}.",)
     code = (
         f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers"
     )
@@ -220,57 +328,68 @@ def _over(twin: Twin) -> str:
 
 
 def _remark(step: Step) -> tuple[str, ...]:
-    return (f"{step.remark[0].upper()}{step.remark[1:]}.",) if step.remark else ()
+    return (f"{_capital(step.remark)}.",) if step.remark else ()
 
 
 def _weight(factor: Factor, step: Step) -> float:
-    """Returns a factor's part of the ratio on a logarithmic scale; 0 for a factor near 1."""
+    """Returns a factor's part of the ratio on a logarithmic scale; 0 for a factor within noise."""
     size = abs(math.log(factor.factor))
-    return (
-        size / max(abs(math.log(step.ratio)), math.log1p(0.05)) if size >= math.log1p(_LEAST_CHANGE) else 0.0
-    )
+    least = -math.log(_NOISE.get(factor.change.name, _LEAST_CHANGE))
+    return size / max(abs(math.log(step.ratio)), math.log1p(0.05)) if size >= least else 0.0
 
 
 def _factor(factor: Factor) -> str:
-    """Describes a factor: "instructions 11.8 G → 6.6 G (1.79, mainly LDG instructions 4.29 G → 134 M)"."""
-    name, change = NAMES.get(factor.change.name, factor.change.name), _span(factor.change)
+    """Describes a factor: "instructions 11.8 G → 6.6 G (1.79x, mainly LDG instructions 4.29 G → 134 M)"."""
     moved = factor.change.after - factor.change.before
     whole = sum(one.after - one.before for one in factor.evidence) / moved if moved else 0.0
     word = "mainly" if whole > _MOST_OF_IT else "including"
     evidence = f", {word} {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
     if factor.evidence and factor.evidence[0].name == WAVES:
         evidence = f", with {_span(factor.evidence[0])} waves of blocks"
-    return f"{name} {change} ({f'{factor.factor:#.3g}'.rstrip('.')}{evidence})"
+    return f"{_moved(factor.change)} ({times_text(factor.factor)}{evidence})"
 
 
 def _states(step: Step) -> list[str]:
-    """Describes the two stalls that changed most in the step's direction, and the largest one against it."""
-    told = [_state(state, step) for state in main_states(step)]
-    other = any(one.is_stall and abs(one.share) >= _LEAST_STATE for one in step.states)
-    return told or ([f"No stall accounts for the {'gain' if step.ratio > 1 else 'loss'}."] if other else [])
+    """Describes the two states that changed most in the step's direction, and the largest one against it."""
+    found = main_states(step)
+    large = abs(math.log(step.ratio)) > _LARGE  # then all states change, and the largest one is enough
+    return [_state(state, step) for state in (found[:1] if large else found)]
 
 
 def main_states(step: Step) -> tuple[StateChange, ...]:
-    """Returns the two stalls that changed most in the step's direction, then the largest one against it.
+    """Returns the two states that changed most in the step's direction, then the largest one against it.
 
-    None if no stall changed in its direction: what a step saves does not explain why it is slower.
+    None if no state changed in its direction: what a step saves does not explain why it is slower.
     """
-    stalls = [s for s in step.states if s.is_stall and abs(s.share) >= _LEAST_STATE]
-    saved = [s for s in stalls if s.share > 0]
-    lost = [s for s in stalls if s.share < 0]
+    states = [one for one in step.states if abs(one.share) >= _LEAST_STATE]
+    saved = [s for s in states if s.share > 0]
+    lost = [s for s in states if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
     return (*mine[:_MOST_STATES], *others[:1]) if mine else ()
 
 
 def _state(state: StateChange, step: Step) -> str:
-    less = state.share > 0
-    span = f"{share_text(state.before)} → {share_text(state.after)} of the cycles of {step.parent}"
     what, place = _waits_for(state.name, state.wait)
-    text = f"{'Less' if less else 'More'} time waiting for {what} ({state.name}{place}): {span}"
+    text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({state.name}{place})"
+    text += f": {state_span(state, step)}"
     if not state.evidence:
         return f"{text}."
     moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
-    return f"{text}; {moved} {'fell' if less else 'rose'} as well."
+    return f"{text}; {moved} {'fell' if state.share > 0 else 'rose'} as well."
+
+
+def state_span(state: StateChange, step: Step) -> str:
+    """Returns the time that a state costs in the kernels of parent and variant: "124 → 257 µs"."""
+    return _us_span(*(share * step.kernel_us[0] for share in (state.before, state.after)))
+
+
+def _us_span(before: float, after: float) -> str:
+    """Returns two times in one unit: "124 → 257 µs", "2.43 → 0 µs", "34.6 → 0.08 ms"."""
+    scale, unit = (1e3, "ms") if max(before, after) >= _MS else (1.0, "µs")
+    ends = (
+        short_number(us / scale) if us >= _LEAST_END * max(before, after) else "0" for us in (before, after)
+    )
+    return f"{' → '.join(ends)} {unit}"
 
 
 def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
@@ -298,8 +417,18 @@ def _moved(change: Change) -> str:
 
 def _span(change: Change) -> str:
     """Returns the values before and after with their unit: "99.6 % → 49.3 %"."""
-    unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
-    return f"{short_number(change.before)}{unit} → {short_number(change.after)}{unit}"
+    return f"{value_text(change.name, change.before)} → {value_text(change.name, change.after)}"
+
+
+def value_text(name: str, value: float) -> str:
+    """Formats a counter with the unit that its name gives: "99.6 %", "1650 MHz", "1.11 GB", "14.5 M"."""
+    if "_bytes" in name:
+        return _bytes(value)
+    return short_number(value) + (" %" if name.endswith("_pct") else " MHz" if name.endswith("_mhz") else "")
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -309,7 +438,8 @@ def _listed(texts: Sequence[str]) -> str:
 
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
 _WHOLE_PCT = 99.95
-_LEAST_CONFLICTS, _LEAST_WAVEFRONTS, _LEAST_TRAFFIC = 0.05, 0.01, 0.95
+_LEAST_CONFLICTS, _LEAST_WAVEFRONTS = 0.05, 0.01
+LEAST_TRAFFIC = 0.05  # by which traffic differs from the compulsory traffic, to be told as more or less
 _LEAST_CLOCK = 0.99
 _LEAST_L1_PCT = 0.5
 
@@ -323,7 +453,11 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
         what, place = _waits_for(bound.stall, bound.wait)
         share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
         text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
-    if abs(bound.profiled_cycles - 1) >= _LEAST_DEVIATION:
+    if bound.copies_us > 0:
+        text.append(
+            f"The counters describe its kernel only: copies take {time_text(bound.copies_us)} of a launch."
+        )
+    elif abs(bound.profiled_cycles - 1) >= _LEAST_DEVIATION:
         times = times_text(bound.profiled_cycles)
         text.append(f"The counters are of a launch that took {times} the cycles of the timed ones.")
     return tuple(text)
@@ -331,20 +465,26 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
 
 def _ceiling(bound: Bound) -> str:
     used, more = f"{short_number(bound.ceiling_pct)} %", ""
-    if not math.isnan(bound.l2_pct):
-        more = f" (L2, through which this traffic passes, is at {short_number(bound.l2_pct)} %)"
+    beside = f"{short_number(bound.beside_pct)} %"
+    if not math.isnan(bound.beside_pct) and bound.kind in ("near", "memory"):
+        is_l2 = bound.ceiling == UNITS["l2_throughput_pct"]
+        more = f"; device memory is at {beside}" if is_l2 else f"; the same bytes use {beside} of L2"
+    if not math.isnan(bound.shared):
+        more = f", through its {short_number(bound.shared)} shared-memory instructions"
     if bound.l1_bytes_pct >= _LEAST_L1_PCT:
-        more = (
-            f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of L1's bytes per cycle)"
-        )
+        more += f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
     far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
+    grid = "The grid does not fill the GPU"
+    if not math.isnan(bound.blocks + bound.sms + bound.waves):
+        blocks = f"{short_number(bound.blocks)} blocks for {bound.sms:.0f} SMs"
+        grid += f": {blocks} ({short_number(bound.waves)} waves)"
     return {
         "near": f"The busiest unit is {bound.ceiling}, at {used} of its peak{more}.",
         "latency": f"{far}. Latency is the likely bound.",
-        "launch": f"{far}. The grid does not fill the GPU.",
+        "launch": f"{far}. {grid}.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of the peak{more}.")
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of its peak{more}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
@@ -378,8 +518,10 @@ def times_text(ratio: float) -> str:
 
 
 def time_text(us: float) -> str:
-    """Formats a time, in milliseconds from 10 000 µs on: "2.94 µs", "3088.0 µs", "275.82 ms"."""
-    return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
+    """Formats a time, in milliseconds from 1000 µs on: "2.94 µs", "308.8 µs", "3.088 ms", "275.82 ms"."""
+    if us >= 1e3:
+        return f"{us / 1e3:.2f} ms" if us >= 1e4 else f"{us / 1e3:.3f} ms"
+    return f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
 def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
@@ -394,7 +536,7 @@ def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
         text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
         above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
         if above and bound.achieved_pct > bound.theoretical_pct:
-            text += ", above the theoretical value by the inaccuracy of the counters"
+            text += " (more than theory allows: the counters are inexact)"
     return (f"{text}.",)
 
 
@@ -408,21 +550,18 @@ def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> t
     text = []
     if moved > 0 and compulsory_bytes > 0:
         times = moved / compulsory_bytes
-        least = f"{f'{times:.1f}' if times < 9.95 else f'{times:.0f}'} times the compulsory {_bytes(compulsory_bytes)}"
-        kept = ": what it wrote last is presumably still in L2 when it ends" if times < _LEAST_TRAFFIC else ""
-        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}{kept}.")
+        digits = 2 if times < 1 else 1 if times < 9.95 else 0
+        how = "about" if abs(times - 1) < LEAST_TRAFFIC else f"{times:.{digits}f} times"
+        least = f"{how} the compulsory {_bytes(compulsory_bytes)}"
+        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}.")
     if excess >= _LEAST_CONFLICTS * whole > 0 and not whole < _LEAST_WAVEFRONTS * instructions:
         share = share_text(excess / whole)
         text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
     return tuple(text)
 
 
-OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "longest_engine_pct", "copy_hidden_pct")
-_ENGINES = {
-    "kernel_us": "kernels",
-    "to_device_us": "copies to the device",
-    "to_host_us": "copies to the host",
-}
+OVERLAP = ("wall_us", "kernel_us", "to_device_us", "to_host_us", "copy_hidden_pct")
+_ENGINES = {"to_device_us": "copies in for", "kernel_us": "kernels for", "to_host_us": "copies out for"}
 
 
 def overlap_sentences(
@@ -431,13 +570,17 @@ def overlap_sentences(
     """Describes how far copies and kernels overlap, compared with the parent; empty without the metrics OVERLAP."""
     if any(math.isnan(values.get(name, math.nan)) for name in OVERLAP):
         return ()
-    busiest = max(_ENGINES, key=lambda name: values[name])
-    share, hidden = values["longest_engine_pct"], values["copy_hidden_pct"]
-    text = f"The busiest engine ({_ENGINES[busiest]}) is active for {share_text(share / 100)} of the launch"
-    before = of_parent.get("copy_hidden_pct", math.nan)
-    compared = "" if math.isnan(before) else f" ({share_text(before / 100)} in {parent})"
-    behind = f"{share_text(hidden / 100)} of the copy time passes while another engine is active{compared}"
-    return (f"{text}.", f"{behind[0].upper()}{behind[1:]}.")
+    busy = _listed([f"{words} {time_text(values[name])}" for name, words in _ENGINES.items()])
+    hidden = values["copy_hidden_pct"] / 100
+    share = share_text(hidden)
+    before = of_parent.get("copy_hidden_pct", math.nan) / 100
+    compared = (
+        "" if math.isnan(before) or share_text(before) == share else f" ({share_text(before)} in {parent})"
+    )
+    return (
+        f"Traced back to back, a launch takes {time_text(values['wall_us'])}, with {busy}.",
+        f"{f'{share} of the' if share != '0 %' else 'No'} copy time is overlapped{compared}.",
+    )
 
 
 def _bytes(count: float) -> str:

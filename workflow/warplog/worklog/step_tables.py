@@ -6,33 +6,44 @@ from collections.abc import Iterable
 from warplog.core.numbers import short_number
 from warplog.core.text import Table
 from warplog.worklog.bounds import Bound
-from warplog.worklog.decomposition import Change, Step
-from warplog.worklog.sentences import name_of, share_text
+from warplog.worklog.decomposition import Change, StateChange, Step
+from warplog.worklog.sentences import name_of, value_text
 
 _KEY = ("variant", "parent")
 _FACTORS = ("quantity", "before", "after", "factor")
-_STATES = ("state", "saved", "before", "after", "changed along with it")
+_STATES = ("state", "saved, µs", "before, µs", "after, µs", "changed along with it")
+_DIGITS, _MOST_DECIMALS = 4, 2
 FACTOR_NOTES = (
     "Each variant is compared with its parent, the variant that it is based on. A factor above 1 makes the variant"
-    " faster than its parent. The product of all factors and the remainder is the ratio of the two times.",
-    "Instructions per cycle are those that an SM executes in a cycle in which it has active warps. SM activity is the"
-    " share of the kernel's cycles in which an SM has active warps, averaged over the SMs. The mean SM clock is that"
-    " during the timed launches; the more power a kernel draws, the lower it is.",
+    " faster than its parent. The product of all factors and the remainder is the ratio of the two speeds.",
+    "Instructions are counted per warp. Instructions per cycle are those that an SM executes in a cycle in which it has"
+    " active warps. SM activity is the share of the kernel's cycles in which an SM has active warps, averaged over the"
+    " SMs. The mean SM clock is that during the timed launches; the more power a kernel draws, the lower it is.",
     "Factors account for the time; they are not independent causes. The remainder is the difference between the"
     " launches that were profiled and those that were timed.",
 )
 STATE_NOTES = (
-    "Warp states: the elapsed cycles of a kernel are split among the states in proportion to the cycles that all its"
-    " warps spend in each. Before and after are in percent of the parent's elapsed cycles, so that both fewer"
-    " instructions and shorter waits count; saved is their difference (negative: the state costs more).",
+    "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
+    " warps spend in each. Saved is the difference of the two kernels' times (negative: the state costs more).",
     "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
-    " issues). These are no stalls, and less of them saves nothing.",
+    " issues). They are no stalls, but fewer instructions shorten them too.",
+)
+BOUND_NOTE = (
+    "A kernel is bound by a unit that it uses to 90 % of its peak, by device memory from 80 % on, which is about what"
+    " can be reached. If it uses no unit to 60 %, latency is its likely bound."
+)
+KEPT_NOTE = (
+    "A kernel that moves less than the compulsory traffic presumably leaves results in L2 when it ends."
 )
 # States whose names do not say what a warp waits for (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 _MEANINGS = {
     "branch_resolving": "the target of a branch is not yet computed",
     "dispatch_stall": "the dispatcher holds back an instruction that is ready, because of a conflict",
     "drain": "a warp has ended, and its stores are still on their way to memory",
+    "imc_miss": "a constant is not in the constant cache",
+    "lg_throttle": "the queue of global and local accesses is full",
+    "mio_throttle": "the queue of shared-memory and special instructions is full",
+    "no_instruction": "the next instruction is not yet fetched",
     "gmma": "a warp is about to issue wgmma instructions and waits for its warpgroup (warpgroup.arrive)",
     "membar": "a memory fence is not yet complete",
     "misc": "none of the other states",
@@ -43,7 +54,7 @@ def state_meanings(states: Iterable[str]) -> tuple[str, ...]:
     """Returns a note on those of the states whose names do not say what they are; none if there are none."""
     named = set(states)
     found = [f"{name}: {meaning}" for name, meaning in _MEANINGS.items() if name in named]
-    return (f"States with short names: {'; '.join(found)}.",) if found else ()
+    return (f"Names of states: {'; '.join(found)}.",) if found else ()
 
 
 def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
@@ -53,27 +64,28 @@ def factor_table(steps: Iterable[Step], key: bool = True) -> Table:
 
 
 def state_table(steps: Iterable[Step], key: bool = True) -> Table:
-    """Returns the warp states of each step, the cycles they save, and the related counters that changed.
+    """Returns the warp states of each step, the time they save, and the related counters that changed.
 
-    Arguments as for `factor_table`; without `key`, the shares are also drawn as bars.
+    Arguments as for `factor_table`; without `key`, the shares of the parent's time are also drawn as bars.
     """
     found = [(step, state) for step in steps for state in step.states]
     rows: list[tuple[Step, tuple[str, ...]]] = []
     for step, state in found:
         evidence = "; ".join(f"{_cells(c)[0]} {_cells(c)[1]} → {_cells(c)[2]}" for c in state.evidence)
-        sign = "−" if state.share < 0 else ""
-        name, before, after = (
-            state.name,
-            *map(share_text, (state.before, state.after)),
-        )
-        saved = sign + share_text(state.share) if state.is_stall else ""
-        rows.append((step, (name, saved, before, after, evidence)))
-    bars = (
-        ()
-        if key
-        else tuple(max(-1.0, min(1.0, state.share)) if state.is_stall else 0.0 for _, state in found)
-    )
+        rows.append((step, (state.name, *_times(state, step), evidence)))
+    bars = () if key else tuple(max(-1.0, min(1.0, state.share)) for _, state in found)
     return _keyed(rows, _STATES, frozenset({1, 2, 3}), STATE_NOTES, key, bars)
+
+
+def _times(state: StateChange, step: Step) -> tuple[str, str, str]:
+    """Returns the time that a state saves, and that before and after, with as many digits for each state of a step."""
+    longest = max(step.kernel_us)
+    decimals = (
+        max(0, min(_MOST_DECIMALS, _DIGITS - 1 - math.floor(math.log10(longest)))) if longest > 0 else 0
+    )
+    before, after = (round(share * step.kernel_us[0], decimals) for share in (state.before, state.after))
+    saved, *ends = (f"{us:.{decimals}f}" for us in (before - after, before, after))
+    return saved.replace("-", "−"), ends[0], ends[1]
 
 
 def bound_table(bounds: Iterable[Bound]) -> Table:
@@ -98,9 +110,9 @@ def _keyed(
 
 def _factors(step: Step) -> list[tuple[str, ...]]:
     if step.gap:
-        ratio = [] if math.isnan(step.ratio) else [("time", "", "", f"{step.ratio:.3f}")]
+        ratio = [] if math.isnan(step.ratio) else [("speed", "", "", f"{step.ratio:.3f}")]
         return [*ratio, (step.gap, "", "", "")]
-    rows = [("time", "", "", f"{step.ratio:.3f}")]
+    rows = [("speed", "", "", f"{step.ratio:.3f}")]
     rows += [(*_cells(factor.change), f"{factor.factor:.3f}") for factor in step.factors]
     return [*rows, ("remainder", "", "", f"{step.remainder:.3f}")]
 
@@ -108,7 +120,8 @@ def _factors(step: Step) -> list[tuple[str, ...]]:
 def _cells(change: Change) -> tuple[str, str, str]:
     """Returns the name with its unit, and the values before and after."""
     unit = ", %" if change.name.endswith("_pct") else ", MHz" if change.name.endswith("_mhz") else ""
-    return name_of(change) + unit, short_number(change.before), short_number(change.after)
+    before, after = (value_text(change.name, value) for value in (change.before, change.after))
+    return name_of(change) + unit, before.removesuffix(unit[1:]), after.removesuffix(unit[1:])
 
 
 def _bound(one: Bound) -> tuple[str, ...]:

@@ -107,8 +107,40 @@ def test_a_kernel_that_is_included_from_another_variant_may_be_compiled_otherwis
 def test_a_step_within_the_same_kernel_is_not_explained_even_if_its_time_differs():
     factor = decomposition.Factor(decomposition.Change("instructions_executed", 110.0, 100.0), 1.1)
     step = decomposition.Step("f", "b", "a", "1", 1.1, (factor,), (), 1.0)
-    assert "Factors" in sentence(step)
+    assert "instructions 110 → 100" in sentence(step)
     same = replace(step, twin=Twin("a", True, (14, 14), 37, 1.1, False))
-    assert "Factors" not in sentence(same)
+    assert sentence(same).startswith("At 1, it launches the same kernel as a (")
+    assert "instructions 110" not in sentence(same)
     elsewhere = replace(step, twin=Twin("c", True, (14, 14), 37, math.nan, False))
-    assert "Factors" in sentence(elsewhere)
+    assert "instructions 110 → 100" in sentence(elsewhere)
+
+
+def twin(name, same=True):
+    return Twin(name, same, (14, 14), 37, 1.0, True)
+
+
+def test_variants_that_launch_the_same_kernel_are_one_class_and_recompiled_ones_are_not():
+    found = {"c": twin("b"), "d": twin("c"), "e": twin("d", same=False)}
+    assert kinship.classes(found, "abcde") == dict.fromkeys("bcd", ("b", "c", "d"))
+
+
+def test_two_kernels_are_tied_only_if_they_are_under_each_of_their_names():
+    rows = {"a": row("", 100), "b": row("a", 101), "c": row("b", 103)}
+    alike = dict.fromkeys("bc", ("b", "c"))
+    assert kinship.tied("a", "b", rows, {})
+    assert not kinship.tied("a", "b", rows, alike), "c is the kernel of b, and slower than a"
+
+
+def test_of_the_variants_with_the_fastest_kernel_the_best_one_wins_most_cases():
+    def timed(**times):
+        return {name: row("", us) | {"is_baseline": name == "library"} for name, us in times.items()}
+
+    head, other = timed(a=30, b=10, c=10.2, library=5), timed(a=10, b=90, c=11, library=5)
+    more = timed(a=30, b=90, c=20, library=5)
+    alike = dict.fromkeys("bc", ("b", "c"))
+    assert kinship.best(head, {}, [head, more]) == "b"
+    assert kinship.best(head, alike, [head, other, more]) == "c", (
+        "tied at the headline case, first at another"
+    )
+    assert kinship.best(head, alike, [head]) == "b", "the first of equals"
+    assert kinship.best({"library": head["library"]}, {}, []) == ""

@@ -11,11 +11,11 @@ from warplog.worklog.steps.use import use
 LIMITS = {f"occupancy_limit_{name}_blocks": 8.0 for name in ("warps", "registers", "shared_memory", "blocks")}
 BEFORE = LIMITS | {
     "l2_throughput_pct": 85.0, "pipe_tensor_pct": 38.0, "l2_bytes": 3.69e9, "dram_bytes": 207e6,
-    "issue_active_pct": 17.0,
+    "issue_active_pct": 17.0, "theoretical_occupancy_pct": 100.0,
 }  # fmt: skip
 AFTER = LIMITS | {
     "l2_throughput_pct": 68.0, "pipe_tensor_pct": 44.0, "l2_bytes": 2.81e9, "dram_bytes": 199e6,
-    "issue_active_pct": 11.0, "occupancy_limit_registers_blocks": 5.0,
+    "issue_active_pct": 11.0, "occupancy_limit_registers_blocks": 5.0, "theoretical_occupancy_pct": 62.5,
 }  # fmt: skip
 
 
@@ -28,28 +28,63 @@ def test_a_kernel_that_waits_for_a_unit_is_told_by_that_unit_and_not_by_its_inst
     found = use(BEFORE, AFTER, 132.0)
     told = explain.sentence(step(found))
     assert (
-        "Utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %. Traffic: L2 bytes 3.69 G → 2.81 G."
-        in told
+        "Utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %. Traffic: L2 3.69 GB → 2.81 GB." in told
     )
-    assert "Blocks per SM 8 → 5." in told
+    assert "Theoretical occupancy 100 % → 62.5 % (8 → 5 blocks per SM)." in told
     assert "instructions" not in told
     assert sentences.brief(step(found))[1:3] == (
-        "traffic: L2 bytes 3.69 G → 2.81 G",
+        "traffic: L2 3.69 GB → 2.81 GB",
         "utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %",
     )
     busy = use(BEFORE, AFTER | {"issue_active_pct": 25.0}, 132.0)
-    assert "Factors above 1: instructions 200 → 172 (1.16)." in explain.sentence(step(busy))
+    assert "In its favour: instructions 200 → 172 (1.16x)." in explain.sentence(step(busy))
+
+
+def test_a_slower_kernel_with_the_same_traffic_is_not_told_by_the_use_that_falls():
+    same = AFTER | {"l2_bytes": BEFORE["l2_bytes"]}
+    slower = Factor(Change("ipc", 100.0, 80.0), 0.8)
+    loss = replace(step(use(BEFORE, same, 132.0)), ratio=0.8, factors=(slower,))
+    assert "L2 85 %" not in explain.sentence(loss)
+    assert "L2 85 %" in explain.sentence(replace(loss, use=use(BEFORE, AFTER, 132.0)))
+
+
+def test_fewer_larger_blocks_at_the_same_occupancy_are_not_told():
+    larger = BEFORE | {"occupancy_limit_warps_blocks": 4.0}
+    assert use(BEFORE, larger, 132.0).blocks is None
+
+
+def test_the_busiest_unit_of_either_kernel_is_compared_but_never_l1_whose_sub_units_differ():
+    before = {
+        "sm_throughput_pct": 17.0,
+        "dram_throughput_pct": 11.6,
+        "l1_throughput_pct": 15.0,
+        "dram_bytes": 271e6,
+    }
+    after = before | {"sm_throughput_pct": 18.6, "dram_throughput_pct": 85.0}
+    found = use(before, after, 132.0)
+    assert found.units == (Change("dram_throughput_pct", 11.6, 85.0),)
+    assert found.even == {"dram_throughput_pct": Change("dram_bytes", 271e6, 271e6)}
+    assert use(before, after | {"dram_bytes": 300e6}, 132.0).even == {}
+    assert use({"l1_throughput_pct": 81.9}, {"l1_throughput_pct": 90.9}, 132.0).units == ()
+
+
+@pytest.mark.parametrize(
+    ("waves", "told"), [((0.015, 3.88), True), ((3.88, 0.5), True), ((0.9, 1.1), False), ((2.0, 8.0), False)]
+)
+def test_a_grid_that_fills_the_gpu_on_one_side_only_is_found(waves, told):
+    pair = [{"grid_blocks": 100 * count, "waves_per_sm": count} for count in waves]
+    assert (use(*pair, 132.0).grid is not None) == told
 
 
 def test_traffic_of_a_unit_that_is_not_the_busiest_counts_from_a_factor_of_one_and_a_half():
     for dram, told in ((398e6, True), (300e6, False), (130e6, True)):
         assert (
-            "DRAM bytes" in explain.sentence(step(use(BEFORE, AFTER | {"dram_bytes": dram}, 132.0)))
+            "device memory" in explain.sentence(step(use(BEFORE, AFTER | {"dram_bytes": dram}, 132.0)))
         ) == told
 
 
 def test_what_does_not_change_or_was_not_counted_is_left_out():
-    assert use(BEFORE, BEFORE, 132.0) == Use(idle=True)
+    assert replace(use(BEFORE, BEFORE, 132.0), even={}) == Use(idle=True)
     assert use({}, {}, 132.0) == Use()
 
 
@@ -65,7 +100,7 @@ def test_sm_activity_that_a_partial_last_wave_accounts_for_names_the_waves(waves
     busy = next(
         f for f in decomposition.factors(*pair, (1980, 1980), 132.0) if f.change.name == "sm_busy_pct"
     )
-    assert sentences._factor(busy) == f"SM activity 96.3 % → 84.3 % (0.875{told})"
+    assert sentences._factor(busy) == f"SM activity 96.3 % → 84.3 % (0.875x{told})"
 
 
 def test_the_gap_at_a_tile_end_is_compared_with_the_nearest_ancestor_that_has_a_timeline(recorded):

@@ -22,6 +22,7 @@ _MOST = 0.5
 # SASS: instructions on a warpgroup's products and on mbarriers, a poll of an mbarrier, an arrival at one that brings no
 # bytes, and the loads of the TMA unit.
 _OPCODES = {_WGMMA: "WARPGROUP", _MBARRIER: "SYNCS"}
+OPCODES = tuple(_OPCODES.values())
 _POLL, _ARRIVAL, _TMA_LOADS = "SYNCS.PHASECHK", re.compile(r"SYNCS\.ARRIVE\..*A1T0"), ("UTMALDG", "UBLKCP")
 
 

@@ -3,19 +3,27 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from warplog.core.numbers import short_number
 from warplog.core.text import Table
 from warplog.tables import regimes
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.decomposition import Change, Step
 from warplog.worklog.kinship import faster_ancestor
-from warplog.worklog.sentences import name_of, share_text, times_text
+from warplog.worklog.sentences import (
+    main_causes,
+    main_factors,
+    main_states,
+    name_of,
+    state_span,
+    times_text,
+    value_text,
+)
 
 Row = Mapping[str, Any]
 _MOST_COUNTERS = 3
-_LEAST_FACTOR = 0.1  # of the ratio, on a log scale: as in the sentences
+SAME_KERNEL = "same kernel"
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class PathStep:
     Attributes:
         ratio: Speed over that of the step before; "" for the first step.
         beyond: The same over a faster ancestor, if the step before is slower than that: "3.22x over shuffle"; or "".
-        tied: Whether that is within noise.
+        tied: Whether that is within noise, or the kernel is the same.
         speed: Speed at the headline case, with its unit.
         start, end: Where its bar begins and ends: from 0 to 1 on a logarithmic axis of speed.
         detours: The variants that branch off here and do not lead to the fastest one.
@@ -52,6 +60,11 @@ class PathStep:
     end: float
     detours: tuple[Detour, ...]
     beyond: str = ""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether it is another kernel than that of the step before, and as fast within noise."""
+        return self.tied and self.ratio != SAME_KERNEL
 
     @property
     def is_slower(self) -> bool:
@@ -69,15 +82,16 @@ class Waterfall:
     ticks: tuple[tuple[float, str], ...]
 
 
-def main_path(rows: Mapping[str, Row]) -> tuple[str, ...]:
+def main_path(rows: Mapping[str, Row], best: str = "") -> tuple[str, ...]:
     """Returns the steps from a variant without a parent, which may be the baseline, to the fastest one besides it.
 
-    `rows` are the rows of the ladder at the headline case, by variant. Empty if no variant has a time.
+    `rows` are the rows of the ladder at the headline case, by variant; `best` is the fastest one, if it is known. Empty
+    if no variant has a time.
     """
     own = {name: row for name, row in rows.items() if _us(row) > 0 and not row["is_baseline"]}
     if not own:
         return ()
-    way = [min(own, key=lambda name: _us(own[name]))]
+    way = [best or min(own, key=lambda name: _us(own[name]))]
     while (parent := str(own[way[-1]]["parent"] or "")) in own and parent not in way:
         way.append(parent)
     root = str(own[way[-1]]["parent"] or "")
@@ -86,15 +100,23 @@ def main_path(rows: Mapping[str, Row]) -> tuple[str, ...]:
     return tuple(reversed(way))
 
 
-def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str = "") -> Waterfall | None:
+def waterfall(
+    rows: Mapping[str, Row],
+    speeds: Mapping[str, str],
+    relative: str = "",
+    best: str = "",
+    alike: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Waterfall | None:
     """Returns the waterfall of the main path; None if that has fewer than three steps.
 
     Args:
         rows: The rows of the ladder at the headline case, by variant, in its order.
         speeds: The speed of each variant as text.
         relative: The baseline; "" if there is none.
+        best: The last step; the fastest variant by default.
+        alike: For each variant, those that launch the same kernel; without an entry if no other one does.
     """
-    path = main_path(rows)
+    path = main_path(rows, best)
     if len(path) < 3:
         return None
     rates = {name: 1 / _us(row) for name, row in rows.items() if _us(row) > 0}
@@ -108,12 +130,14 @@ def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str 
     def place(name: str) -> float:
         return (math.log10(rates[name]) - low) / (high - low)
 
-    beside = _beside(rows, path)
+    beside = _beside(rows, path, alike)
     steps = []
     for number, name in enumerate(path):
         before = path[number - 1] if number else ""
         ratio = times_text(rates[name] / rates[before]) if before else ""
         tied = bool(before) and regimes.tied(rows[name], rows[before])
+        if before in alike.get(name, ()):
+            ratio, tied = SAME_KERNEL, True
         start = place(before) if before else 0.0
         above = faster_ancestor(rows, name) if before else ""
         beyond = f"{times_text(rates[name] / rates[above])} over {above}" if above else ""
@@ -129,7 +153,7 @@ def path_table(fall: Waterfall) -> Table:
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
-        notes = ", ".join(filter(None, ("tied" if step.tied else "", step.beyond)))
+        notes = ", ".join(filter(None, ("tied" if step.is_tied else "", step.beyond)))
         rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
     return Table(
         ("main path", "speed", "over the previous step", "detours, over the step of this row"),
@@ -141,38 +165,35 @@ def path_table(fall: Waterfall) -> Table:
 def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:
     """Returns the two or three counters that explain a step as (name, before, after).
 
-    They are the factor that weighs most in the direction of the step, what changed along with the largest warp state in
-    that direction, and that state. Empty if the counters do not explain the step.
+    They are what the sentences tell first (parallelism, a unit at the same traffic, or the factor that weighs most in
+    the direction of the step), what changed along with the largest warp state in that direction, and that state. Empty
+    if the counters do not explain the step.
     """
     if step is None or step.gap or math.isnan(step.ratio) or not step.explicable:
         return ()
-    sign = 1 if step.ratio > 1 else -1
-    least = _LEAST_FACTOR * abs(math.log(step.ratio))
-    found: list[Change] = []
-    if step.use.idle:  # then the busiest unit sets the time
+    found: list[Change] = main_causes(step)
+    if step.use.idle and not found:  # then the busiest unit sets the time
         found += [*step.use.traffic[:1], *step.use.units[:1]]
-    for factor in step.causes:
-        if sign * math.log(factor.factor) >= least and len(found) < 1:
+    for factor in main_factors(step):
+        if (factor.factor > 1) == (step.ratio > 1) and not found:
             found += [*factor.evidence[:1], factor.change] if factor.evidence else [factor.change]
     shown = {change.name: _shown(change) for change in found}
-    states = [state for state in step.states if sign * state.share > 0 and state.is_stall]
-    for state in states[:1]:
+    for state in main_states(step)[:1]:
         shown |= {change.name: _shown(change) for change in state.evidence[:1]}
-        span = share_text(state.before), share_text(state.after)
-        shown[state.name] = (f"{state.name}, of the cycles of {step.parent}", *span)
+        before, after = state_span(state, step).split(" → ")
+        unit = after.rpartition(" ")[2]
+        shown[state.name] = (state.name, f"{before} {unit}", after)
     return tuple(list(shown.values())[:_MOST_COUNTERS])
 
 
 def _shown(change: Change) -> tuple[str, str, str]:
-    unit = " %" if change.name.endswith("_pct") else " MHz" if change.name.endswith("_mhz") else ""
-    return (
-        UNITS.get(change.name, name_of(change)),
-        f"{short_number(change.before)}{unit}",
-        f"{short_number(change.after)}{unit}",
-    )
+    before, after = (value_text(change.name, value) for value in (change.before, change.after))
+    return UNITS.get(change.name, name_of(change)), before, after
 
 
-def _beside(rows: Mapping[str, Row], path: Sequence[str]) -> dict[str, tuple[Detour, ...]]:
+def _beside(
+    rows: Mapping[str, Row], path: Sequence[str], alike: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[Detour, ...]]:
     """Returns the variants beside the path, by the step of the path that they descend from."""
     beside: dict[str, list[Detour]] = {name: [] for name in path}
     for name, row in rows.items():
@@ -183,7 +204,10 @@ def _beside(rows: Mapping[str, Row], path: Sequence[str]) -> dict[str, tuple[Det
             seen.add(root)
             root = str(rows[root]["parent"] or "")
         if root in beside:
-            beside[root].append(_detour(name, row, root, rows[root]))
+            same = root in alike.get(name, ())
+            beside[root].append(
+                Detour(name, root, "", SAME_KERNEL) if same else _detour(name, row, root, rows[root])
+            )
     return {name: tuple(found) for name, found in beside.items()}
 
 

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from warplog.worklog import bounds
 from warplog.worklog.decomposition import Change, Use, Values
 
-COUNTERS = (*bounds.COUNTERS, "issue_active_pct", "dram_bytes", "l2_bytes")
+_SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
+_BLOCKS, _WAVES, _OCCUPANCY = "grid_blocks", "waves_per_sm", "theoretical_occupancy_pct"
+COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, "issue_active_pct", "dram_bytes", "l2_bytes")
 BLOCKS = "blocks_per_sm"
 _TENSOR = "pipe_tensor_pct"
 # The traffic of a unit, which is told with it from a change of 5 % on; that of others only from a factor of 1.5 on.
 _TRAFFIC_OF = {"dram_throughput_pct": "dram_bytes", "l2_throughput_pct": "l2_bytes"}
 _LEAST_TRAFFIC, _LARGE_TRAFFIC = 1.05, 1.5
 _LEAST_POINTS = 2.0
+_FULL, _MORE_WAVES = 1.0, 2.0
 _IN_USE_PCT = 1.0
 # Where schedulers issue in less than a fifth of the cycles before and after, instructions do not set the time.
 _IDLE_PCT = 20.0
@@ -21,26 +24,53 @@ _IDLE_PCT = 20.0
 def use(before: Values, after: Values, sms: float) -> Use:
     """Returns how the use of the GPU changes between two kernels, as far as the counters COUNTERS are known.
 
-    The units are the busiest one before and the tensor pipe if both kernels use it; those that change by less than two
-    percentage points are left out.
+    The units are the busiest ones before and after, and the tensor pipe if both kernels use it; those that change by
+    less than two percentage points are left out, and so is L1/TEX, of which two kernels may use different sub-units.
     """
     pair = (before, after)
     known = [bounds.ceilings(values, sms) for values in pair]
-    top = bounds.busiest(known[0])
+    tops = [bounds.busiest(one) for one in known]
     tensor = all(one.get(_TENSOR, 0.0) >= _IN_USE_PCT for one in known)
-    units = _changes([top, *([_TENSOR] if tensor else [])], known)
+    units = _changes([*tops, *([_TENSOR] if tensor else [])], known)
+    moved = {one.name: one for one in _changes(["l2_bytes", "dram_bytes"], pair)}
+    near = {_TRAFFIC_OF.get(top) for top in tops}
     traffic = [
-        change
-        for change in _changes(["l2_bytes", "dram_bytes"], pair)
-        if _times(change) >= (_LEAST_TRAFFIC if change.name == _TRAFFIC_OF.get(top) else _LARGE_TRAFFIC)
+        one
+        for one in moved.values()
+        if _times(one) >= (_LEAST_TRAFFIC if one.name in near else _LARGE_TRAFFIC)
     ]
     blocks = _changes([BLOCKS], [{BLOCKS: bounds.blocks_per_sm(values)} for values in pair])
+    occupancy = _differing(_changes([_OCCUPANCY], pair))
     return Use(
-        units=tuple(one for one in units if abs(one.after - one.before) >= _LEAST_POINTS),
+        units=tuple(
+            one for one in units if abs(one.after - one.before) >= _LEAST_POINTS and one.name != bounds.L1
+        ),
+        even={
+            unit: moved[name]
+            for unit, name in _TRAFFIC_OF.items()
+            if name in moved and 0 < _times(moved[name]) < _LEAST_TRAFFIC
+        },
         traffic=tuple(traffic),
-        blocks=next((one for one in blocks if one.before != one.after), None),
+        blocks=_differing(blocks) if occupancy else None,
+        occupancy=occupancy,
+        grid=_grid(pair),
+        sectors=tuple(one for one in _changes(_SECTORS, pair) if _times(one) >= _LARGE_TRAFFIC),
         idle=all(values.get("issue_active_pct", math.inf) < _IDLE_PCT for values in pair),
     )
+
+
+def _grid(pair: Sequence[Values]) -> tuple[Change, Change] | None:
+    """Returns blocks and waves of two grids of which one is less than a wave and less than half of the other."""
+    found = _changes([_BLOCKS, _WAVES], pair)
+    if len(found) < 2:
+        return None
+    waves = found[1]
+    fills = min(waves.before, waves.after) < _FULL and _times(waves) >= _MORE_WAVES
+    return (found[0], waves) if fills else None
+
+
+def _differing(changes: Sequence[Change]) -> Change | None:
+    return next((one for one in changes if round(one.before, 1) != round(one.after, 1)), None)
 
 
 def _changes(names: Sequence[str], pair: Sequence[Values]) -> list[Change]:

@@ -1,0 +1,1 @@
+"""Rules of the audit for the sentences about steps and expectations."""
