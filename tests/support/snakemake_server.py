@@ -55,11 +55,13 @@ LIBRARIES = (
     *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.tracking.sqlalchemy_workspace_store"),
     *("alembic.command", "alembic.autogenerate", "sqlalchemy.dialects.sqlite"),
 )
-# Snakemake starts the script of a job with this program instead of Python.
+# Snakemake starts the script of a job with this program instead of Python, and tests start Snakemake with it.
 INTERPRETER = """\
 #!{python} -IS
 import json, os, signal, socket, sys
-if not sys.argv[1:] or not sys.argv[1].endswith(".py"):
+if sys.argv[1:3] == ["-m", "snakemake"]:
+    del sys.argv[1]
+elif not sys.argv[1:] or not sys.argv[1].endswith(".py"):
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 request = {{"program": sys.argv[1], "arguments": sys.argv[2:], "folder": os.getcwd(), "environment": dict(os.environ)}}
 server = socket.socket(socket.AF_UNIX)
@@ -133,6 +135,7 @@ def answer(link: socket.socket, interpreter: Path) -> None:
     ended = os.pidfd_open(child)
     if ended not in select.select([ended, link], [], [])[0]:
         os.kill(child, signal.SIGKILL)
+        return
     _, status = os.waitpid(child, 0)
     link.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
