@@ -242,11 +242,16 @@ def _number(processes: Sequence[Sequence[float]] | Sequence[Array]) -> float:
 def _interval(a: Sequence[Array], b: Sequence[Array]) -> tuple[float, float]:
     places = iter(_places(tuple(one.size for one in (*a, *b))))
     first, second = (
-        np.median([_resampled_medians(process, next(places)) for process in side], axis=0) for side in (a, b)
+        _median_of([_resampled_medians(process, next(places)) for process in side]) for side in (a, b)
     )
     tail = 50 * (1 - _CONFIDENCE)
     low, high = np.percentile(second / first, (tail, 100 - tail))
     return float(low), float(high)
+
+
+def _median_of(rows: Sequence[Array]) -> Array:
+    """Returns the median of each column."""
+    return rows[0] if len(rows) == 1 else np.median(rows, axis=0)
 
 
 def _resampled_medians(values: Array, places: tuple[Places, Places]) -> Array:
