@@ -156,6 +156,10 @@ class FigureTables:
         from the table `gpus`, of device memory or of the bus (column `limit` of `variants`); it is compared with the
         arithmetic intensity of the algorithm.
         """
+        return self._quantity
+
+    @cached_property  # the runs of a family ask for it again and again
+    def _quantity(self) -> Quantity:
         rows = self.measurements[self.measurements["status"] == "ok"]
         rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
         flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))
