@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-import slurm_controller
+from cluster import slurm_controller
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

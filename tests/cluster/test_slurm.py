@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from cluster import slurm_controller
 
-import slurm_controller
 from copied_project import copy_project
 
 PROJECT = Path(__file__).parents[2]
