@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cluster import slurm_controller
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and their programs would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -18,6 +19,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for variable in ("MLFLOW_TRACKING_URI", "WARPLOG_REPLAY", "SNAKEMAKE_PROFILE", "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(variable, None)
 sys.dont_write_bytecode = False
+
+# No test computes enough for several threads, but each of hundreds of interpreters would start them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Snakemake's plugin for SLURM asks the controller for its settings at every start.
+if not slurm_controller.runs():
+    os.environ.setdefault("SLURM_CONF", os.devnull)
 
 gc.set_threshold(100_000, 50, 100)  # looking for garbage as often as Python does takes a seventh of the time
 

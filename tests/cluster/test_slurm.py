@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from cluster import slurm_controller
 
 from copied_project import copy_project
 
@@ -28,7 +29,7 @@ def why_not() -> str:
     if shutil.which("sinfo") is None:
         return "SLURM is not installed: tests/cluster/up.sh install"
     down = "no test cluster is up: tests/cluster/up.sh up"
-    if not any(path.read_text().strip() == "slurmctld" for path in Path("/proc").glob("[0-9]*/comm")):
+    if not slurm_controller.runs():
         return down  # sinfo would wait for it
     nodes = subprocess.run(
         ["sinfo", "-h", "-o", "%G"], capture_output=True, text=True, timeout=60, check=False

@@ -36,6 +36,7 @@ STALLS = [
     "barrier", "math_pipe_throttle", "wait", "dispatch_stall", "branch_resolving", "no_instruction", "drain",
     "imc_miss", "membar", "sleeping", "misc", "tex_throttle",
 ]  # fmt: skip
+FEW = ("naive", "warptile", "cublas")  # for tests of files, which any figure would do for
 SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 
 

@@ -50,6 +50,11 @@ def _started() -> Path:
     return folder / "socket"
 
 
+def interpreter() -> str:
+    """Returns a program that does what Python does, and runs `-m snakemake` and scripts in forks of the process."""
+    return str(_server().with_name("python"))
+
+
 def run(place: Path, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Runs Snakemake in a folder, with these arguments and variables, and returns its status and output."""
     return run_program("snakemake", place, *arguments, environment=environment)

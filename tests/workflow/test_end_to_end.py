@@ -62,8 +62,9 @@ def snakemake(place: Path, *targets: str, store: str = "", **config: str) -> str
     return done.stdout + done.stderr
 
 
-def clone(place: Path) -> Path:
-    return copy_project(place, str(RECORDED.relative_to(PROJECT)))
+def clone(place: Path, *families: str) -> Path:
+    """Copies the project with its recorded campaign, and the kernels of all families or of those named."""
+    return copy_project(place, str(RECORDED.relative_to(PROJECT)), families=families or None)
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +280,7 @@ def test_an_edited_record_of_the_recorded_campaign_stops_the_run_with_one_line(e
 @pytest.mark.nvcc
 def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     compilers()
-    copy = clone(tmp_path)
+    copy = clone(tmp_path, "transpose")
     builds = copy / "results" / "build" / "sm_90" / "transpose"
     environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
     variants = [variant.name for variant in FAMILIES["transpose"].variants[:3]]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from figure_tables import sgemm
+from figure_tables import FEW, sgemm
 from made_up_tables import write
 from warplog.cli.main import main
 
@@ -14,7 +14,7 @@ from warplog.cli.main import main
 @pytest.fixture
 def project(tmp_path, monkeypatch, request):
     """A project with made-up tables of sgemm and the families of this repository; the working directory is another."""
-    write(sgemm(), tmp_path / "results" / "tables")
+    write(sgemm(names=FEW), tmp_path / "results" / "tables")
     (tmp_path / "Snakefile").touch()
     (tmp_path / "kernels").symlink_to(request.config.rootpath / "kernels")
     (tmp_path / "notes").mkdir()

@@ -35,6 +35,7 @@ def files(folder):
 @pytest.fixture
 def without_gpu(monkeypatch):
     monkeypatch.setattr(device, "boards", list)
+    monkeypatch.setattr(sys, "executable", snakemake_runs.interpreter())
 
 
 @pytest.mark.parametrize("dtype", starting._TYPES)

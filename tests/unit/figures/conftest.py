@@ -11,6 +11,12 @@ def good():
     return sgemm()
 
 
+@pytest.fixture
+def coarse(monkeypatch):
+    """Gives PNG files few pixels, for tests that do not look at them: a quarter of the time is spent on pixels."""
+    monkeypatch.setattr("warplog.plotting.style.PNG_DPI", 40)
+
+
 @pytest.fixture(scope="session")
 def failed():
     """Returns the same tables with failed variants (FAILED) and one without counters."""

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from PIL import Image
 
-from figure_tables import sgemm
+from figure_tables import FEW, sgemm
 from made_up_tables import write
 from script_modules import script
 from warplog import figures
@@ -154,7 +154,7 @@ def test_another_font_and_size_are_used(good, tmp_path):
 
 def test_changed_settings_draw_again_and_files_that_are_not_wanted_go(tmp_path):
     tables, folder = tmp_path / "tables", tmp_path / "sgemm"
-    write(sgemm(), tables)
+    write(sgemm(names=FEW), tables)
     PLOT.main(["ladder"], tables, [], folder, COLUMN)
     assert {path.name for path in folder.glob("[a-z]*")} == {
         f"ladder.{e}" for e in ("png", "svg", "pdf", "txt", "csv")

@@ -144,6 +144,21 @@ def test_the_exact_p_value_is_that_of_all_arrangements(ties):
         assert effect == pytest.approx(np.mean(signs))
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_p_value_of_many_samples_is_that_of_scipy(ties):
+    from scipy.stats import mannwhitneyu
+
+    random = np.random.default_rng(13)
+    for shift in (0.0, 0.02, 0.4, 3.0):
+        a, b = random.normal(100, 1, 30), random.normal(100 + shift, 1, 45)
+        a, b = (a.round(), b.round()) if ties else (a, b)
+        expected = mannwhitneyu(a, b, alternative="two-sided", method="asymptotic")
+        p, effect = verdicts.rank_sum(a, b)
+        assert p == pytest.approx(expected.pvalue)
+        assert effect == pytest.approx(1 - 2 * expected.statistic / (a.size * b.size))
+    assert verdicts.rank_sum(np.full(30, 7.0), np.full(30, 7.0)) == (1.0, 0.0)
+
+
 def test_the_interval_of_the_median_ratio_covers_it_as_often_as_it_says():
     random = np.random.default_rng(12)
     for count in (15, 40):

@@ -4,8 +4,10 @@ import json
 import re
 from dataclasses import replace
 
+import altair as alt
 import pandas as pd
 import pytest
+from jsonschema import ValidationError
 from worklog_pages import HOSTILE, Page, told
 
 from warplog.worklog.html import html
@@ -65,6 +67,15 @@ def test_cases_of_the_same_size_stand_side_by_side_and_no_line_joins_them(page, 
     same = below(told(replace(recorded, measurements=recorded.measurements.assign(size=4096.0))))
     assert (same["encoding"]["x"]["field"], same["mark"]["type"]) == ("case", "point")
     assert set(same["encoding"]["x"]["sort"]) == set(recorded.measurements["case"])
+
+
+@pytest.mark.parametrize("sizes", ["different", "the same"])
+def test_charts_fit_the_schema_of_vega_lite(page, recorded, sizes):
+    alike = recorded.measurements.assign(size=4096.0)
+    shown = page if sizes == "different" else told(replace(recorded, measurements=alike))
+    alt.VConcatChart.from_json(shown.chart, validate=True)
+    with pytest.raises(ValidationError):
+        alt.VConcatChart.from_json(shown.chart.replace('"type": "', '"type": "un'), validate=True)
 
 
 def test_a_line_leaves_out_a_case_of_another_kind(recorded):

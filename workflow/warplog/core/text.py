@@ -59,7 +59,7 @@ def visible(text: str) -> str:
 
 def printable(text: str) -> str:
     """Replaces each non-printable character by a space."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def one_line(text: str) -> str:

@@ -127,9 +127,11 @@ class PageAudit:
         for allowed in self._quoted():
             rest = rest.replace(allowed, " ")
         for pattern, checks in RULES:
-            for found in list(re.finditer(pattern, rest)):
+            matches = list(re.finditer(pattern, rest))
+            for found in matches:
                 self._judge(number, checks(self.place, *found.groups()), found[0])
-            rest = re.sub(pattern, lambda found: " " * len(found[0]), rest)
+            if matches:
+                rest = re.sub(pattern, lambda found: " " * len(found[0]), rest)
         self._leftover(number, rest, line)
 
     def _leftover(self, number: int, rest: str, line: str) -> None:

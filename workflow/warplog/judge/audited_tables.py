@@ -44,22 +44,22 @@ def _states(page: Place, row: Cells, _: list[str]) -> Checks:
 
 
 def _lines(page: Place, row: Cells, _: list[str]) -> Checks:
-    table = page.known.tables["lines"]
     if row["line"] == "other lines":
         yield from _other_lines(page, row)
         return
     file, _sep, at = row["line"].rpartition(":")
-    mine = table[(table["variant"] == page.variant) & (table["case"] == page.known.profiled)]
-    mine = mine[(mine["line"].astype(int) == int(at)) & mine["file"].str.endswith(file)]
+    lines = page.known.lines.get(page.variant, [])
+    mine = [one for one in lines if int(one["line"]) == int(at) and one["file"].endswith(file)]
     columns = {"samples": "sample_share", "instructions": "instruction_share"}
     for title, column in columns.items():
         if row.get(title):
             printed = row[title].removesuffix(" %")
-            truths = [100 * float(v) for v in mine[column].dropna()]
+            truths = [100 * float(one[column]) for one in mine if not math.isnan(one[column])]
             yield Check(printed, _closest(printed, truths), exact=True)
     if row.get("excess wavefronts"):
         yield Check(
-            row["excess wavefronts"], _nearest(row["excess wavefronts"], mine["shared_wavefronts_excess"])
+            row["excess wavefronts"],
+            _nearest(row["excess wavefronts"], [one["shared_wavefronts_excess"] for one in mine]),
         )
 
 
@@ -90,16 +90,20 @@ def _published(page: Place, row: Cells, cells: list[str]) -> Checks:
             if cells[4]:
                 yield Check(cells[4], 100 * known.ratio(known.baseline(), page.variant, case))
         return
-    table = known.tables["published"]
-    mine = table[(table["variant"] == page.variant) & (table["published_source"] == cells[0])]
-    mine = mine[mine["published_gpu"] == cells[1]]
-    cases = [str(case or "not stated") for case in mine["published_case"].fillna("")]
+    mine = [
+        one
+        for one in known.published.get(page.variant, [])
+        if (one["published_source"], one["published_gpu"]) == (cells[0], cells[1])
+    ]
+    cases = [str(one["published_case"] or "not stated") for one in mine]
     yield Check(case, case if case in cases else " or ".join(dict.fromkeys(cases)) or "not published")
-    values = [float(v) * (1e3 if u == "TFLOP/s" else 1.0) / (1e3 if unit == "TFLOP/s" else 1.0)
-              for v, u in zip(mine["published"], mine["unit"], strict=True)]  # fmt: skip
+    values = [float(one["published"]) * (1e3 if one["unit"] == "TFLOP/s" else 1.0) / (1e3 if unit == "TFLOP/s" else 1.0)
+              for one in mine]  # fmt: skip
     yield Check(cells[3], _closest(cells[3], values))
     if cells[4]:
-        shares = [100 * float(v) for v in mine["published_ratio"].dropna()]
+        shares = [
+            100 * float(one["published_ratio"]) for one in mine if not math.isnan(one["published_ratio"])
+        ]
         yield Check(cells[4], _closest(cells[4], shares))
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from warplog.core.errors import WarplogError
 
-Row = Mapping[str, Any]
+Row = Mapping[Any, Any]
 _TABLES = ("measurements", "metrics", "variants", "gpus", "published")
 _OPTIONAL = ("lines", "claims", "launches")  # earlier campaigns may lack them
 _NOISE_LONG = 1.02
@@ -114,19 +114,26 @@ class Evidence:
             )
         return found
 
-    def hot(self, variant: str) -> list[dict[Any, Any]]:
+    def hot(self, variant: str) -> list[Row]:
         """Returns the rows of the table `lines` of the longest kernel."""
+        return [row for row in self.lines.get(variant, []) if row["kernel"] == self.longest.get(variant, "")]
+
+    @cached_property
+    def lines(self) -> dict[str, list[Row]]:
+        """The rows of the table `lines` at the profiled case, by variant."""
         lines = self.tables["lines"]
-        if lines.empty:
-            return []
-        mine = lines[(lines["variant"] == variant) & (lines["case"] == self.profiled)]
-        return list(mine[mine["kernel"] == self.longest.get(variant, "")].to_dict("records"))
+        return {} if lines.empty else _by_variant(lines[lines["case"] == self.profiled])
+
+    @cached_property
+    def published(self) -> dict[str, list[Row]]:
+        """The published numbers, by variant."""
+        return _by_variant(self.tables["published"].fillna({"published_case": ""}))
 
     def opcodes(self, variant: str) -> set[str]:
         """Returns the opcodes in the machine code of kernels of that name, without those never executed, if counted."""
-        mine, counted = self._compiled(variant), self.counters.get(variant, {})
-        if len(mine):
-            codes = set(mine["metric"].str.removeprefix("sass_"))
+        counted = self.counters.get(variant, {})
+        if mine := self._compiled.get(variant):
+            codes = {row["metric"].removeprefix("sass_") for row in mine}
             return {code for code in codes if counted.get(f"inst_{code.split('.')[0].lower()}") != 0}
         return {
             name.removeprefix("inst_").upper()
@@ -136,14 +143,18 @@ class Evidence:
 
     def machine_code(self, variant: str) -> list[frozenset[tuple[str, float]]]:
         """Returns the numbers of instructions by opcode of the compiled kernels with the name of the longest one."""
-        mine = self._compiled(variant)
-        return [frozenset(zip(own["metric"], own["value"], strict=True)) for _, own in mine.groupby("kernel")]
+        found: dict[str, set[tuple[str, float]]] = {}
+        for row in self._compiled.get(variant, []):
+            found.setdefault(row["kernel"], set()).add((row["metric"], row["value"]))
+        return [frozenset(found[kernel]) for kernel in sorted(found)]
 
-    def _compiled(self, variant: str) -> Any:
-        """Returns the rows on opcodes in the compiled kernels with the name of the longest one."""
-        metrics, name = self.tables["metrics"], _function(self.longest.get(variant, ""))
-        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("sass_")]
-        return mine[(mine["value"] > 0) & (mine["kernel"].map(_function) == name)]
+    @cached_property
+    def _compiled(self) -> dict[str, list[Row]]:
+        """The rows on opcodes in the compiled kernels with the name of the longest one, by variant."""
+        metrics = self.tables["metrics"]
+        rows = _by_variant(metrics[metrics["metric"].str.startswith("sass_") & (metrics["value"] > 0)])
+        names = {variant: _function(self.longest.get(variant, "")) for variant in rows}
+        return {v: [row for row in own if _function(row["kernel"]) == names[v]] for v, own in rows.items()}
 
     @cached_property
     def whole_launch(self) -> dict[tuple[str, str], float]:
@@ -253,7 +264,7 @@ class Evidence:
         """Returns the time of a variant's kernel in a warp state, in microseconds."""
         states = ("selected", "not_selected") if state.startswith("issuing") else (state,)
         in_state = sum(self.counter(variant, f"stall_{one}_cycles_per_issue") for one in states)
-        return self.counter(variant, "duration_us") * in_state / self.states_total(variant)
+        return self.counter(variant, "duration_us") * in_state / self._states_total.get(variant, 0.0)
 
     def others_us(self, variant: str) -> float:
         """Returns the time of the other kernels of a launch under ncu, in microseconds."""
@@ -326,33 +337,35 @@ class Evidence:
         mine = (row for row in launches if (row["variant"], row["case"]) == (variant, self.profiled))
         return next((_number(row.get("bubble_us")) for row in mine), math.nan)
 
-    def states_total(self, variant: str) -> float:
-        """Returns the warp cycles per issued instruction, as the sum of all warp states."""
-        counted = self.counters.get(variant, {}).items()
-        return sum(value for name, value in counted if re.fullmatch(r"stall_\w+_cycles_per_issue", name))
+    @cached_property
+    def _states_total(self) -> dict[str, float]:
+        """The warp cycles per issued instruction, as the sum of all warp states, by variant."""
+        is_state = re.compile(r"stall_\w+_cycles_per_issue").fullmatch
+        return {v: sum(n for name, n in own.items() if is_state(name)) for v, own in self.counters.items()}
 
     def verdicts(self, variant: str) -> list[str]:
         """Returns the verdicts on the claims beside a variant."""
-        return [str(row["verdict"]) for row in self._claims(variant)]
+        return [str(row["verdict"]) for row in self._claims.get(variant, [])]
 
     def claimed_cases(self, variant: str) -> set[str]:
         """Returns the cases of the numbers behind the claims beside a variant, by their evidence or the claim."""
         found: set[str] = set()
-        for row in self._claims(variant):
+        for row in self._claims.get(variant, []):
             terms = re.findall(r"(\w+)\(([^()]*)\) = ", str(row.get("evidence") or ""))
             named = [words.split(", ")[-1] for function, words in terms if function != "sass"]
             found |= {name if name in self.cases else str(row["case"]) for name in named or [""]}
         return found
 
-    def _claims(self, variant: str) -> list[dict[Any, Any]]:
-        """Returns the claims beside a variant: the last one, of at most three, that a claim names."""
-        found = []
+    @cached_property
+    def _claims(self) -> dict[str, list[Row]]:
+        """The claims beside each variant: the last one, of at most three, that a claim names."""
+        found: dict[str, list[Row]] = {}
         for row in self.tables["claims"].to_dict("records"):
             words = set(re.findall(r"\w+", " ".join(str(row.get(c) or "") for c in _NAMING)))
             named = [name for name in self.variants if name in words]
             own = [name for name in named if name != self.baseline()] or named
-            if 0 < len(own) <= _MOST_NAMED and own[-1] == variant:
-                found.append(row)
+            if 0 < len(own) <= _MOST_NAMED:
+                found.setdefault(own[-1], []).append(row)
         return found
 
     def own_limits(self, variant: str, case: str) -> dict[str, str]:
@@ -395,6 +408,14 @@ def _function(kernel: str) -> str:
 def _plain(kernel: str) -> str:
     """Returns the name of a kernel without result and namespaces, with template arguments and parameters."""
     return re.sub(r"^void |<unnamed>::|\(anonymous namespace\)::|\w+::", "", kernel)
+
+
+def _by_variant(table: pd.DataFrame) -> dict[str, list[Row]]:
+    """Returns the rows of a table by the variant they name."""
+    found: dict[str, list[Row]] = {}
+    for row in table.to_dict("records"):
+        found.setdefault(str(row["variant"]), []).append(row)
+    return found
 
 
 def _number(value: object) -> float:

@@ -73,8 +73,10 @@ class Campaign:
     commit: str = ""
 
 
-def load(folder: Path, gpu: str = "") -> Campaign:
+def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
     """Loads the timings and counters in `folder` and its A/A rounds, for its only GPU or the one with slug `gpu`.
+
+    Without `counted`, no counters are read, which takes half as long.
 
     Raises:
         WarplogError: the folder has no timings, or timings of several GPUs but not of `gpu`; a record is not readable.
@@ -87,9 +89,8 @@ def load(folder: Path, gpu: str = "") -> Campaign:
     cases: dict[Key, Measured] = {}
     failed: dict[tuple[str, str], str] = {}
     for path in sorted((folder / "time" / gpu).glob("*.json")):
-        extracted = FamilyRecord.read_if_there(
-            paths.family_record(folder, "extract", gpu, path.stem)
-        ).variants
+        counts = paths.family_record(folder, "extract", gpu, path.stem)
+        extracted = FamilyRecord.read_if_there(counts).variants if counted else {}
         checked = paths.family_record(folder, "check", gpu, path.stem)
         checks = FamilyRecord.read(checked).variants if checked.is_file() else None
         for variant, timed in FamilyRecord.read(path).variants.items():
@@ -107,17 +108,18 @@ def load(folder: Path, gpu: str = "") -> Campaign:
     named = folder / "campaign" / f"{gpu}.json"
     about: Record = read_json(named, "record") if named.is_file() else {}
     origin = (str(about.get(key, "")) for key in ("started", "commit"))
-    return Campaign(about.get("campaign", str(folder)), cases, failed, load_rounds(folder, gpu), *origin)
+    rounds = load_rounds(folder, gpu, counted)
+    return Campaign(about.get("campaign", str(folder)), cases, failed, rounds, *origin)
 
 
-def load_rounds(folder: Path, gpu: str) -> tuple[Campaign, ...]:
+def load_rounds(folder: Path, gpu: str, counted: bool = True) -> tuple[Campaign, ...]:
     """Loads the A/A rounds of a GPU below `folder`, in order; each is a results folder, aa/round<n>.
 
     Raises:
         WarplogError: a record is not readable.
     """
     found = [path for path in folder.glob("aa/round*") if gpu in gpus(path)]
-    return tuple(load(path, gpu) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
+    return tuple(load(path, gpu, counted) for path in sorted(found, key=lambda p: (len(p.name), p.name)))
 
 
 def gpus(folder: Path) -> list[str]:

@@ -177,16 +177,29 @@ def rank_sum(a: Array, b: Array) -> tuple[float, float]:
 
     The p-value is exact, even with ties, up to 50 samples in total; above that it is the normal approximation.
     """
-    from scipy.stats import mannwhitneyu, rankdata
-
-    ranks = rankdata(np.concatenate([a, b]))
+    _, places, ties = np.unique(np.concatenate([a, b]), return_inverse=True, return_counts=True)
+    ranks = (ties.cumsum() - (ties - 1) / 2)[places]  # from 1; equal values have the mean of their ranks
     above = float(ranks[a.size :].sum()) - b.size * (b.size + 1) / 2
     effect = 2 * above / (a.size * b.size) - 1
     if a.size + b.size > _MOST_EXACT:
-        if np.ptp(ranks) == 0:
-            return 1.0, 0.0
-        return float(mannwhitneyu(a, b, alternative="two-sided", method="asymptotic").pvalue), effect
+        return _approximate(above, ties, a.size, b.size), effect
     return _exact(np.rint(2 * ranks).astype(int), a.size), effect
+
+
+def _approximate(above: float, ties: npt.NDArray[np.int_], first: int, second: int) -> float:
+    """Returns the two-sided p-value of the normal approximation, with corrections for continuity and ties.
+
+    `above` is how many pairs have a larger second value, where equal ones count half. scipy.stats.mannwhitneyu returns
+    the same, but takes a second to import and ten times as long.
+    """
+    from scipy.special import ndtr
+
+    count = first + second
+    tied = float((ties**3 - ties).sum()) / (count * (count - 1))
+    deviation = math.sqrt(first * second / 12 * (count + 1 - tied))
+    if deviation == 0:
+        return 1.0
+    return min(1.0, float(2 * ndtr(-(abs(above - first * second / 2) - 0.5) / deviation)))
 
 
 def _exact(ranks: npt.NDArray[np.int_], size: int) -> float:
@@ -229,11 +242,16 @@ def _number(processes: Sequence[Sequence[float]] | Sequence[Array]) -> float:
 def _interval(a: Sequence[Array], b: Sequence[Array]) -> tuple[float, float]:
     places = iter(_places(tuple(one.size for one in (*a, *b))))
     first, second = (
-        np.median([_resampled_medians(process, next(places)) for process in side], axis=0) for side in (a, b)
+        _median_of([_resampled_medians(process, next(places)) for process in side]) for side in (a, b)
     )
     tail = 50 * (1 - _CONFIDENCE)
     low, high = np.percentile(second / first, (tail, 100 - tail))
     return float(low), float(high)
+
+
+def _median_of(rows: Sequence[Array]) -> Array:
+    """Returns the median of each column."""
+    return rows[0] if len(rows) == 1 else np.median(rows, axis=0)
 
 
 def _resampled_medians(values: Array, places: tuple[Places, Places]) -> Array:

@@ -1,13 +1,13 @@
 """Versions of Python packages that kernels are written with, without importing them."""
 
-import importlib.metadata
-
 # The packages on PyPI that provide a module, where the name differs: the first one that is installed counts.
 _DISTRIBUTIONS = {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy")}
 
 
 def version(module: str) -> str:
     """Returns the version of the package that provides a module; '' if it is not installed."""
+    import importlib.metadata  # it reads e-mail headers, which takes a tenth of the start of a worker
+
     for name in _DISTRIBUTIONS.get(module, (module,)):
         try:
             return importlib.metadata.version(name)

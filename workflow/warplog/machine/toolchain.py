@@ -1,6 +1,5 @@
 """Finds the CUDA programs that warplog calls: paths, versions, and remedies if one is missing."""
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from warplog.core import process
 from warplog.core.errors import WarplogError
-from warplog.machine import wheels
+from warplog.machine import packages, wheels
 from warplog.machine.wheels import Extra
 
 TOOLS = ("nvcc", "cuobjdump", "nvdisasm", "ncu", "nsys", "compute-sanitizer")
@@ -183,12 +182,7 @@ def snapshot() -> dict[str, str]:
 
 def cupy_version() -> str:
     """Returns the version of the installed CuPy; "" if it is not installed."""
-    for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy"):
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return ""
+    return packages.version("cupy")
 
 
 def _candidates(name: str) -> Iterator[Path]:

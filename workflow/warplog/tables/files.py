@@ -73,8 +73,8 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.D
             values = [
                 "" if v is None or v is pd.NA or v != v else v for v in values
             ]  # NaN differs from itself
-        typed[column] = pd.Series(values, dtype=types[description.kind])
-    return pd.DataFrame(typed)
+        typed[column] = pd.array(values, dtype=types[description.kind])
+    return pd.DataFrame(typed, copy=False)
 
 
 _MOST_BYTES = 512 * 1024**2

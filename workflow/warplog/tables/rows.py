@@ -55,7 +55,11 @@ def make_rows(
             records = stored.of(variant.name, build)
             rows["variants"].append(_variant_row(family, variant, ladder, records, source))
             rows["stages"] += stage_rows(records, stored.captures(variant.name), source, name, variant.name)
-            measured += (_measurement(family, variant, case, records, source) for case in cases[name])
+            is_old = (
+                source.origin == "recorded" and records.time.get("source_sha256", "") != variant.fingerprint()
+            )
+            old = remarks.EARLIER_SOURCE if is_old else ""
+            measured += (_measurement(family, variant, case, records, source, old) for case in cases[name])
             rows["metrics"] += _metric_rows(family, variant, records, source)
             library = library_kernels(records.extract) if variant.library else ()
             found = {
@@ -104,7 +108,10 @@ def add_ratios(rows: list[Row], baseline: str) -> None:
             row["sustained_ratio_to_baseline"] = base["sustained_us"] / row["sustained_us"]
 
 
-def _measurement(family: Family, variant: Variant, case: str, records: VariantRecords, source: Source) -> Row:
+def _measurement(
+    family: Family, variant: Variant, case: str, records: VariantRecords, source: Source, old: str
+) -> Row:
+    """Returns the row of a case; `old` is the remark on times of an earlier source."""
     problem = family.cases[case]
     row: Row = {
         "family": family.name,
@@ -128,8 +135,6 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
     row |= {"status": found["status"], "reason": found["reason"]}
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
-        is_old = source.origin == "recorded" and row["source_sha256"] != variant.fingerprint()
-        old = remarks.EARLIER_SOURCE if is_old else ""
         row["reason"] = text.join_notes(row["reason"], old, variant.remark)
     return row
 
@@ -214,7 +219,7 @@ def _traces(family: Family, cases: tuple[str, ...], records: VariantRecords) -> 
 
 def _duration(rows: list[Row], case: str, metric: str, tool: str) -> tuple[float | None, int]:
     """Returns the sum of the durations of a case's kernels (None if any is missing), and their number."""
-    values = [r["value"] for r in rows if (r["case"], r["metric"], r["tool"]) == (case, metric, tool)]
+    values = [r["value"] for r in rows if r["metric"] == metric and r["case"] == case and r["tool"] == tool]
     return (sum(values) if values and None not in values else None), len(values)
 
 

@@ -1,10 +1,9 @@
 """The tables of one family as figures, pages and MLflow use them: one row per variant, in ladder order, with gaps."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,6 +87,16 @@ class FigureTables:
         A variant that was not measured at the case has the status "missing". `gap` is "", or the reason why there
         is no number.
         """
+        if case not in self._ladders:
+            self._ladders[case] = self._ladder(case)
+        return self._ladders[case].copy(deep=False)
+
+    @cached_property
+    def _ladders(self) -> dict[str, pd.DataFrame]:
+        """The ladders at the cases that were asked for."""
+        return {}
+
+    def _ladder(self, case: str) -> pd.DataFrame:
         rungs = self.variants.sort_values(["order", "variant"], kind="stable")
         rungs = rungs[["family", "variant", "order", "parent", "is_baseline"]]
         rows = self.measurements[self.measurements["case"] == case].drop(columns=["family"])
@@ -111,28 +120,26 @@ class FigureTables:
         the column `kernel`. `gap` is that of the ladder, or the reason why there are no counters.
         """
         kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap", *ORIGIN_COLUMNS]
-        rows, kernels, metrics = self._captured
+        reasons, kernels, metrics = self._captured
         wide = metrics.reindex(columns=list(names)).astype(float)
         wide.insert(0, "kernel", kernels)
         table = self.ladder(self.profiled_case)[kept].join(wide, on="variant")
         table["kernel"] = table["kernel"].fillna("")
-        table["gap"] = [self._why(rows, names, row) for row in table.to_dict("records")]
+        bare = (table["gap"] == "") & table[list(names)].isna().all(axis=1)
+        table.loc[bare, "gap"] = [reasons.get(variant, "n/a") for variant in table.loc[bare, "variant"]]
         return table
 
     @cached_property
-    def _captured(self) -> "tuple[pd.DataFrame, pd.Series[str], pd.DataFrame]":
-        """The rows of ncu at the profiled case; by variant its longest kernel, and the metrics of that as columns."""
+    def _captured(self) -> "tuple[dict[str, str], pd.Series[str], pd.DataFrame]":
+        """By variant why ncu failed at the profiled case, its longest kernel, and the metrics of that as columns."""
         rows = self.metrics[(self.metrics["case"] == self.profiled_case) & (self.metrics["tool"] == "ncu")]
+        bad = rows[rows["status"] != "ok"].drop_duplicates("variant")
+        failed = zip(bad["variant"], bad["status"], bad["reason"], strict=True)
+        reasons = {variant: f"n/a ({words(status, reason)})" for variant, status, reason in failed}
         picked = [_of_main_kernel(group) for _, group in rows.groupby("variant", sort=False)]
         taken = pd.concat(picked) if picked else rows
         wide = taken.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
-        return rows, taken.groupby("variant")["kernel"].first(), wide
-
-    def _why(self, rows: pd.DataFrame, names: Sequence[str], row: Mapping[Hashable, Any]) -> str:
-        if row["gap"] or any(pd.notna(row[name]) for name in names):
-            return str(row["gap"])
-        mine = rows[(rows["variant"] == row["variant"]) & (rows["status"] != "ok")]
-        return f"n/a ({words(mine['status'].iloc[0], mine['reason'].iloc[0])})" if len(mine) else "n/a"
+        return reasons, taken.groupby("variant")["kernel"].first(), wide
 
     def compulsory_intensity(self) -> float:
         """Returns the algorithm's FLOPs per compulsory byte at the profiled case; NaN if it has no FLOPs or bytes."""
@@ -149,6 +156,10 @@ class FigureTables:
         from the table `gpus`, of device memory or of the bus (column `limit` of `variants`); it is compared with the
         arithmetic intensity of the algorithm.
         """
+        return self._quantity
+
+    @cached_property  # the runs of a family ask for it again and again
+    def _quantity(self) -> Quantity:
         rows = self.measurements[self.measurements["status"] == "ok"]
         rows = rows[rows["case"] == self.case] if (rows["case"] == self.case).any() else rows
         flops, moved = (_typical(rows, c) for c in ("gflops", "gbytes_per_s"))

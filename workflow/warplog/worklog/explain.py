@@ -126,11 +126,12 @@ def waits_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> d
 
 def kernel_lines(tables: FigureTables) -> dict[str, list[dict[str, Any]]]:
     """Returns the hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
-    kernels = {str(row["variant"]): str(row["kernel"]) for row in tables.counters([]).to_dict("records")}
+    counters, lines = tables.counters([]), tables.lines
+    kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
     launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
-    for row in asides.records(tables.lines):
+    for row in asides.records(lines if lines.empty else lines[lines["case"] == tables.profiled_case]):
         variant = str(row["variant"])
-        if row["case"] == tables.profiled_case and row["kernel"] == (kernels.get(variant) or row["kernel"]):
+        if row["kernel"] == (kernels.get(variant) or row["kernel"]):
             launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
     return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
 
