@@ -35,8 +35,10 @@ def _lead_fastest(
         yield Check(share, 100 * known.ratio(baseline, variant))
 
 
-def _lead_long(page: Place, variant: str, speed: str, unit: str) -> Checks:
+def _lead_long(page: Place, regime: str, fastest: str | None, variant: str, speed: str, unit: str) -> Checks:
     known = page.known
+    if not fastest:
+        yield Check(regime.lower(), _regime(page, variant))
     time = known.long_us(variant) if known.is_long(variant) else known.measured(variant, "median_us")
     yield Check(speed, known.speed(variant, unit) * known.measured(variant, "median_us") / time)
 
@@ -153,7 +155,7 @@ _LEAD: Sequence[Rule] = (
         rf"(?:; tied with it within noise: ({V[1:-1]}(?:, {V[1:-1]})*))?(?=\.)",
         _lead_fastest,
     ),
-    (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
+    (rf"(Sustained|Back to back), (the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (
         rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}, which is {N}x as fast",
         _lead_faster,
@@ -178,8 +180,16 @@ def _rung_speed(page: Place, value: str, unit: str, case: str) -> Checks:
     yield Check(value, known.speed(page.variant, unit))
 
 
-def _rung_long(page: Place, value: str, unit: str) -> Checks:
+def _regime(page: Place, variant: str) -> str:
+    """Returns what a long run is called: sustained only if the variant reached a limit of the board."""
+    row = page.known.rows[(variant, page.known.case)]
+    reached = page.known.measured(variant, "sustained_us") > 0 and str(row.get("limited_by") or "")
+    return "sustained" if reached else "back to back"
+
+
+def _rung_long(page: Place, value: str, unit: str, regime: str) -> Checks:
     known = page.known
+    yield Check(regime, _regime(page, page.variant))
     rest = known.measured(page.variant, "median_us")
     yield Check(value, known.speed(page.variant, unit) * rest / known.long_us(page.variant))
 
@@ -323,7 +333,7 @@ _RUNG: Sequence[Rule] = (
     ),
     (r"(\d+) claims? not judged", lambda page, count: _rung_claims(page, "0", count, None, None, count, None)),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
-    (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
+    (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
     (rf"(?:Median of|One) (\d+)? ?launch(?:es)? (?:with a cold L2|at rest): {TIME}",
      lambda page, n, *rest: _rung_noise(page, n or "1", *rest)),

@@ -45,9 +45,9 @@ _COLD = "A time is {median}, with a cold L2: before each launch the cache is fil
 _MEDIAN = "the median of launches"
 _PROCESSES = "the median over {processes} processes of the median of each process's launches"
 _CLOCKS = (
-    "Two clocks: the set SM clock is measured just before each launch, and a launch that starts noticeably below its"
-    " maximum is discarded; the mean SM clock is that during a launch. It is lower in kernels that draw much power,"
-    " since the clock generator skips cycles while the supply voltage drops."
+    "The SM clock is read twice: the set SM clock, which the driver has chosen, just before each launch (a launch that"
+    " starts noticeably below the maximum is discarded), and the mean SM clock during the launch. The mean is lower in"
+    " kernels that draw much power, since the clock generator skips cycles while the supply voltage drops."
 )
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
@@ -56,11 +56,17 @@ _NOISE = (
     {True: "ranges between processes", False: "interquartile ranges"},
 )
 _LONG_NOISE = 0.02
+_LEFT_IN_L2 = (
+    "If launches back to back are slower although the clock is unchanged, a likely cause is that results of the"
+    " previous launch are still in L2 and have to be written to device memory."
+)
 _COUNTERS = (
     "Counters come from separate runs under Nsight Compute with flushed caches and its clock control off;"
     " they describe the longest kernel at {case}."
 )
-_NO_COUNTERS = "Nsight Systems traced separate runs; counters are not captured because copies have none."
+_NO_COUNTERS = "Nsight Systems traced separate runs; no hardware counters are captured, since {reason}."
+_SERIAL = "Nsight Compute runs kernels one at a time, which removes the overlap"
+_COPIES = "copies have none"
 _PAGE = 100  # width in characters
 _PUBLISHED = "Published results are quoted from their sources; their GPU, compiler and size may differ."
 
@@ -93,7 +99,8 @@ def gather(
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
-    counters = _COUNTERS.format(case=tables.profiled_case) if ladder.counted else _NO_COUNTERS
+    why = _SERIAL if "overlap" in family.figures else _COPIES
+    counters = (_COUNTERS if ladder.counted else _NO_COUNTERS).format(case=tables.profiled_case, reason=why)
     has_published = any(variant.published for variant in family.variants)
     return Page(
         family=family.name,
@@ -136,7 +143,17 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+    slower = (
+        [_LEFT_IN_L2]
+        if "ncu" in family.measuring.profilers and any(map(_is_slower_at_full_clock, rows))
+        else []
+    )
+    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise, *slower)
+
+
+def _is_slower_at_full_clock(row: Row) -> bool:
+    run = regimes.long_run(row)
+    return run is not None and not run.limited_by
 
 
 def _headline(family: Family, case: str) -> tuple[str, ...]:
@@ -211,7 +228,8 @@ def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[st
     first = min(times, key=times.__getitem__)
     if times[first] * (1 + _LONG_NOISE) < times[best]:
         speed = ladder.speed(own[first], runs[first].factor if first in runs else 1.0)
-        lead.append(f"{run.regime.capitalize()}, the fastest variant is {first} with {speed}.")
+        both = run.regime if runs.get(first, run).regime == run.regime else regimes.BACK_TO_BACK
+        lead.append(f"{both.capitalize()}, the fastest variant is {first} with {speed}.")
     return lead
 
 

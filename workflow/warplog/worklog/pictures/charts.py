@@ -2,7 +2,7 @@
 
 Bars show all variants at one case, lines their speed over the problem size, or dots that by case if the cases form
 no series of sizes. The reader chooses case, regime (at rest or
-sustained), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
+back to back), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
 """
 
 import json
@@ -36,7 +36,7 @@ def points(
         speed: The column of the speed, its unit, and the factor from the column's unit.
     """
     column, _, factor = speed
-    rest, (long_column, long) = regimes.where_timed(rows), _long(rows)
+    rest, long_column = regimes.where_timed(rows), _long(rows)
     by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
     found = []
     for row in rows:
@@ -52,7 +52,7 @@ def points(
         }
         about["size"] = regimes.value(row, "size")
         base = by_case.get(str(row["case"]), {})
-        for regime, timed in ((rest, "median_us"), (long, long_column)):
+        for regime, timed in ((rest, "median_us"), (regimes.BACK_TO_BACK, long_column)):
             time_us, base_us = regimes.value(row, timed), regimes.value(base, timed)
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
@@ -207,10 +207,9 @@ def library() -> str:
     return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
-def _long(rows: Sequence[Row]) -> tuple[str, str]:
-    """Returns the column of times of a long run and its regime; hot times for campaigns without sustained ones."""
-    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
-    return ("sustained_us", "sustained") if sustained else ("hot_us", "back to back")
+def _long(rows: Sequence[Row]) -> str:
+    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
+    return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
 def _known(value: float) -> float | None:
