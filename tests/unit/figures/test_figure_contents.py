@@ -315,6 +315,24 @@ def test_ladder_outlines_no_variant_that_is_slower_back_to_back_without_a_limit(
     assert "outlined" not in unlimited.get_supxlabel()
 
 
+def test_ladder_says_what_the_time_of_the_baseline_includes(good):
+    assert "(" not in drawn("ladder", good).get_suptitle()
+    variants = good.variants
+    variants = variants.assign(
+        note=variants["is_baseline"].map({True: "its time includes a copy", False: ""})
+    )
+    title = drawn("ladder", replace(good, variants=variants)).get_suptitle().replace("\n", " ")
+    assert "% of cublas (its time includes a copy) · " in title
+
+
+def test_roofline_has_no_marker_for_a_launch_whose_copies_ncu_does_not_count(good):
+    assert row("roofline", good, "tma_pipelined")["gap"] == ""
+    copy = good.timeline.head(1).assign(variant="tma_pipelined", case=good.profiled_case, kind="memcpy")
+    entry = row("roofline", replace(good, timeline=pd.concat([good.timeline, copy])), "tma_pipelined")
+    assert entry["gap"] == "copies not counted"
+    assert np.isnan(entry["intensity_flop_per_byte"])
+
+
 def test_ladder_marks_a_gain_within_noise(good):
     tables = limited(good)
     assert row("ladder", tables, "best_of")["tied"]

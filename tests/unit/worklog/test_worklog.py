@@ -306,7 +306,7 @@ def test_a_range_around_an_integer_count_is_shown_as_that_integer(recorded):
     assert row[4] == "== 2"
     ratio = CLAIM | {"condition": "0.99 .. 1.01", "unit": "x"}
     (row,) = rung(told(recorded, claims=[ratio]), "gmem_coalesced").claims.rows
-    assert row[4] == "0.99 .. 1.01", "the tolerance of a ratio is part of the claim"
+    assert row[4] == "0.99 .. 1.01x", "the tolerance of a ratio is part of the claim"
 
 
 def test_the_lines_are_those_of_the_longest_of_several_launches_of_the_kernel(recorded):

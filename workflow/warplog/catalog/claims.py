@@ -163,7 +163,9 @@ class _Reader(ast.NodeTransformer):
 
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
 _AGAINST = re.compile(rf"\s*(>=|<=|==|>|<)\s*({_NUMBER})\s*")
-_CONTINUOUS = ("", "x", "%")  # units of ratios, where a range is a tolerance
+_RATIO = re.compile(
+    r"(x|%)(?: .*)?|"
+)  # units of ratios, where a range is a tolerance: "x", "% of the wall time"
 _COUNT_TOLERANCE = 0.0101
 _WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
@@ -184,6 +186,8 @@ class Claim:
         case: timed case that the formula refers to by default.
         confirmed_if: condition on the number.
         not_judged: why there is no condition; the number, if any, is then only shown.
+        not_measurable_if: condition under which the number shows nothing about the claim; "" for none.
+        not_measurable_because: why it then shows nothing.
     """
 
     id: str
@@ -196,6 +200,8 @@ class Claim:
     case: str
     confirmed_if: str
     not_judged: str
+    not_measurable_if: str = ""
+    not_measurable_because: str = ""
 
     def holds(self, measured: float) -> bool:
         """Whether `confirmed_if` holds for a measured number."""
@@ -232,9 +238,14 @@ def condition_holds(condition: str, value: float) -> bool:
 
 
 def condition_words(condition: str, unit: str) -> str:
-    """Returns the condition as shown: a range of at most 0.01 around an integer count is "== 2", not "1.99 .. 2.01"."""
-    within = _WITHIN.fullmatch(condition)
-    if not within or unit in _CONTINUOUS:
+    """Returns the condition as shown: with the unit of a ratio, as in ">= 2x" or ">= 85 %".
+
+    A range of at most 0.01 around an integer count is "== 2", not "1.99 .. 2.01".
+    """
+    within, ratio = _WITHIN.fullmatch(condition), _RATIO.fullmatch(unit)
+    if ratio and condition:
+        return f"{condition}{ {'x': 'x', '%': ' %'}.get(ratio[1], '') }"
+    if not within:
         return condition
     low, high = map(float, within.groups())
     middle = round((low + high) / 2)
@@ -250,13 +261,16 @@ def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: 
     where = f"{where}: claims: {data['id']}"
     case, measure = data.get("case", headline_case), data.get("measure", "")
     condition, not_judged = data.get("confirmed_if", ""), data.get("not_judged", "")
+    unless: Mapping[str, str] = data.get("not_measurable_if", {})
     if bool(condition) == bool(not_judged) or (condition and not measure):
         raise WarplogError(f"{where}: requires measure and confirmed_if, or not_judged with the reason")
-    if condition:
+    if unless and not condition:
+        raise WarplogError(f"{where}: not_measurable_if requires confirmed_if, which it limits")
+    for key, text in (("confirmed_if", condition), ("not_measurable_if", unless.get("measured", ""))):
         try:
-            condition_holds(condition, 0.0)
+            condition_holds(text or "> 0", 0.0)
         except WarplogError as error:
-            raise WarplogError(f"{where}: confirmed_if: {error}") from None
+            raise WarplogError(f"{where}: {key}: {error}") from None
     return Claim(
         id=data["id"],
         claim=data["claim"],
@@ -268,6 +282,8 @@ def make_claim(data: Mapping[str, Any], family: str, headline_case: str, where: 
         case=case,
         confirmed_if=condition,
         not_judged=not_judged,
+        not_measurable_if=unless.get("measured", ""),
+        not_measurable_because=unless.get("because", ""),
     )
 
 

@@ -43,6 +43,7 @@ NOTE = (
     "roof above the point; peaks: {peaks}"
 )
 NO_L1 = "; no L1 where TMA bypasses it"
+NOT_COUNTED = "copies not counted"
 ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "sm_mhz", "peak_source"]
 COUNTERS = ["duration_us", "dram_bytes"]
 LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}  # prefix of the metric `<prefix>_bytes`: name
@@ -75,9 +76,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
         points[f"{level}_flop_per_byte"] = flops / moved.where(moved > 0)
     points = points.rename(columns={"dram_flop_per_byte": "intensity_flop_per_byte"})
     points["regime"] = regimes.where_timed(timed.to_dict("records"))
+    copied = points["variant"].isin(_with_copies(tables))
+    levels = [_intensity(level) for level in LEVELS]
+    points[levels] = points[levels].mask(copied)
     drawn = (points["intensity_flop_per_byte"] > 0) & (points["gflops"] > 0)
     idle = points["gflops"].fillna(np.nan) == 0
-    points["gap"] = np.where(points["gap"] != "", points["gap"], np.where(idle, "no FLOPs", "n/a"))
+    why = np.select([idle, copied], ["no FLOPs", NOT_COUNTED], "n/a")
+    points["gap"] = np.where(points["gap"] != "", points["gap"], why)
     points["gap"] = points["gap"].where(~drawn, "")
     roofs = _roofs(tables, points)
     top = roofs.loc[roofs["kind"] == "compute", "gflops"].max()
@@ -115,6 +120,12 @@ def _launch_bytes(tables: FigureTables, level: str) -> dict[str, float]:
     counted = rows[(rows["metric"] == f"{level}_bytes") & ~rows["variant"].isin(past_l1)]
     sums = counted.groupby("variant")["value"].sum(min_count=1)
     return {str(variant): float(total) for variant, total in sums.items()}
+
+
+def _with_copies(tables: FigureTables) -> set[str]:
+    """Returns the variants that copy memory besides their kernels, whose bytes ncu does not count."""
+    events = tables.timeline
+    return set(events.loc[(events["kind"] == "memcpy") & (events["case"] == tables.profiled_case), "variant"])
 
 
 def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> Any:

@@ -151,7 +151,8 @@ _THAT = rf"(?:, {N}x that of {V})?"
 _LEAD: Sequence[Rule] = (
     (rf"(?<=[:;] )(\w+) at most (\S+) \(({V[1:-1]}(?:, {V[1:-1]})*)\)", _lead_own_limit),
     (
-        rf"At (\S+), the fastest variant( besides the baseline)? is {V} with {N} {UNIT}(?:, {N} % of {V})?"
+        rf"At (\S+), the fastest variant( besides the baseline)? is {V} with {N} {UNIT}"
+        rf"(?:, {N} % of {V}(?: \([^)]*\))?)?"
         rf"(?:; tied with it within noise: ({V[1:-1]}(?:, {V[1:-1]})*))?(?=\.)",
         _lead_fastest,
     ),

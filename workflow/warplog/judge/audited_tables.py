@@ -125,7 +125,10 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
     for title in ("confirmed if", "published", "source", "note"):
         column = {"confirmed if": "condition", "note": "reason"}.get(title, title)
         if row.get(title):
-            yield Check(row[title], _written(row[title], one_line(str(claim[column]))))
+            text = one_line(str(claim[column]))
+            if title == "confirmed if" and (ratio := re.match(r"(x|%)(?![^ ])", str(claim["unit"] or ""))):
+                text += {"x": "x", "%": " %"}[ratio[1]]
+            yield Check(row[title], _written(row[title], text))
 
 
 def _written(printed: str, condition: str) -> str:

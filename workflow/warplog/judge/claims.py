@@ -16,6 +16,7 @@ from warplog.catalog.claims import (
     WITHIN_NOISE,
     Claim,
     Term,
+    condition_holds,
     verdict_words,
 )
 from warplog.catalog.family import Family
@@ -75,6 +76,8 @@ def judge(
     measured = math.nan if reasons else _value(claim, {**named, **{n: f.value for n, f in found.items()}})
     if not reasons and math.isnan(measured):
         reasons = ["the formula has no value for these numbers"]
+    if not reasons and claim.not_measurable_if and condition_holds(claim.not_measurable_if, measured):
+        reasons, measured = [claim.not_measurable_because], math.nan
     single = next(iter(found.values())).unit if claim.formula.text in found else ""
     if claim.not_judged or reasons:
         verdict, reasons = NOT_MEASURABLE, [claim.not_judged, *reasons] if claim.not_judged else reasons

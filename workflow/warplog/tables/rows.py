@@ -282,6 +282,7 @@ def _variant_row(
         "rungs": len(ladder),
         "parent": variant.parent,
         "idea": variant.idea,
+        "note": variant.note,
         "credit": variant.credit,
         "expected": variant.expected or read_header(variant.file).expected,
         "is_baseline": variant.name == family.baseline,

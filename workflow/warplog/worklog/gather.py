@@ -207,11 +207,17 @@ def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     speed, ratio = ladder.speed(own[best]), number(own[best].get("ratio_to_baseline"))
     baseline = str(own[best].get("baseline") or "")
     if not math.isnan(ratio):
-        speed += f", {published.share(ratio)} % of {baseline}"
+        speed += f", {published.share(ratio)} % of {_noted(ladder, baseline)}"
         tied += [baseline] if regimes.tied(own[best], ladder.rows.get(baseline, {})) else []
     which = f"the fastest variant{' besides the baseline' if ratio < 1 else ''} is {best}"
     lead = f"At {ladder.tables.case}, {which} with {speed}"
     return f"{lead}; tied with it within noise: {', '.join(tied)}." if tied else f"{lead}."
+
+
+def _noted(ladder: Ladder, variant: str) -> str:
+    """Returns the variant with the note that a ratio to its time must say, if it has one."""
+    note = plain(ladder.rows.get(variant, {}).get("note"))
+    return f"{variant} ({note})" if note else variant
 
 
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
@@ -331,7 +337,9 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
     speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
     found = [Summary(f"{unit} by {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
-        found.append(Summary(f"Percent of {ladder.family.baseline}", _by_case(ladder, share)))
+        baseline = ladder.family.baseline
+        notes = (f"{baseline}: {note}.",) if (note := plain(ladder.rows[baseline].get("note"))) else ()
+        found.append(Summary(f"Percent of {baseline}", replace(_by_case(ladder, share), notes=notes)))
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
