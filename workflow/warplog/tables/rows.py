@@ -125,7 +125,7 @@ def _measurement(family: Family, variant: Variant, case: str, records: VariantRe
             "status": "missing" if status == "ok" else status,
             "reason": reason or "the case was not timed",
         }
-    row |= {"status": found["status"], "reason": found["reason"]}
+    row |= {"status": found["status"], "reason": remarks.in_present_words(found["reason"])}
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
         is_old = source.origin == "recorded" and row["source_sha256"] != variant.fingerprint()
