@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from warplog.core.files import write_text
 from warplog.core.remarks import is_about_timing
 from warplog.core.schema import suggest
 from warplog.core.text import split_notes as split_remarks
+from warplog.plotting.highlight import of_family
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
 from warplog.plotting.settings import WEB, Settings
 from warplog.tables.view import FigureTables
@@ -79,12 +80,19 @@ class Look:
         styles: Each variant's style.
         settings: How the figure fits its document.
         timing: How the times at the headline case were taken, for figures that show them.
+        highlighted: The variants that figures with one series per variant show in colour; () for all.
     """
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
     settings: Settings = WEB
     timing: str = ""
+    highlighted: tuple[str, ...] = ()
+
+    def coloured(self, variants: Iterable[str]) -> list[str]:
+        """Returns those of the variants that are shown in colour; the others are grey."""
+        names = list(dict.fromkeys(map(str, variants)))
+        return [name for name in names if name in self.highlighted] or names
 
     def style(self, variant: str) -> VariantStyle:
         """Returns the variant's style; plain grey for a name that is not in the ladder."""
@@ -93,7 +101,8 @@ class Look:
 
 def look(tables: FigureTables, settings: Settings = WEB) -> Look:
     """Returns the look of a family's figures, from its ladder and the origin of its measurements."""
-    return Look(origin_line(tables), variant_styles(tables.variants), settings, timing_line(tables))
+    shown = tuple(of_family(tables))
+    return Look(origin_line(tables), variant_styles(tables.variants), settings, timing_line(tables), shown)
 
 
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:

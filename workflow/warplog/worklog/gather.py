@@ -10,6 +10,7 @@ from typing import Any
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
+from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, records
@@ -129,7 +130,8 @@ def _chart(ladder: Ladder) -> str:
     rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
     values = charts.points(rows, list(ladder.rows), ladder.path, ladder.unit)
     label = str(ladder.tables.variants["size_label"].iloc[0])
-    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label)
+    shown = of_family(ladder.tables)
+    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label, shown)
 
 
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:

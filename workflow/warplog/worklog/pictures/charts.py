@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 Row = Mapping[str, Any]
-_MOST_HIGHLIGHTED = 6
 _FEW = 10  # variants for which there are strong colours
 _WIDTH, _BAR = 600, 17
 
@@ -67,10 +66,17 @@ def points(
     return found
 
 
-def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_label: str) -> str:
+def chart(
+    values: Sequence[Row],
+    headline: str,
+    baseline: str,
+    unit: str,
+    size_label: str,
+    highlighted: Sequence[str],
+) -> str:
     """Returns the Vega-Lite specification of the charts as JSON; "" if there are no values.
 
-    `headline` is the case that is shown first; `unit` is that of the speed.
+    `headline` is the case and `highlighted` are the variants that are shown first; `unit` is that of the speed.
     """
     # Parameters are named in_...: Vega has signals of its own, such as "unit", and `case` is a word of its expressions.
     import altair as alt
@@ -93,7 +99,7 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
     )
     chosen = alt.selection_point(
         name="chosen", fields=["variant"], bind="legend", toggle="true",
-        value=[{"variant": name} for name in _highlighted(values, visible(headline))],
+        value=[{"variant": name} for name in map(visible, highlighted) if name in names],
     )  # fmt: skip
     joined = series({str(one["case"]): one["size"] for one in values}, headline)
     data = alt.InlineData(values=[{**one, "joined": one["case"] in joined} for one in values])
@@ -214,18 +220,3 @@ def _long(rows: Sequence[Row]) -> str:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _highlighted(values: Sequence[Row], case: str) -> list[str]:
-    """Returns the variants that are coloured first: the baseline and the end of the main path, six at most."""
-    here = {
-        str(one["variant"]): one
-        for one in values
-        if one["case"] == case and one["regime"] == values[0]["regime"]
-    }
-    kept = [name for name, one in here.items() if one["kind"] == "baseline"]
-    path = sorted(
-        (n for n, one in here.items() if one["kind"] == "main path"), key=lambda n: -here[n]["time_us"]
-    )
-    ends = [*path[:1], *path[1 - _MOST_HIGHLIGHTED + len(kept) + 1 :]]
-    return list(dict.fromkeys([*kept, *ends]))[:_MOST_HIGHLIGHTED]
