@@ -489,16 +489,16 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
     count = (rows["gap"] == "").sum()
     both = rows.assign(limiter="registers, shared")
     assert title("occupancy", both).startswith(
-        f"Occupancy and what limits it: registers and shared memory in {count} of {count} "
+        f"Occupancy: {count} of {count} variants are limited by registers and shared memory ·"
     )
     assert title("occupancy", rows).startswith(
-        f"Occupancy and what limits it: shared memory in {count - 1} of {count} "
+        f"Occupancy: {count - 1} of {count} variants are limited by shared memory ·"
     )
     assert title("occupancy", rows.assign(limiter="")).startswith("Occupancy and what limits it · sgemm")
     rows = named["warp_stalls"].assign(dominant_stall="wait")
     variants = rows["variant"].nunique()
     assert title("warp_stalls", rows).startswith(
-        f"Warp states and stalls: mainly wait in {variants} of {variants} "
+        f"Warp states and stalls: wait is the largest stall in {variants} of {variants} variants"
     )
     rows = named["bank_conflicts"].assign(gap="", partly=False, shared_conflict_ways=1.001)
     assert title("bank_conflicts", rows).startswith("Shared-memory bank conflicts: none · sgemm")

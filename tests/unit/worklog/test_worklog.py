@@ -506,3 +506,13 @@ def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
     assert rung(page, "gmem_coalesced").story == ()
     assert not any("bounds" in text for text in rung(page, "naive").limits)
     assert not any(summary.heading.startswith("Resources") for summary in page.summaries)
+
+
+def test_bank_conflicts_are_shown_only_if_a_variant_has_any(recorded):
+    pictures = [Path("figures") / f"{name}.png" for name in ("bank_conflicts", "warp_stalls")]
+    rows = recorded.metrics
+    excess = rows["metric"] == "shared_wavefronts_excess"
+    for value, names in ((1.0, ["warp_stalls", "bank_conflicts"]), (0.0, ["warp_stalls"])):
+        tables = replace(recorded, metrics=rows.assign(value=rows["value"].mask(excess, value)))
+        page = worklog.gather(FAMILY, tables, CAMPAIGN, pictures, CAPTIONS)
+        assert [picture.name for picture in page.pictures] == names

@@ -19,7 +19,7 @@ NEEDS = ("counters",)
 TITLE = "Occupancy and what limits it"
 NOTE = (
     "outline: theoretical; filled: achieved, counted by ncu (longest kernel of the case); "
-    "numbers: blocks per SM that each resource allows, the smallest in bold"
+    "right: blocks per SM that each resource allows, the smallest in bold"
 )
 LIMITS = {  # column header of each resource
     "registers": "registers",
@@ -33,7 +33,8 @@ LIMITS = {  # column header of each resource
 LIMITED = {
     **{name: name for name in LIMITS.values()},
     "shared": "shared memory",
-    "max blocks": "max blocks/SM",
+    "warps": "the number of warps",
+    "max blocks": "the number of blocks",
 }
 
 
@@ -66,7 +67,8 @@ def _finding(data: pd.DataFrame) -> str:
     names, count = named.most_common(1)[0]
     limits = [LIMITED[name] for name in names.split(", ")]
     joined = " and ".join(filter(None, (", ".join(limits[:-1]), limits[-1])))
-    return f"{TITLE}: {joined} in {count} of {len(limiters)} variants"
+    limited = "variant is" if len(limiters) == 1 else "variants are"
+    return f"Occupancy: {count} of {len(limiters)} {limited} limited by {joined}"
 
 
 @styled

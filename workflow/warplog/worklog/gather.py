@@ -86,7 +86,8 @@ def gather(
         family: The family.
         tables: Its tables.
         campaign: The campaign's record.
-        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out.
+        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out, and so are bank
+            conflicts if there are none.
         captions: The folder with `<figure>.rst`.
         machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
@@ -94,7 +95,7 @@ def gather(
         WarplogError: if no excerpt can be taken from a source.
     """
     ladder = Ladder(family, tables, machine_code or {})
-    shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
+    shown = (path for path in pictures if not _shows_nothing(path.stem, tables))
     drawn = {path.stem: _picture(path, captions, tables) for path in shown}
     order = [
         *(n for n in _ORDER if n in drawn),
@@ -123,6 +124,13 @@ def gather(
         waterfall=ladder.waterfall(),
         chart=_chart(ladder),
     )
+
+
+def _shows_nothing(figure: str, tables: FigureTables) -> bool:
+    if figure == "timeline":
+        return activity.is_one_activity(tables)
+    excess = tables.metrics["metric"] == "shared_wavefronts_excess"
+    return figure == "bank_conflicts" and not (tables.metrics.loc[excess, "value"] > 0).any()
 
 
 def _chart(ladder: Ladder) -> str:
