@@ -450,8 +450,10 @@ def test_figures_of_traced_launches_name_their_regime(name, good):
 def test_occupancy_names_the_limiter_and_ties(good):
     assert row("occupancy", good, "warptile")["limiter"] == "registers"
     assert row("occupancy", good, "naive")["limiter"] == "registers, warps"
+    rows = MODULES["occupancy"].data(good).assign(theoretical_occupancy_pct=50.0)
+    assert "registers, warps" in texts(MODULES["occupancy"].draw(rows, style.look(good)))
     figure = shown("occupancy", good)
-    assert "registers, warps" in texts(figure)
+    assert "registers, warps" not in texts(figure), "warps that fill the SM are not limited"
     widths = {round(p.get_width(), 2) for p in figure.axes[0].patches}
     entry = row("occupancy", good, "warptile")
     assert {entry["theoretical_occupancy_pct"], round(entry["achieved_occupancy_pct"], 2)} <= widths
@@ -484,8 +486,11 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
         return MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
 
     rows = named["occupancy"].assign(
-        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)]
+        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)],
+        theoretical_occupancy_pct=50.0,
     )
+    full = rows.assign(theoretical_occupancy_pct=100.0)
+    assert title("occupancy", full).startswith("Occupancy: no variant is limited ·")
     count = (rows["gap"] == "").sum()
     both = rows.assign(limiter="registers, shared")
     assert title("occupancy", both).startswith(

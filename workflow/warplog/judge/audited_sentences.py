@@ -44,10 +44,13 @@ def _lead_long(page: Place, regime: str, fastest: str | None, variant: str, spee
 
 
 def _lead_faster(
-    page: Place, steps: str, first: str, speed: str, unit: str, variant: str, ratio: str
+    page: Place, steps: str, first: str, speed: str, unit: str, variant: str, ratio: str | None
 ) -> Checks:
     known = page.known
-    yield Check(ratio, known.ratio(first, variant))
+    if ratio:
+        yield Check(ratio, known.ratio(first, variant))
+    else:
+        yield Check(first, known.baseline())
     yield Check(speed, known.speed(first, unit))
     yield Check(steps, len(_way(page, first, variant)), exact=True)
 
@@ -158,7 +161,7 @@ _LEAD: Sequence[Rule] = (
     ),
     (rf"(Sustained|Back to back), (the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (
-        rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}, which is {N}x as fast",
+        rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}(?:, which is {N}x as fast)?\.",
         _lead_faster,
     ),
     (
@@ -170,7 +173,7 @@ _LEAD: Sequence[Rule] = (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
-    (r"Case (\S+) is (?:[A-Z]+ = )+(\d+)\.", _lead_case),
+    (r"Case (\S+) is (?:[A-Zn]+ = )+(\d+)\.", _lead_case),
     (r"the median over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 

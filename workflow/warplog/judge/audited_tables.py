@@ -164,7 +164,7 @@ def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
             truth = known.counter(cells[0], metric) if metric else max(number(spilled), -math.inf)
             yield Check(printed, truth if math.isfinite(truth) else math.nan, exact=True)
         return
-    unit = page.section.partition(" by ")[0]
+    unit = page.section.partition(" by case")[0]
     for head, printed in zip(page.header[1:], cells[1:], strict=True):
         variant, case = (cells[0], head) if title == "variant" else (head, cells[0])
         if printed in ("not run", "unsupported"):

@@ -167,11 +167,15 @@ def _is_slower_at_full_clock(row: Row) -> bool:
 
 
 def _headline(family: Family, case: str) -> tuple[str, ...]:
-    """Says which problem the name of the headline case means, if it is one size for several dimensions."""
+    """Says which problem the name of the headline case means, if it is one size: n, or that of all dimensions."""
     values = family.cases[case].values if case in family.cases else {}
-    sizes = {name: value for name, value in values.items() if name.isupper()}
-    if len(sizes) < 2 or len(set(sizes.values())) > 1:
+    sizes = {name: value for name, value in values.items() if name.isupper() or name == "n"}
+    if not sizes or len(set(sizes.values())) > 1:
         return ()
+    if "n" in sizes and (
+        case == f"{sizes['n']:.0f}" or family.value(family.size, family.cases[case]) != sizes["n"]
+    ):
+        return ()  # the name says it, or is about bytes
     return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
@@ -188,7 +192,7 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
     shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
     found = {
         "GPU": ", ".join(gpu),
-        "Campaign": f"{campaign.get('campaign', 'unknown')}, {origins}",
+        "Campaign": f"{campaign.get('campaign', 'unknown')} ({origins.replace('live', 'measured live')})",
         "Started": str(campaign.get("started", "")).replace("T", " ").replace("Z", " UTC"),
         "Commit": str(campaign.get("commit", ""))[:12],
         "Clocks": f"{campaign.get('clocks', 'unknown')}{spread}",
@@ -256,9 +260,12 @@ def _way(ladder: Ladder) -> list[str]:
         return []
     first, best = way[0], way[-1]
     times = rows[first]["median_us"] / rows[best]["median_us"]
+    gain = (
+        "" if rows[first]["is_baseline"] else f", which is {times_text(times)} as fast"
+    )  # else told in percent
     lead = [
         f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {first}"
-        f" ({ladder.speed(rows[first])}) to {best}, which is {times_text(times)} as fast."
+        f" ({ladder.speed(rows[first])}) to {best}{gain}."
     ]
     ratios = {
         name: rows[before]["median_us"] / rows[name]["median_us"] for before, name in itertools.pairwise(way)
@@ -345,7 +352,7 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
 
     label = ladder.tables.variants["size_label"].iloc[0]
     speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
-    found = [Summary(f"{unit} by {label}", speeds)]
+    found = [Summary(f"{unit} by case, in order of {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
         baseline = ladder.family.baseline
         notes = (f"{baseline}: {note}.",) if (note := plain(ladder.rows[baseline].get("note"))) else ()
@@ -363,7 +370,7 @@ def _not_run(ladder: Ladder) -> tuple[str, ...]:
         if limit := own_limit(str(row["status"]), plain(row["reason"])):
             limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
-    return (f"Not run: cases beyond a limit that the variant sets itself: {found}.",) if found else ()
+    return (f"Not run: cases beyond a variant's own limit: {found}.",) if found else ()
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
@@ -390,7 +397,7 @@ def _width(table: Table) -> int:
 def _resources(ladder: Ladder) -> Table:
     titles = (
         "variant",
-        "registers",
+        "registers per thread",
         "threads per block",
         "shared bytes per block",
         "spill stores / loads (B)",
@@ -410,8 +417,8 @@ def _resources(ladder: Ladder) -> Table:
 
 
 def _spills(split: tuple[int, int] | None, total: float) -> str:
-    """Returns the bytes of spill stores and loads: "2328 / 2840", "0" for none, or their sum if only that is known."""
-    return f"{split[0]} / {split[1]}" if split and total > 0 else _count(total)
+    """Returns the bytes of spill stores and loads: "2328 / 2840", or their sum if only that is known."""
+    return f"{split[0]} / {split[1]}" if split else _count(total)
 
 
 def _count(value: float) -> str:

@@ -114,7 +114,7 @@ def chart(
         *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
         alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
     ]  # fmt: skip
-    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#d1603d"])
+    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#7d5ba6"])
     bars = (
         base.transform_filter("datum['case'] == in_case")
         .transform_calculate(sorted="in_order == 'ladder' ? datum.place : -datum.value")

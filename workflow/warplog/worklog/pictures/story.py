@@ -114,7 +114,7 @@ def waterfall(rows: Mapping[str, Row], speeds: Mapping[str, str], relative: str 
         before = path[number - 1] if number else ""
         ratio = times_text(rates[name] / rates[before]) if before else ""
         tied = bool(before) and regimes.tied(rows[name], rows[before])
-        start = place(before) if before else 0.0
+        start = place(before or name)
         above = faster_ancestor(rows, name) if before else ""
         beyond = f"{times_text(rates[name] / rates[above])} over {above}" if above else ""
         steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name], beyond))
