@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from warplog.catalog.claims import Term, condition_holds, make_claim, parse_formula, verdict_words
+from warplog.catalog.claims import (
+    Term,
+    condition_holds,
+    condition_words,
+    make_claim,
+    parse_formula,
+    verdict_words,
+)
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 
@@ -89,6 +96,23 @@ def test_what_is_no_formula_is_refused_by_name(measure, why):
 def test_a_claim_has_a_condition_or_says_why_not(entry):
     with pytest.raises(WarplogError, match="requires measure and confirmed_if, or not_judged"):
         make_claim({**GOOD, **entry}, "f", "1", "family.yaml")
+
+
+@pytest.mark.parametrize(
+    ("condition", "unit", "words"),
+    [
+        (">= 2", "x", ">= 2x"),
+        ("<= 0.67", "x the instructions", "<= 0.67x"),
+        (">= 85", "% of the wall time", ">= 85 %"),
+        ("0.99 .. 1.01", "x", "0.99 .. 1.01x"),
+        ("1.99 .. 2.01", "block", "== 2"),
+        ("> 0", "excess wavefronts", "> 0"),
+        ("> 0", "", "> 0"),
+        ("", "x", ""),
+    ],
+)
+def test_a_condition_is_shown_with_the_unit_of_a_ratio(condition, unit, words):
+    assert condition_words(condition, unit) == words
 
 
 @pytest.fixture

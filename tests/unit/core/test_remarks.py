@@ -16,15 +16,21 @@ RECORDED = [
     "4 samples in the 2 s allowed",
     "10 samples below 1485 MHz",
     "10 samples below 1485 MHz, discarded",
+    "12 of 112 launches discarded: clock below 1960 MHz",
 ]
 
 
 def test_a_remark_states_numbers_and_units() -> None:
     assert PRESENT[:3] == [
         "only 4 samples",
-        "12 of 112 launches discarded: clock below 1960 MHz",
+        "12 of 112 launches discarded: set SM clock below 1960 MHz",
         "clock held at 1200 MHz in spite of pauses",
     ]
+
+
+def test_the_clock_of_a_recorded_remark_is_named_as_today() -> None:
+    assert remarks.in_present_words(f"only 4 samples; {RECORDED[-1]}") == "; ".join(PRESENT[:2])
+    assert all(remarks.in_present_words(remark) == remark for remark in PRESENT)
 
 
 @pytest.mark.parametrize("remark", [*PRESENT, *RECORDED])

@@ -62,9 +62,12 @@ def test_a_long_ladder_shows_six_variants_in_colour_and_names_the_others_below(g
     assert highlighted(dict.fromkeys("abcdef", 1.0)) == list("abcdef")
     assert len(highlighted(dict.fromkeys("abcdefg", 1.0))) == 6
     assert highlighted(dict.fromkeys(speeds, np.nan), ["cublas"]) == list(speeds)
+    chosen = set(style.look(good).highlighted)
+    assert {"naive", "tma_pipelined", "cublas"} <= chosen, "first, fastest and baseline"
     for name in ("roofline", "throughput_vs_size"):
         figure = drawn(name, good)
         labels = {text.get_text().split("  ")[0] for text in figure.axes[0].texts}
+        assert labels & set(SGEMM) == chosen, "one choice for all figures"
         note = figure.get_supxlabel().replace("\n", " ").partition("grey: ")[2].split(", ")
         assert len(labels & set(SGEMM)) == 6
         assert {"naive", "cublas"} <= labels

@@ -315,6 +315,24 @@ def test_ladder_outlines_no_variant_that_is_slower_back_to_back_without_a_limit(
     assert "outlined" not in unlimited.get_supxlabel()
 
 
+def test_ladder_says_what_the_time_of_the_baseline_includes(good):
+    assert "(" not in drawn("ladder", good).get_suptitle()
+    variants = good.variants
+    variants = variants.assign(
+        note=variants["is_baseline"].map({True: "its time includes a copy", False: ""})
+    )
+    title = drawn("ladder", replace(good, variants=variants)).get_suptitle().replace("\n", " ")
+    assert "% of cublas (its time includes a copy) · " in title
+
+
+def test_roofline_has_no_marker_for_a_launch_whose_copies_ncu_does_not_count(good):
+    assert row("roofline", good, "tma_pipelined")["gap"] == ""
+    copy = good.timeline.head(1).assign(variant="tma_pipelined", case=good.profiled_case, kind="memcpy")
+    entry = row("roofline", replace(good, timeline=pd.concat([good.timeline, copy])), "tma_pipelined")
+    assert entry["gap"] == "copies not counted"
+    assert np.isnan(entry["intensity_flop_per_byte"])
+
+
 def test_ladder_marks_a_gain_within_noise(good):
     tables = limited(good)
     assert row("ladder", tables, "best_of")["tied"]
@@ -351,7 +369,10 @@ def test_no_line_joins_shapes_and_the_title_counts_the_cases_that_a_variant_wins
     inside = [line for line in axes.lines if line.get_transform() == axes.transData]
     assert all(len(line.get_xdata()) == 1 for line in inside), "dots, no lines"
     title = figure.get_suptitle().replace("\n", " ")
-    assert title == "Throughput by case: cublas is the fastest or tied with it in 3 of 3 cases · sgemm"
+    assert (
+        title
+        == "Throughput by case: cublas is the fastest, or tied with the fastest, in 3 of 3 cases · sgemm"
+    )
     labels = {text.get_text() for text in axes.texts}
     assert "cublas" in labels
     assert set(MODULES["throughput_vs_size"].data(shaped(good))["drawn"]) == {True}
@@ -363,12 +384,15 @@ def test_a_shape_without_a_time_is_marked(good):
 
 
 def test_the_variant_that_the_title_names_is_labelled(good):
-    rows = MODULES["throughput_vs_size"].data(good)
+    rows = good.measurements.copy()
     last = rows["size"] == rows["size"].max()
-    for column in ("rate", "rate_q1", "rate_q3"):
-        rows.loc[last, column] *= 0.5
-        rows.loc[last & (rows["variant"] == "warptile"), column] = rows.loc[last, column].max() * 1.1
-    figure = MODULES["throughput_vs_size"].draw(rows, style.look(good))
+    mine, best = (
+        last & (rows["variant"] == "warptile"),
+        rows.loc[last & (rows["variant"] == "cublas")].iloc[0],
+    )
+    for column, faster in {"median_us": 0.9, "q1_us": 0.9, "q3_us": 0.9, "gflops": 1 / 0.9}.items():
+        rows.loc[mine, column] = best[column] * faster
+    figure = drawn("throughput_vs_size", replace(good, measurements=rows))
     assert "warptile is the fastest at" in figure.get_suptitle().replace("\n", " ")
     assert "warptile" in {text.get_text() for text in figure.axes[0].texts}
     assert "warptile" not in figure.get_supxlabel().partition("grey: ")[2]
@@ -384,7 +408,7 @@ def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
     same = rows.copy()
     same.loc[rival, columns] = of_cublas.loc[rows.loc[rival, "case"], columns].to_numpy()
     title = drawn("throughput_vs_size", replace(good, measurements=same)).get_suptitle()
-    assert "and 1 more are tied at 16384" in title
+    assert "naive and cublas are tied at 16384" in title
 
 
 def test_timeline_takes_whole_launches(good):
@@ -426,8 +450,10 @@ def test_figures_of_traced_launches_name_their_regime(name, good):
 def test_occupancy_names_the_limiter_and_ties(good):
     assert row("occupancy", good, "warptile")["limiter"] == "registers"
     assert row("occupancy", good, "naive")["limiter"] == "registers, warps"
+    rows = MODULES["occupancy"].data(good).assign(theoretical_occupancy_pct=50.0)
+    assert "registers, warps" in texts(MODULES["occupancy"].draw(rows, style.look(good)))
     figure = shown("occupancy", good)
-    assert "registers, warps" in texts(figure)
+    assert "registers, warps" not in texts(figure), "warps that fill the SM are not limited"
     widths = {round(p.get_width(), 2) for p in figure.axes[0].patches}
     entry = row("occupancy", good, "warptile")
     assert {entry["theoretical_occupancy_pct"], round(entry["achieved_occupancy_pct"], 2)} <= widths
@@ -460,21 +486,24 @@ def test_titles_say_what_limits_occupancy_what_warps_wait_for_and_where_conflict
         return MODULES[name].draw(rows, style.look(good)).get_suptitle().replace("\n", " ")
 
     rows = named["occupancy"].assign(
-        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)]
+        limiter=["registers, shared", *["shared"] * (len(named["occupancy"]) - 1)],
+        theoretical_occupancy_pct=50.0,
     )
+    full = rows.assign(theoretical_occupancy_pct=100.0)
+    assert title("occupancy", full).startswith("Occupancy: no variant is limited ·")
     count = (rows["gap"] == "").sum()
     both = rows.assign(limiter="registers, shared")
     assert title("occupancy", both).startswith(
-        f"Occupancy and what limits it: registers and shared memory in {count} of {count} "
+        f"Occupancy: {count} of {count} variants are limited by registers and shared memory ·"
     )
     assert title("occupancy", rows).startswith(
-        f"Occupancy and what limits it: shared memory in {count - 1} of {count} "
+        f"Occupancy: {count - 1} of {count} variants are limited by shared memory ·"
     )
     assert title("occupancy", rows.assign(limiter="")).startswith("Occupancy and what limits it · sgemm")
     rows = named["warp_stalls"].assign(dominant_stall="wait")
     variants = rows["variant"].nunique()
     assert title("warp_stalls", rows).startswith(
-        f"Warp states and stalls: mainly wait in {variants} of {variants} "
+        f"Warp states and stalls: wait is the largest stall in {variants} of {variants} variants"
     )
     rows = named["bank_conflicts"].assign(gap="", partly=False, shared_conflict_ways=1.001)
     assert title("bank_conflicts", rows).startswith("Shared-memory bank conflicts: none · sgemm")

@@ -63,7 +63,7 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
         "tuned elsewhere",
     ]
     ladder = pd.DataFrame({"variant": list("abcd"), "status": ["ok", "ok", "ok", "wrong"], "reason": reasons})
-    assert style.remarks(ladder, about_timing=True) == ["a and b: each up to 100 samples below 1485 MHz"]
+    assert style.remarks(ladder, about_timing=True) == ["samples below 1485 MHz (b 100, a 47)"]
     assert style.remarks(ladder, about_timing=False) == ["b: tuned elsewhere"]
 
 
@@ -73,24 +73,33 @@ def test_remarks_about_times_and_others_are_told_apart_and_merged():
         (["1 samples below 1485 MHz"], "a: 1 sample below 1485 MHz"),
         (
             [
-                "40 of 60 launches discarded: clock below 1960 MHz",
-                "3 of 80 launches discarded: clock below 1960 MHz",
+                "40 of 60 launches discarded: set SM clock below 1960 MHz",
+                "3 of 80 launches discarded: set SM clock below 1960 MHz",
             ],
-            "all variants: each up to 40 of 60 launches discarded: clock below 1960 MHz",
+            "launches discarded: set SM clock below 1960 MHz (a 40 of 60, b 3 of 80)",
         ),
         (
-            ["1 of 60 launches discarded: clock below 1960 MHz"] * 2,
-            "all variants: each 1 of 60 launches discarded: clock below 1960 MHz",
+            ["1 of 60 launches discarded: set SM clock below 1960 MHz"] * 2,
+            "all variants: each 1 of 60 launches discarded: set SM clock below 1960 MHz",
         ),
         (
             ["1 sample below 1485 MHz", "3 samples below 1485 MHz"],
-            "all variants: each up to 3 samples below 1485 MHz",
+            "samples below 1485 MHz (b 3, a 1)",
         ),
     ],
 )
-def test_a_footer_gives_the_largest_count_and_no_range(reasons, remark):
+def test_a_footer_gives_the_count_of_each_variant(reasons, remark):
     ladder = pd.DataFrame({"variant": list("ab")[: len(reasons)], "status": "ok", "reason": reasons})
     assert style.remarks(ladder, about_timing=True) == [remark]
+
+
+def test_a_footer_names_the_variants_with_the_largest_shares():
+    counts = ["1 of 60", "12 of 70", "12 of 60", "2 of 60", "3 of 60"]
+    reasons = [f"{count} launches discarded: set SM clock below 1960 MHz" for count in counts]
+    ladder = pd.DataFrame({"variant": list("abcde"), "status": "ok", "reason": reasons})
+    assert style.remarks(ladder, about_timing=True) == [
+        "launches discarded: set SM clock below 1960 MHz (c 12 of 60, b 12 of 70, e 3 of 60, fewer in 2 more)"
+    ]
 
 
 def test_a_remark_names_its_variants_and_counts_those_that_do_not_fit():

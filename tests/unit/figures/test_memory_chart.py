@@ -137,13 +137,22 @@ def test_figure_shows_the_fastest_variant_with_counters_below_its_parent():
     figure = FIGURE.draw(FIGURE.data(tables), style.look(tables))
     title = figure.get_suptitle().replace("\n", " ")
     assert title.startswith(
-        "Memory chart: double_buffered reads 0.373 times as much from device memory as warptile · sgemm"
+        "Memory chart: double_buffered reads 63 % less from device memory than warptile · sgemm"
     )
     same = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL)
     title = FIGURE.draw(FIGURE.data(same), style.look(same)).get_suptitle().replace("\n", " ")
-    assert title.startswith("Memory chart: double_buffered moves as much as warptile within 10 % ·")
+    assert title.startswith(
+        "Memory chart: double_buffered moves as much as warptile in L1, L2 and device memory,"
+    )
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["warptile", "double_buffered"]
     assert {"918 MB", "▼ 342 MB"} <= set(texts(figure))
+
+
+def test_a_variant_with_the_kernel_of_its_parent_stands_below_the_nearest_other_kernel():
+    tables = counted(sgemm(), warptile=KERNEL, double_buffered=KERNEL, autotuned={**KERNEL, "inst_sts": 3e6})
+    tables = replace(tables, metrics=tables.metrics.assign(kernel="k"))
+    rows = FIGURE.data(tables).set_index("variant")
+    assert rows["place"].dropna().to_dict() == {"autotuned": 0.0, "double_buffered": 1.0}
 
 
 def test_narrow_figure_shows_only_the_fastest_variant():

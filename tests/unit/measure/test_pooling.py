@@ -170,7 +170,7 @@ def reason(*runs: dict[str, Any]) -> str:
 def test_remarks_say_how_the_times_were_taken() -> None:
     assert reason(*of(100.0, 100.0)) == ""
     some = rest(2, [100.0] * 50, discarded=12)
-    assert reason(rest(1, [100.0] * 50), some) == "12 of 112 launches discarded: clock below 1960 MHz"
+    assert reason(rest(1, [100.0] * 50), some) == "12 of 112 launches discarded: set SM clock below 1960 MHz"
     assert reason(*(rest(i, [100.0] * 2) for i in (1, 2, 3))) == "only 6 samples"
     held = rest(1, [100.0] * 50, held=True, set_mhz=1200.0)
     assert reason(held) == "clock held at 1200 MHz in spite of pauses"
@@ -178,7 +178,7 @@ def test_remarks_say_how_the_times_were_taken() -> None:
     assert reason(*waiting) == "with the host's part of each launch"
     assert reason(waiting[0], rest(2, [100.0] * 10)) == "10 samples not blocked: the launcher synchronises"
     both = rest(1, [1e6] * 2, discarded=1)
-    assert reason(both) == "only 2 samples; 1 of 3 launches discarded: clock below 1960 MHz"
+    assert reason(both) == "only 2 samples; 1 of 3 launches discarded: set SM clock below 1960 MHz"
 
 
 def test_runs_are_added_until_the_median_is_precise_enough() -> None:

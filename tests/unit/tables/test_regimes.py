@@ -20,12 +20,18 @@ def test_times_are_tied_if_their_quartiles_overlap():
     assert not regimes.tied(COLD, {})
 
 
-def test_the_regimes_are_explained_if_there_are_any_and_sustained_only_where_it_was_timed():
+def test_a_regime_is_explained_only_if_a_time_is_slower_in_it():
     assert regimes.explained([COLD]) == ""
     both = regimes.explained([COLD, SUSTAINED])
     assert "at rest (single launches" in both
-    assert "sustained (launches back to back, at a limit of the board" in both
-    assert "sustained" not in regimes.explained([COLD | {"set_mhz": 1980.0}])
+    assert "unless they are called sustained (without pauses, at a limit of the board" in both
+    burst = SUSTAINED | {"limited_by": ""}
+    assert "sustained" not in regimes.explained([burst])
+    assert "unless they are called back to back (short bursts of launches" in regimes.explained([burst])
+    assert regimes.explained([SUSTAINED, burst]).count(") or sustained (") == 1
+    assert regimes.explained([SUSTAINED | {"sustained_us": 101.0}]).startswith(
+        "Times and speeds are at rest: single"
+    )
     hot = regimes.explained([COLD | {"hot_us": 120.0, "throttle_reasons": "sw_power_cap"}])
     assert "unless they are called back to back" in hot
     assert "at rest" not in hot
@@ -45,6 +51,14 @@ def test_a_sustained_run_is_told_with_clock_power_and_limit():
     assert regimes.long_run(SUSTAINED | {"sustained_us": 101.0}) is None
     assert regimes.at_rest([SUSTAINED])
     assert not regimes.at_rest([COLD])
+
+
+def test_a_slower_run_that_reached_no_limit_is_back_to_back_and_not_sustained():
+    run = regimes.long_run(
+        SUSTAINED | {"limited_by": "", "sustained_sm_mhz": 1980.0, "sustained_power_w": math.nan}
+    )
+    assert run is not None
+    assert (run.regime, run.limited_by, run.at_rest) == ("back to back", "", True)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
         " sustained (1.17x the time).",
         "At rest, it is bound by the tensor pipe, at 90.4 % of its peak.",
     )
-    hot = LongRun("back to back", 173.2, 203.4, "power")
+    hot = LongRun("back to back", 173.2, 203.4, "power", at_rest=False)
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
         "What bounds it is unknown: n/a.",
         "Back to back, launches are limited by power: 173.2 µs with a cold L2, 203.4 µs back to back (1.17x the time).",

@@ -36,8 +36,8 @@ def test_values_are_those_of_the_tables_at_rest_and_back_to_back(page, recorded)
 def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
     rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
     found = values(told(replace(recorded, measurements=rows)))
-    assert {regime for _, _, regime in found} == {"at rest", "sustained"}
-    assert found["naive", "128", "sustained"]["percent"] == found["naive", "128", "at rest"]["percent"]
+    assert {regime for _, _, regime in found} == {"at rest", "back to back"}
+    assert found["naive", "128", "back to back"]["percent"] == found["naive", "128", "at rest"]["percent"]
 
 
 def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded):
@@ -45,7 +45,7 @@ def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded
     rows.loc[rows["case"] != "4096", "sustained_us"] = float("nan")
     page = told(replace(recorded, measurements=rows))
     title = json.loads(page.chart)["vconcat"][1]["title"]["text"]["expr"]
-    assert '{"sustained": " (measured at 4096 only)"}[in_regime]' in title
+    assert '{"back to back": " (measured at 4096 only)"}[in_regime]' in title
     low, high = json.loads(page.chart)["vconcat"][1]["encoding"]["x"]["scale"]["domain"]
     assert low < 4096 < high
 

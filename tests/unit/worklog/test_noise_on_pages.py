@@ -62,14 +62,13 @@ def test_both_regimes_are_explained_once_before_the_first_number_of_a_step(recor
     long = {"sustained_us": 4000.0, "limited_by": "power", "set_mhz": 1980.0}
     page = told(changed(recorded, "warptile", **long))
     told_once = (
-        "Times and speeds are at rest (single launches, each started after a pause with the SM clock set to its"
-        " maximum) unless they are called sustained (launches back to back, at a limit of the board if they reach one,"
-        " usually its power limit)."
+        "Times and speeds are at rest (single launches, each started after a pause, when the SM clock is back at its"
+        " maximum) unless they are called sustained (without pauses, at a limit of the board, usually its power limit)."
     )
     assert page.regimes == told_once
     method = " ".join(page.method)
     assert "at rest" not in method.lower()
-    assert "the set SM clock is measured just before each launch" in method
+    assert "the set SM clock, which the driver has chosen, just before each launch" in method
     assert "clocks" not in " ".join(told(recorded).method), "the first campaign did not measure the set clock"
     text = worklog.markdown(page, tmp_path)
     assert text.count(told_once) == 1

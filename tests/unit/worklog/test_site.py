@@ -72,7 +72,11 @@ def test_the_page_of_a_case_shows_its_times(site, recorded):
 def test_the_index_names_the_fastest_variant_of_each_family(site):
     text = (site / "index.html").read_text()
     assert '<a href="sgemm/index.html">sgemm</a>' in text
-    assert "warptile" in text
+    heads = re.findall(r"<th [^>]*>([^<]*)</th>", text)
+    row = dict(zip(heads, re.findall(r"<td [^>]*>(?:<a [^>]*>)?([^<]*)", text), strict=False))
+    assert (row["case"], row["baseline"], row["% of the baseline"]) == ("4096", "cublas", "86.7")
+    assert row["fastest variant besides the baseline"] == "warptile"
+    assert "with a cold L2 at the case named" in text
 
 
 def test_a_hostile_case_is_a_file_name():

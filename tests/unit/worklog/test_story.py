@@ -67,6 +67,7 @@ def test_equal_factors_are_equal_lengths_and_a_step_begins_where_the_one_before_
     _, second, third = fall.steps
     assert second.end - second.start == pytest.approx(third.end - third.start)
     assert third.start == second.end
+    assert fall.steps[0].start == fall.steps[0].end, "the first step gains over nothing"
     assert 0 < fall.steps[0].end < third.end <= 1
     assert [step.ratio for step in fall.steps] == ["", "10.0x", "10.0x"]
     assert fall.baseline is None
@@ -170,7 +171,7 @@ def test_the_charts_are_on_the_page_folded_and_with_a_text_for_those_who_do_not_
     source = html(told(recorded))
     shown = Page(source)
     assert "Memory chart: blocktile_1d and blocktile_2d" in shown.text
-    assert "at least 10 % more or less than the parent" in shown.text
+    assert "at least 10 % more or less than in the parent" in shown.text
     assert 'aria-label="Memory chart of blocktile_2d: Kernel' in source
 
 
@@ -188,8 +189,8 @@ def test_the_lead_tells_the_main_path_from_the_step_that_the_waterfall_begins_wi
     page = told(replace(recorded, variants=variants))
     assert page.waterfall.steps[0].name == "cublas"
     way = next(text for text in page.lead if "main path" in text)
-    assert way.startswith(
-        "In 7 steps, the main path leads from cublas (51.3 TFLOP/s) to warptile, which is 0.867x as"
+    assert way.startswith("In 7 steps, the main path leads from cublas (51.3 TFLOP/s) to warptile."), (
+        "told in percent"
     )
     way = next(text for text in told(recorded).lead if "main path" in text)
     assert way.startswith("In 6 steps, the main path leads from naive")

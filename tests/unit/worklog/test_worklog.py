@@ -306,7 +306,7 @@ def test_a_range_around_an_integer_count_is_shown_as_that_integer(recorded):
     assert row[4] == "== 2"
     ratio = CLAIM | {"condition": "0.99 .. 1.01", "unit": "x"}
     (row,) = rung(told(recorded, claims=[ratio]), "gmem_coalesced").claims.rows
-    assert row[4] == "0.99 .. 1.01", "the tolerance of a ratio is part of the claim"
+    assert row[4] == "0.99 .. 1.01x", "the tolerance of a ratio is part of the claim"
 
 
 def test_the_lines_are_those_of_the_longest_of_several_launches_of_the_kernel(recorded):
@@ -434,7 +434,7 @@ def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(re
     page = told(replace(recorded, measurements=rows))
     speeds = page.summaries[0].table
     assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["not run"]
-    note = "Not run: cases beyond a limit that the variant sets itself: M at most 4096 (vectorized)."
+    note = "Not run: cases beyond a variant's own limit: M at most 4096 (vectorized)."
     assert speeds.notes == (note,)
     assert note in Page(html(page)).text
     rows.loc[hit, "reason"] = "needs sm_100a, this GPU is sm_90"
@@ -507,3 +507,13 @@ def test_nothing_is_said_of_counters_that_a_family_never_captures(recorded):
     assert rung(page, "gmem_coalesced").story == ()
     assert not any("bounds" in text for text in rung(page, "naive").limits)
     assert not any(summary.heading.startswith("Resources") for summary in page.summaries)
+
+
+def test_bank_conflicts_are_shown_only_if_a_variant_has_any(recorded):
+    pictures = [Path("figures") / f"{name}.png" for name in ("bank_conflicts", "warp_stalls")]
+    rows = recorded.metrics
+    excess = rows["metric"] == "shared_wavefronts_excess"
+    for value, names in ((1.0, ["warp_stalls", "bank_conflicts"]), (0.0, ["warp_stalls"])):
+        tables = replace(recorded, metrics=rows.assign(value=rows["value"].mask(excess, value)))
+        page = worklog.gather(FAMILY, tables, CAMPAIGN, pictures, CAPTIONS)
+        assert [picture.name for picture in page.pictures] == names

@@ -163,7 +163,9 @@ class _Reader(ast.NodeTransformer):
 
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
 _AGAINST = re.compile(rf"\s*(>=|<=|==|>|<)\s*({_NUMBER})\s*")
-_CONTINUOUS = ("", "x", "%")  # units of ratios, where a range is a tolerance
+_RATIO = re.compile(
+    r"(x|%)(?: .*)?|"
+)  # units of ratios, where a range is a tolerance: "x", "% of the wall time"
 _COUNT_TOLERANCE = 0.0101
 _WITHIN = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*")
 _GRAMMAR = "write '>= 5', '> 5', '<= 5', '< 5', '== 5' or '4 .. 6'"
@@ -232,9 +234,14 @@ def condition_holds(condition: str, value: float) -> bool:
 
 
 def condition_words(condition: str, unit: str) -> str:
-    """Returns the condition as shown: a range of at most 0.01 around an integer count is "== 2", not "1.99 .. 2.01"."""
-    within = _WITHIN.fullmatch(condition)
-    if not within or unit in _CONTINUOUS:
+    """Returns the condition as shown: with the unit of a ratio, as in ">= 2x" or ">= 85 %".
+
+    A range of at most 0.01 around an integer count is "== 2", not "1.99 .. 2.01".
+    """
+    within, ratio = _WITHIN.fullmatch(condition), _RATIO.fullmatch(unit)
+    if ratio and condition:
+        return f"{condition}{ {'x': 'x', '%': ' %'}.get(ratio[1], '') }"
+    if not within:
         return condition
     low, high = map(float, within.groups())
     middle = round((low + high) / 2)

@@ -52,6 +52,7 @@ class Variant:
         file: the source, .cu or .py.
         parent: variant that this one is based on.
         idea: the idea in one sentence.
+        note: what a ratio to its time must say, such as "its time includes a copy of the result"; "" for nothing.
         credit: publication of the idea.
         expected: what was expected of it before it was measured, if the header of its source, which variants may
             share, does not say it; "" otherwise.
@@ -91,6 +92,7 @@ class Variant:
     prebuilt: bool = False
     arguments: tuple[Argument, ...] = ()
     language: str = CUDA
+    note: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -428,6 +430,7 @@ def _variant(data: Mapping[str, Any], family: Mapping[str, Any], folder: Path) -
         compile=make_compile(shared, data.get("compile", {}), f"{where}: compile"),
         folder=folder,
         prebuilt=bool(prebuilt),
+        note=data.get("note", ""),
     )
 
 

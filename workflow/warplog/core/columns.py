@@ -243,6 +243,7 @@ VARIANTS: Mapping[str, Column] = {
     "rungs": Column("int", "", "number of variants in the ladder; drafts count only if one of them is shown"),
     "parent": Column("str", "", "variant that this one is based on"),
     "idea": Column("str", "", "idea of the variant in one sentence"),
+    "note": Column("str", "", "what a ratio to its time must say"),
     "credit": Column("str", "", "publication of the idea"),
     "expected": Column("str", "", "what the header of its source expected before it was measured"),
     "is_baseline": Column("bool", "", "whether ratios refer to this variant"),

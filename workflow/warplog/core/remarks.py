@@ -8,7 +8,7 @@ import re
 
 EARLIER_SOURCE = "recorded for an earlier source"
 FEW_SAMPLES = "only {samples}"
-DISCARDED = "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz"
+DISCARDED = "{dropped} of {taken} launches discarded: set SM clock below {mhz:.0f} MHz"
 HELD_CLOCK = "clock held at {mhz:.0f} MHz in spite of pauses"
 NOT_BLOCKED = "{samples} not blocked: the launcher synchronises"
 OTHER_BOARD = "no ratio: the baseline was measured on another board"
@@ -17,6 +17,7 @@ NO_GRAPH = "hot times without a CUDA graph"
 
 _TIMING = (FEW_SAMPLES, DISCARDED, HELD_CLOCK, NOT_BLOCKED, HOST_TIME, NO_GRAPH)
 _RECORDED_TIMING = (
+    "{dropped} of {taken} launches discarded: clock below {mhz:.0f} MHz",
     "{samples} in the {seconds:g} s allowed",
     "{samples} below {mhz:.0f} MHz",
     "{samples} below {mhz:.0f} MHz, {outcome}",
@@ -26,6 +27,11 @@ _RECORDED_TIMING = (
 def of_samples(template: str, count: int, **values: object) -> str:
     """Fills a template that begins with a number of samples: `10 samples below 1485 MHz, discarded`."""
     return template.format(samples=f"{count} sample{'' if count == 1 else 's'}", **values)
+
+
+def in_present_words(reason: str) -> str:
+    """Returns the remarks of a record with the clock named as today: the set SM clock, not the mean one."""
+    return reason.replace("launches discarded: clock below", "launches discarded: set SM clock below")
 
 
 def is_about_timing(remark: str) -> bool:

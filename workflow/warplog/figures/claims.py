@@ -42,7 +42,7 @@ NOTHING = "this family has no claims"
 
 def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per claim of the family, as in the table `claims`; one row without an id if none."""
-    kept = ["family", "id", "claim", "case", "verdict", "measured", "unit", "condition"]
+    kept = ["family", "id", "claim", "case", "verdict", "margin", "measured", "unit", "condition"]
     if tables.claims.empty:
         origin = tables.variants.reindex(columns=ORIGIN_COLUMNS).iloc[0].to_dict()
         nothing = {"family": tables.family, "claim": NOTHING, **origin}
@@ -80,7 +80,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 
 def _texts(row: Mapping[Hashable, Any]) -> dict[str, str]:
     shown = {name: row[name] for name in COLUMNS if name != "measured"}
-    shown["measured"] = with_unit(row["measured"], str(row["unit"] or ""))
+    margin = f" ({row['margin']})" if isinstance(row["margin"], str) and row["margin"] else ""
+    shown["measured"] = with_unit(row["measured"], str(row["unit"] or "")) + margin
     shown["condition"] = condition_words(str(row["condition"] or ""), str(row["unit"] or ""))
     return {name: one_line(str(text)) for name, text in shown.items()}
 

@@ -62,6 +62,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["percent_q1"] = 100 * np.fmin(ratios[1], ratios[2])
     rows["percent_q3"] = 100 * np.fmax(ratios[1], ratios[2])
     rows["reference"] = reference
+    rows["reference_note"] = _note_on(tables, reference)
     rows["rate"] = rows[quantity.column].where(good)
     rows["rate_unit"] = quantity.unit
     rows["gain_over_parent"] = parents / median
@@ -88,6 +89,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         "percent_q1",
         "percent_q3",
         "reference",
+        "reference_note",
         "rate",
         "rate_unit",
         "gain_over_parent",
@@ -95,6 +97,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
     ]
     kept += ["percent_long", "long_regime", "limited_by", "regime", "interval"]
     return rows[[*kept, *ORIGIN_COLUMNS]]
+
+
+def _note_on(tables: FigureTables, variant: str) -> str:
+    """Returns what a ratio to the variant must say; "" for nothing, and for tables of an earlier version."""
+    mine = tables.variants[tables.variants["variant"] == variant].to_dict("records")
+    note = mine[0].get("note") if mine else ""
+    return note if isinstance(note, str) else ""
 
 
 @styled
@@ -138,6 +147,7 @@ def _title(data: pd.DataFrame) -> str:
     best, reference = max(own, key=lambda row: row["percent"]), str(data["reference"].iloc[0])
     if reference.startswith("the fastest"):
         return f"{best['variant']} is the fastest · {where}"
+    reference += f" ({best['reference_note']})" if best["reference_note"] else ""
     return f"{best['variant']} reaches {best['percent']:.0f} % of {reference} · {where}"
 
 

@@ -1,4 +1,4 @@
-"""What moves through which unit of the memory system, in the fastest variant and in its parent?"""
+"""What moves through which unit of the memory system, in the fastest variant and in the one that it is based on?"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
@@ -30,10 +30,11 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters",)
 TITLE = "Memory chart"
 TRAFFIC = {  # what the title compares
-    "dram_bytes_read": "reads {} from device memory",
-    "l2_bytes": "looks up {} in L2",
-    "l1_bytes": "looks up {} in L1",
+    "dram_bytes_read": ("reads", "from device memory"),
+    "l2_bytes": ("looks up", "in L2"),
+    "l1_bytes": ("looks up", "in L1"),
 }
+_MANY = 2.0  # times the parent's traffic: from here on it is not told in percent
 LEAST = 1.1  # a smaller difference is not a finding
 _BODY_IN, _NARROW_BODY_IN = 2.2, 4.4  # height of a chart
 _FILL = "#a6cee3"
@@ -44,7 +45,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     """Returns one row per variant with its longest kernel's metrics; `place` is 1 for the fastest, 0 for its parent.
 
     The fastest is that at the profiled case, without the baseline and those without counters; the place of others is
-    missing.
+    missing. If it launches the same kernel as its parent, the nearest ancestor with another kernel takes its place.
     """
     rows = kernel_metrics(tables)
     timed = tables.ladder(tables.profiled_case)
@@ -52,32 +53,57 @@ def data(tables: FigureTables) -> pd.DataFrame:
     known = (rows["gap"] == "") & rows["dram_bytes_read"].notna()
     own = rows[known & ~rows["is_baseline"].astype(bool) & (rows["median_us"] > 0)]
     best = own.sort_values("median_us", kind="stable").head(1)
-    is_parent = known & rows["variant"].isin(best["parent"])
+    is_parent = known & rows["variant"].isin([_ancestor(rows, str(name)) for name in best["variant"]])
     rows["place"] = np.select([rows["variant"].isin(best["variant"]), is_parent], [1.0, 0.0], np.nan)
     kept = ["family", "variant", "order", "parent", "is_baseline", "case", "kernel", "status", "gap", "place"]
     return rows[[*kept, "median_us", *METRICS, *ORIGIN_COLUMNS]]
+
+
+def _ancestor(rows: pd.DataFrame, variant: str) -> str:
+    """Returns the nearest ancestor with another kernel, or without counters; "" if there is none."""
+    by_name = {str(row["variant"]): row for row in rows.to_dict("records")}
+    executed = ["kernel", *(name for name in METRICS if name.startswith("inst_"))]
+    own = [by_name[variant][name] for name in executed]
+    above = str(by_name[variant]["parent"])
+    while above in by_name and all(
+        _same(by_name[above][name], one) for name, one in zip(executed, own, strict=True)
+    ):
+        above = str(by_name[above]["parent"])
+    return above
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a == b or (pd.isna(a) and pd.isna(b)))
+
+
+def charts(data: pd.DataFrame) -> list[MemoryChart]:
+    """Returns the charts of the variants that the figure shows, that of the fastest last."""
+    shown = _shown(data)
+    return [
+        chart(str(row["variant"]), _metrics(row), _metrics(above)) for above, row in pairwise([{}, *shown])
+    ]
+
+
+def _shown(data: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    return data[data["place"].notna()].sort_values("place").to_dict("records")
 
 
 @styled
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws the chart of the parent above that of the fastest variant; only the latter, from the top, if narrow."""
     first = data.iloc[0]
-    shown = data[data["place"].notna()].sort_values("place").to_dict("records")
-    title = f"{TITLE}{_finding(shown)} · {first['family']}, case {first['case']}"
-    charts = [
-        chart(str(row["variant"]), _metrics(row), _metrics(above)) for above, row in pairwise([{}, *shown])
-    ]
-    charts = [turned(one) for one in charts[-1:]] if is_narrow() else charts
+    title = f"{TITLE}{_finding(_shown(data))} · {first['family']}, case {first['case']}"
+    drawn = [turned(one) for one in charts(data)[-1:]] if is_narrow() else charts(data)
     size = (HEIGHT, WIDTH) if is_narrow() else (WIDTH, HEIGHT)
-    body = (_NARROW_BODY_IN if is_narrow() else _BODY_IN) * max(1, len(charts))
+    body = (_NARROW_BODY_IN if is_narrow() else _BODY_IN) * max(1, len(drawn))
     figure = new_figure(title, body, NOTE, look)
-    panels = figure.subplots(max(1, len(charts)), 1, squeeze=False)[:, 0]
+    panels = figure.subplots(max(1, len(drawn)), 1, squeeze=False)[:, 0]
     for axes in panels:
         axes.set(xlim=(-2, size[0] + 2), ylim=(size[1] + 4, -26))
         axes.set_axis_off()
-    if not charts:
+    if not drawn:
         gap_note(panels[0], 0, "no variant has a time and counters")
-    for axes, one in zip(panels, charts, strict=False):
+    for axes, one in zip(panels, drawn, strict=False):
         _draw(axes, one)
     return figure
 
@@ -92,10 +118,13 @@ def _finding(shown: Sequence[Mapping[Hashable, Any]]) -> str:
         for name, words in TRAFFIC.items()
         if own[name] > 0 and parent[name] > 0
     }
-    words, ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])), default=("", 1.0))
+    (verb, where), ratio = max(ratios.items(), key=lambda item: abs(np.log(item[1])), default=(("", ""), 1.0))
     if max(ratio, 1 / ratio) < LEAST:
-        return f": {own['variant']} moves as much as {parent['variant']} within 10 %"
-    return f": {own['variant']} {words.format(f'{number(ratio)} times as much')} as {parent['variant']}"
+        return f": {own['variant']} moves as much as {parent['variant']} in L1, L2 and device memory, within 10 %"
+    if ratio >= _MANY:
+        return f": {own['variant']} {verb} {number(ratio)} times as much {where} as {parent['variant']}"
+    percent = f"{100 * abs(ratio - 1):.0f} % {'more' if ratio > 1 else 'less'}"
+    return f": {own['variant']} {verb} {percent} {where} than {parent['variant']}"
 
 
 def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:

@@ -17,9 +17,10 @@ from warplog.tables.view import FigureTables
 
 NEEDS = ("counters",)
 TITLE = "Occupancy and what limits it"
+_FULL_PCT = 99.5
 NOTE = (
     "outline: theoretical; filled: achieved, counted by ncu (longest kernel of the case); "
-    "numbers: blocks per SM that each resource allows, the smallest in bold"
+    "right: blocks per SM that each resource allows, the smallest in bold"
 )
 LIMITS = {  # column header of each resource
     "registers": "registers",
@@ -33,7 +34,8 @@ LIMITS = {  # column header of each resource
 LIMITED = {
     **{name: name for name in LIMITS.values()},
     "shared": "shared memory",
-    "max blocks": "max blocks/SM",
+    "warps": "the number of warps",
+    "max blocks": "the number of blocks",
 }
 
 
@@ -59,14 +61,21 @@ def _limiter(limits: Mapping[Hashable, float]) -> str:
 
 def _finding(data: pd.DataFrame) -> str:
     """Returns which resource, or which several at once, limit most variants; only the title if no limit is known."""
-    limiters = data.loc[data["gap"] == "", "limiter"]
+    good = data[data["gap"] == ""]
+    limiters = _limited(good)
     named = Counter(limiter for limiter in limiters if limiter)
     if not named:
-        return TITLE
+        return "Occupancy: no variant is limited" if good["limiter"].astype(bool).any() else TITLE
     names, count = named.most_common(1)[0]
     limits = [LIMITED[name] for name in names.split(", ")]
     joined = " and ".join(filter(None, (", ".join(limits[:-1]), limits[-1])))
-    return f"{TITLE}: {joined} in {count} of {len(limiters)} variants"
+    limited = "variant is" if len(limiters) == 1 else "variants are"
+    return f"Occupancy: {count} of {len(limiters)} {limited} limited by {joined}"
+
+
+def _limited(data: pd.DataFrame) -> "pd.Series[str]":
+    """Returns what limits each variant; "" for one whose warps fill the SM."""
+    return data["limiter"].where(~(data["theoretical_occupancy_pct"] >= _FULL_PCT), "")
 
 
 @styled
@@ -109,7 +118,7 @@ def _columns(axes: Axes, data: pd.DataFrame) -> None:
         values = zip(data[f"{header}_occupancy_pct"], good, strict=True)
         cells = ["" if not ok else "n/a" if pd.isna(v) else f"{v:.3g} %" for v, ok in values]
         end = text_column(axes, header, cells, end, "right")
-    limiters = data["limiter"].where(good, "")
+    limiters = _limited(data).where(good, "")
     end = text_column(axes, "limited by", list(limiters), end)
     for resource, header in () if is_narrow() else LIMITS.items():
         bold = {row for row, names in enumerate(limiters) if header in names.split(", ")}

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.highlight import GREY, highlighted
+from warplog.plotting.highlight import GREY
 from warplog.plotting.labels import (
     INK,
     MUTED,
@@ -39,10 +39,11 @@ from warplog.tables.view import FigureTables
 NEEDS = ("counters", "flops")
 TITLE = "Roofline"
 NOTE = (
-    "FLOPs: the algorithm's; rate: timed launches{regime}; bytes of the whole launch, counted by ncu; %: share of the "
-    "roof above the point; peaks: {peaks}"
+    "FLOPs: the algorithm's; rate: timed launches{regime}; bytes of the whole launch, counted by ncu; %: throughput "
+    "relative to the roof at this intensity; peaks: {peaks}"
 )
 NO_L1 = "; no L1 where TMA bypasses it"
+NOT_COUNTED = "copies not counted"
 ROOF_COLUMNS = ["kind", "label", "gflops", "gbytes_per_s", "intensity_flop_per_byte", "sm_mhz", "peak_source"]
 COUNTERS = ["duration_us", "dram_bytes"]
 LEVELS = {"dram": "DRAM", "l2": "L2", "l1": "L1"}  # prefix of the metric `<prefix>_bytes`: name
@@ -75,9 +76,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
         points[f"{level}_flop_per_byte"] = flops / moved.where(moved > 0)
     points = points.rename(columns={"dram_flop_per_byte": "intensity_flop_per_byte"})
     points["regime"] = regimes.where_timed(timed.to_dict("records"))
+    copied = points["variant"].isin(_with_copies(tables))
+    levels = [_intensity(level) for level in LEVELS]
+    points[levels] = points[levels].mask(copied)
     drawn = (points["intensity_flop_per_byte"] > 0) & (points["gflops"] > 0)
     idle = points["gflops"].fillna(np.nan) == 0
-    points["gap"] = np.where(points["gap"] != "", points["gap"], np.where(idle, "no FLOPs", "n/a"))
+    why = np.select([idle, copied], ["no FLOPs", NOT_COUNTED], "n/a")
+    points["gap"] = np.where(points["gap"] != "", points["gap"], why)
     points["gap"] = points["gap"].where(~drawn, "")
     roofs = _roofs(tables, points)
     top = roofs.loc[roofs["kind"] == "compute", "gflops"].max()
@@ -115,6 +120,12 @@ def _launch_bytes(tables: FigureTables, level: str) -> dict[str, float]:
     counted = rows[(rows["metric"] == f"{level}_bytes") & ~rows["variant"].isin(past_l1)]
     sums = counted.groupby("variant")["value"].sum(min_count=1)
     return {str(variant): float(total) for variant, total in sums.items()}
+
+
+def _with_copies(tables: FigureTables) -> set[str]:
+    """Returns the variants that copy memory besides their kernels, whose bytes ncu does not count."""
+    events = tables.timeline
+    return set(events.loc[(events["kind"] == "memcpy") & (events["case"] == tables.profiled_case), "variant"])
 
 
 def _at_clock(tables: FigureTables, gflops: float, mhz: "float | pd.Series") -> Any:
@@ -165,8 +176,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     data = _in_its_unit(data)
     points, first = data[data["kind"] == "point"], data.iloc[0]
     drawn = points[points["gap"] == ""]
-    speeds = dict(zip(points["variant"], points["gflops"].where(points["gap"] == ""), strict=True))
-    shown = highlighted(speeds, list(points.loc[points["is_baseline"] == True, "variant"]))  # noqa: E712
+    shown = look.coloured(points["variant"])
     others, coloured = drawn[~drawn["variant"].isin(shown)], drawn[drawn["variant"].isin(shown)]
     labelled = points[points["variant"].isin(shown) | (points["gap"] != "")]
     body = 2.8 if is_narrow() else max(4.2, 0.75 + line_in() * len(labelled))
@@ -177,7 +187,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     width = plot_width_in(labels)
     _limits(axes, data)
     _draw_roofs(axes, data, width, body - 0.7)
-    axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=14, color=GREY, zorder=2)
+    axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=60, color=GREY, zorder=2)
     for point in coloured.to_dict("records"):
         _draw_levels(axes, point, look.style(point["variant"]))
     if len(coloured):
@@ -343,7 +353,7 @@ def _algorithm(axes: Axes, mark: Mapping[Hashable, Any]) -> None:
     axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     left = np.log(at / low) > np.log(high / at)
     axes.annotate(
-        f"{mark['label']}: {number(at)} FLOP/B",
+        f"{mark['label']}: {f'{at:#.3g}'.rstrip('0').rstrip('.')} FLOP/B",
         (at, 0),
         (-4 if left else 4, 4),
         color=MUTED,

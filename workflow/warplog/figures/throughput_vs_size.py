@@ -1,6 +1,6 @@
 """From which problem size on does each variant pay off, and how far is it from the GPU's peak?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.highlight import GREY, highlighted
+from warplog.plotting.highlight import GREY, wins
 from warplog.plotting.labels import (
     INK,
     MUTED,
@@ -27,7 +27,7 @@ from warplog.plotting.labels import (
     spread,
     tick,
 )
-from warplog.plotting.style import Look, new_figure, styled
+from warplog.plotting.style import MOST_NAMED, Look, new_figure, styled
 from warplog.tables import regimes
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.series import series
@@ -36,7 +36,8 @@ from warplog.tables.view import FigureTables, words
 NEEDS = ()
 TITLE = "Throughput by problem size"
 BY_CASE = "Throughput by case"
-NOTE = "medians {regime}, all cases of the family; {ends}: {interval}"
+NOTE = "medians {regime}; {ends}: {interval}"
+_MOST_CASES = 3  # that a note names
 
 _LANE = 0.11  # distance between the dots of two variants, in columns of cases
 
@@ -51,7 +52,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows = pd.concat(
         [tables.ladder(c).assign(size=s, drawn=d, alone=a) for c, s, d, a in timed.itertuples(index=False)]
     )
-    rows = rows.sort_values(["order", "size", "case"], kind="stable").reset_index(drop=True)
+    rows = rows.sort_values(["order", "size"], kind="stable").reset_index(drop=True)
     good = (rows["status"] == "ok") & rows["median_us"].notna()
     rate = rows[quantity.column].where(good)
     inverse = quantity.column == "median_us"
@@ -91,7 +92,7 @@ def _cases(tables: FigureTables) -> pd.DataFrame:
     Cases outside of the series, such as a matrix that is not square, stand alone; they are not drawn if a size occurs
     twice. Without a series, all cases are drawn and stand alone.
     """
-    timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values(["size", "case"])
+    timed = tables.measurements[["case", "size"]].drop_duplicates("case").sort_values("size", kind="stable")
     joined = timed["case"].isin(series(dict(zip(timed["case"], timed["size"], strict=True)), tables.case))
     drawn = joined | (not joined.any()) | (not timed["size"].duplicated().any())
     return timed.assign(drawn=drawn, alone=~joined)
@@ -114,7 +115,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     alone, data = data[data["alone"] & (data["gap"] == "")], data[~data["alone"]]
     first = data.iloc[0]
     data = data.assign(place=_between(data), piece=(data["gap"] != "").groupby(data["variant"]).cumsum())
-    names, others = _split(data)
+    names, others = _split(data, look)
     everything = data
     greys, data = data[data["variant"].isin(others)], data[data["variant"].isin(names)]
     timed = list(dict.fromkeys(greys.loc[greys["place"].notna(), "variant"]))
@@ -144,17 +145,17 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
     """Draws one column per case in order of size, with a dot per variant and the spread behind it."""
     first, cases = (
         data.iloc[0],
-        list(dict.fromkeys(data.sort_values(["size", "case"], kind="stable")["case"])),
+        list(dict.fromkeys(data.sort_values("size", kind="stable")["case"])),
     )
-    wins = _wins(data)
-    names, others = _coloured(data, wins)
+    won = _wins(data)
+    names, others = _split(data, look)
     lanes = {name: _LANE * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
     at = data["case"].map(cases.index) + data["variant"].map(lanes).fillna(0.0)
     data = data.assign(size=at, place=data["rate"].fillna(data["rate"].min()))
     good, labelled = data[data["gap"] == ""], data[data["variant"].isin(names)]
     body = _body_in(labelled) + 0.6
     timed = [name for name in others if (good["variant"] == name).any()]
-    figure = new_figure(_title_by_case(data, wins), body, note + _named_grey(timed), look, timed=True)
+    figure = new_figure(_title_by_case(data, won), body, note + _named_grey(timed), look, timed=True)
     axes = figure.add_subplot()
     for row in good[good["variant"].isin(others)].to_dict("records"):
         axes.plot(row["size"], row["rate"], "o", color=GREY, ms=4, zorder=1)
@@ -192,9 +193,9 @@ def _note(data: pd.DataFrame) -> str:
     note = NOTE.format(regime=first["regime"], interval=first["interval"], ends=ends)
     if columns:
         return note
-    others = data.loc[~data["drawn"], "case"].nunique()
-    cases = "1 case of another kind is" if others == 1 else f"{others} cases of another kind are"
-    note += f"; {cases} only in this figure's CSV" if others else ""
+    others = list(dict.fromkeys(data.loc[~data["drawn"], "case"]))
+    named = " and ".join(others) if len(others) <= _MOST_CASES else f"{len(others)} cases of another kind"
+    note += f"; not drawn: {named} (in this figure's CSV)" if others else ""
     lone = list(dict.fromkeys(drawn.loc[drawn["alone"], "case"]))
     note += f"; open marks: {', '.join(lone)}" if lone else ""
     refused = drawn.loc[~drawn["alone"], "status"] == "unsupported"
@@ -208,8 +209,16 @@ def _title(first: pd.Series, good: pd.DataFrame) -> str:
         return f"{TITLE} · {first['family']}"
     last = good[good["size"] == good["size"].max()]
     best, tied = _tied(last)
-    lead = "is the fastest" if len(tied) <= 1 else f"and {len(tied) - 1} more are tied"
-    return f"{TITLE}: {best['variant']} {lead} at {best['case']} · {first['family']}"
+    return f"{TITLE}: {_leading(str(best['variant']), list(tied['variant']))} at {best['case']} · {first['family']}"
+
+
+def _leading(best: str, tied: list[str]) -> str:
+    """Returns "a is the fastest", "a, b and c are tied", or "a and 7 more are tied"."""
+    others = [name for name in tied if name != best]
+    if not others:
+        return f"{best} is the fastest"
+    *first, last = others if len(others) < MOST_NAMED else [f"{len(others)} more"]
+    return f"{', '.join([best, *first])} and {last} are tied"
 
 
 def _tied(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
@@ -220,20 +229,12 @@ def _tied(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
 
 
 def _wins(data: pd.DataFrame) -> dict[str, float]:
-    """Returns in how many cases each variant is the fastest or tied with it, plus its mean share of the best rate.
-
-    The share is below 1 and orders variants with equal counts; it is NaN for variants without a rate.
-    """
+    """Returns in how many cases each variant is the fastest or tied with it (see warplog.plotting.highlight.wins)."""
     good = data[data["gap"] == ""]
-    shares, wins = [], {str(name): 0 for name in data["variant"]}
-    for _, rows in good.groupby("case"):
-        best, tied = _tied(rows)
-        inverse = rows["unit"].iloc[0] == "µs"
-        shares.append(best["rate"] / rows["rate"] if inverse else rows["rate"] / best["rate"])
-        for name in tied["variant"]:
-            wins[str(name)] += 1
-    mean = pd.concat(shares).groupby(good["variant"]).mean() * 0.999 if shares else pd.Series(dtype=float)
-    return {name: count + float(mean.get(name, np.nan)) for name, count in wins.items()}
+    ends = [good["rate_q1"], good["rate_q3"]]
+    if not (good["unit"] == "µs").any():
+        ends = [good["median_us"] * good["rate"] / rate for rate in reversed(ends)]
+    return dict.fromkeys(map(str, data["variant"]), 0.0) | wins(good.assign(low=ends[0], high=ends[1]))
 
 
 def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:
@@ -242,31 +243,14 @@ def _title_by_case(data: pd.DataFrame, wins: Mapping[str, float]) -> str:
     if not known:
         return f"{BY_CASE} · {first['family']}"
     most, cases = max(known, key=known.__getitem__), data.loc[data["gap"] == "", "case"].nunique()
-    found = f"{most} is the fastest or tied with it in {int(known[most])} of {cases} cases"
+    found = f"{most} is the fastest, or tied with the fastest, in {int(known[most])} of {cases} cases"
     return f"{BY_CASE}: {found} · {first['family']}"
 
 
-def _split(data: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Returns the variants to draw in colour, and those to draw in grey; without any rate, all in colour."""
-    inverse = data["unit"].iloc[0] == "µs"
-    rates = data.groupby("variant", sort=False)["rate"].agg("min" if inverse else "max")
-    speeds = {str(name): (1 / rate if inverse else rate) for name, rate in rates.items()}
-    return _coloured(data, speeds, _leaders(data[data["gap"] == ""]))
-
-
-def _leaders(good: pd.DataFrame) -> list[str]:
-    """Returns the variants that title and page name: the fastest at the largest size, and at the headline case."""
-    own = good[good["is_headline"].astype(bool) & ~good["is_baseline"].astype(bool)]
-    ends = [rows for rows in (good[good["size"] == good["size"].max()], own) if len(rows)]
-    return [str(_tied(rows)[0]["variant"]) for rows in ends]
-
-
-def _coloured(
-    data: pd.DataFrame, speeds: Mapping[str, float], named: Sequence[str] = ()
-) -> tuple[list[str], list[str]]:
-    baseline = list(dict.fromkeys(data.loc[data["is_baseline"].astype(bool), "variant"]))
-    names = highlighted(speeds, baseline, named)
-    return names, [name for name in speeds if name not in names]
+def _split(data: pd.DataFrame, look: Look) -> tuple[list[str], list[str]]:
+    """Returns the variants to draw in colour, and those to draw in grey."""
+    names = look.coloured(data["variant"])
+    return names, [name for name in dict.fromkeys(map(str, data["variant"])) if name not in names]
 
 
 def _lone_marks(axes: Axes, alone: pd.DataFrame, look: Look) -> None:

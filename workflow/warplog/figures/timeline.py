@@ -39,7 +39,7 @@ FILLS = {  # kind of event: face (None: the variant's), hatch, legend
     "other kernel": ("#d9d9d9", "\\\\\\\\", "other kernels"),
     "Host-to-Device": ("white", "....", "copy to the device"),
     "Device-to-Host": ("white", "////", "copy to the host"),
-    "memcpy": ("white", "xxxx", "other copy"),
+    "memcpy": ("white", "xxxx", "copy"),
     "memset": ("white", "++++", "memset"),
 }
 STATISTICS = [

@@ -32,6 +32,7 @@ NOTE = (
     "states of a warp between two instructions (ncu, longest kernel of the case); cycles: per issued instruction; no "
     "stalls: selected (the warp issues), not_selected (it is ready to issue)"
 )
+NOT_NAMED = "; states below 1 % have no key"
 LEAST_PCT = 1.0  # states with less than this share in every bar are drawn, but not in the legend
 REASONS = {  # colour and hatch of each reason in every figure: hue by cause; hue is never the only difference
     "selected": ("#ffffff", ""),
@@ -98,7 +99,7 @@ def _finding(rows: pd.DataFrame) -> str:
     if not stalls:
         return TITLE
     stall, count = Counter(stalls).most_common(1)[0]
-    return f"{TITLE}: mainly {stall} in {count} of {len(stalls)} variants"
+    return f"{TITLE}: {stall} is the largest stall in {count} of {len(stalls)} variants"
 
 
 @styled
@@ -111,7 +112,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     first = rows.iloc[0]
     body = 0.9 + row_in() * len(rows)
     title = f"{_finding(rows)} · {first['family']}, case {first['case']}"
-    figure = new_figure(title, body, NOTE, look)
+    figure = new_figure(title, body, NOTE + NOT_NAMED * (len(named) < len(states)), look)
     axes = figure.add_subplot()
     bar_rows(axes, rows["variant"], rows["is_baseline"])
     _stacks(axes, data, rows, states)

@@ -45,18 +45,23 @@ def _lead_fastest(
         yield Check(share, ratios[-1])
 
 
-def _lead_long(page: Place, variant: str, speed: str, unit: str) -> Checks:
+def _lead_long(page: Place, regime: str, fastest: str | None, variant: str, speed: str, unit: str) -> Checks:
     known = page.known
+    if not fastest:
+        yield Check(regime.lower(), _regime(page, variant))
     time = known.long_us(variant) if known.is_long(variant) else known.measured(variant, "median_us")
     yield Check(speed, known.speed(variant, unit) * known.measured(variant, "median_us") / time)
 
 
 def _lead_faster(
-    page: Place, steps: str, first: str, speed: str, unit: str, variant: str, ratio: str
+    page: Place, steps: str, first: str, speed: str, unit: str, variant: str, ratio: str | None
 ) -> Checks:
     known = page.known
     yield Check(variant, known.best())
-    yield Check(ratio, known.ratio(first, variant))
+    if ratio:
+        yield Check(ratio, known.ratio(first, variant))
+    else:
+        yield Check(first, known.baseline())
     yield Check(speed, known.speed(first, unit))
     yield Check(steps, len(_way(page, first, variant)), exact=True)
 
@@ -147,13 +152,13 @@ _LEAD: Sequence[Rule] = (
     (
         rf"At (\S+), the fastest variants?( besides the baseline)?"
         rf" (?:is {V}|are ({_LIST}), which launch the same kernel,)"
-        rf" with (?:{N} to )?{N} {UNIT}(?:, (?:{N} to )?{N} % of {V})?"
+        rf" with (?:{N} to )?{N} {UNIT}(?:, (?:{N} to )?{N} % of {V}(?: \([^)]*\))?)?"
         rf"(?:; tied with (?:it|them) within noise: ({_LIST}))?(?=\.)",
         _lead_fastest,
     ),
-    (rf"(?:Sustained|Back to back), (?:the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
+    (rf"(Sustained|Back to back), (the fastest variant is )?{V} (?:reaches|with) {N} {UNIT}", _lead_long),
     (
-        rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}, which is {N}x as fast",
+        rf"In (\d+) steps?, the main path leads from {V} \({N} {UNIT}\) to {V}(?:, which is {N}x as fast)?\.",
         _lead_faster,
     ),
     (
@@ -165,7 +170,7 @@ _LEAD: Sequence[Rule] = (
         rf"With the data of (\S+) instead of (\S+), {V} is {N}x as fast(?: and takes {N} instead of {N} pJ/FLOP)?",
         _lead_by_data,
     ),
-    (r"Case (\S+) is (?:[A-Z]+ = )+(\d+)\.", _lead_case),
+    (r"Case (\S+) is (?:[A-Zn]+ = )+(\d+)\.", _lead_case),
     (r"the median over (?:(\d+) to )?(\d+) processes", _lead_processes),
 )
 
@@ -176,8 +181,16 @@ def _rung_speed(page: Place, value: str, unit: str, case: str) -> Checks:
     yield Check(value, known.speed(page.variant, unit))
 
 
-def _rung_long(page: Place, value: str, unit: str) -> Checks:
+def _regime(page: Place, variant: str) -> str:
+    """Returns what a long run is called: sustained only if the variant reached a limit of the board."""
+    row = page.known.rows[(variant, page.known.case)]
+    reached = page.known.measured(variant, "sustained_us") > 0 and str(row.get("limited_by") or "")
+    return "sustained" if reached else "back to back"
+
+
+def _rung_long(page: Place, value: str, unit: str, regime: str) -> Checks:
     known = page.known
+    yield Check(regime, _regime(page, page.variant))
     rest = known.measured(page.variant, "median_us")
     yield Check(value, known.speed(page.variant, unit) * rest / known.long_us(page.variant))
 
@@ -272,9 +285,10 @@ def _rung_parameter(page: Place, name: str, value: str) -> Checks:
 
 
 def _rung_discarded(page: Place, dropped: str, taken: str, mhz: str) -> Checks:
-    remark = f"{dropped} of {taken} launches discarded: clock below {mhz} MHz"
+    remark = f"{dropped} of {taken} launches discarded: set SM clock below {mhz} MHz"
     reason = str(page.known.rows[(page.variant, page.known.case)].get("reason"))
-    yield Check(remark, remark if remark in reason else reason)
+    earlier = remark.replace("set SM clock", "clock")  # in tables of an earlier version
+    yield Check(remark, remark if remark in reason or earlier in reason else reason)
 
 
 def _rung_spills(page: Place, stores: str, loads: str) -> Checks:
@@ -301,7 +315,7 @@ _RUNG: Sequence[Rule] = (
         _rung_claims,
     ),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
-    (rf"\*\*{N} {UNIT}\*\* (?:sustained|back to back)", _rung_long),
+    (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
     (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \({_ENDS}\), )?(\d+) launches(?: in all)?;"
      rf" (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),

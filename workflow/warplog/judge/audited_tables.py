@@ -130,7 +130,10 @@ def _claims(page: Place, row: Cells, _: list[str]) -> Checks:
     for title in ("confirmed if", "published", "source", "note"):
         column = {"confirmed if": "condition", "note": "reason"}.get(title, title)
         if row.get(title):
-            yield Check(row[title], _written(row[title], one_line(str(claim[column]))))
+            text = one_line(str(claim[column]))
+            if title == "confirmed if" and (ratio := re.match(r"(x|%)(?![^ ])", str(claim["unit"] or ""))):
+                text += {"x": "x", "%": " %"}[ratio[1]]
+            yield Check(row[title], _written(row[title], text))
 
 
 def _written(printed: str, condition: str) -> str:
@@ -166,7 +169,7 @@ def _summary(page: Place, row: Cells, cells: list[str]) -> Checks:
             truth = known.counter(cells[0], metric) if metric else max(number(spilled), -math.inf)
             yield Check(printed, truth if math.isfinite(truth) else math.nan, exact=True)
         return
-    unit = page.section.partition(" by ")[0]
+    unit = page.section.partition(" by case")[0]
     for head, printed in zip(page.header[1:], cells[1:], strict=True):
         variant, case = (cells[0], head) if title == "variant" else (head, cells[0])
         if printed in ("not run", "unsupported"):

@@ -1,9 +1,57 @@
-"""Which variants of a long ladder a figure with one series per variant shows in colour."""
+"""Which variants of a long ladder the figures with one series per variant show in colour."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warplog.tables import regimes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from warplog.tables.view import FigureTables
 
 MOST = 6
 GREY = "#c9c9c9"
+
+
+def of_family(tables: "FigureTables") -> list[str]:
+    """Returns the variants that all figures of a family show in colour, by their times at the headline case.
+
+    Those that pages and titles name come first: the fastest at the headline case, in most cases, and at the largest
+    size.
+    """
+    ladder = tables.ladder(tables.case)
+    timed = ladder["median_us"].where((ladder["status"] == "ok") & (ladder["median_us"] > 0))
+    speeds = {str(name): 1 / us for name, us in zip(ladder["variant"], timed, strict=True)}
+    rows = tables.measurements
+    rows = rows[(rows["status"] == "ok") & (rows["median_us"] > 0) & rows["variant"].isin(list(speeds))]
+    baseline = [str(name) for name in ladder.loc[ladder["is_baseline"].astype(bool), "variant"]]
+    own = {name: speed for name, speed in speeds.items() if speed > 0 and name not in baseline}
+    named = [max(own, key=own.__getitem__)] if own else []
+    if len(rows):
+        ends = [regimes.interval_us(row) for row in rows.to_dict("records")]
+        won = wins(rows.assign(low=[low for low, _ in ends], high=[high for _, high in ends]))
+        largest = rows[rows["size"] == rows["size"].max()]
+        named += [max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])]
+    return highlighted(speeds, baseline, named)
+
+
+def wins(times: "pd.DataFrame") -> dict[str, float]:
+    """Returns in how many cases each variant is the fastest or tied with it, plus its mean share of the best speed.
+
+    `times` has the columns variant, case, median_us, low and high, which are the ends of the median's interval. The
+    share is below 1 and orders variants with equal counts.
+    """
+    found: dict[str, list[tuple[bool, float]]] = {}
+    for _, rows in times.groupby("case"):
+        best = rows.nsmallest(1, "median_us").iloc[0]
+        tied = rows["low"].le(best["high"]) & rows["high"].ge(best["low"])
+        for name, is_tied, us in zip(rows["variant"], tied, rows["median_us"], strict=True):
+            found.setdefault(str(name), []).append((bool(is_tied), float(best["median_us"]) / us))
+    return {
+        name: sum(is_tied for is_tied, _ in own) + 0.999 * sum(share for _, share in own) / len(own)
+        for name, own in found.items()
+    }
 
 
 def highlighted(

@@ -27,10 +27,15 @@ METRICS = (
     "dram_throughput_pct",
 )  # fmt: skip
 NOTE = (
-    "arrows: executed load and store instructions of all warps, sectors per request, bytes; requested: bytes that L1 "
-    "did not hold, at most; sectors written: 32 bytes for each sector of a global store, also where the store fills "
-    "only a part of it; boxes: bytes looked up, hit rate, and percent of the peak throughput over the elapsed cycles, "
-    "that of L1 and shared memory in one number; ▲ ▼ at least 10 % more or less than the parent"
+    "arrows: executed load and store instructions of all warps with sectors per request, or bytes; boxes: bytes looked "
+    "up, share of the sectors found, and percent of the peak throughput; ▲ ▼ at least 10 % more or less than above"
+)
+EXPLANATION = (
+    "Arrows of a memory chart are the executed load and store instructions of all warps, with the sectors per request,"
+    " or the bytes that move. Requested are at most the bytes that L1 did not hold; sectors written count with all of"
+    " their 32 bytes. A box holds the bytes looked up, the share of sectors found, and the percent of the peak"
+    " throughput over the elapsed cycles, which is one number for L1 and shared memory. ▲ and ▼ mark at least 10 % more"
+    " or less than in the parent."
 )
 WIDTH, HEIGHT = 704.0, 200.0
 # Left and right edge of each unit; the distances are those that the longest texts need.

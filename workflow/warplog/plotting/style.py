@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from warplog.core.files import write_text
 from warplog.core.remarks import is_about_timing
 from warplog.core.schema import suggest
 from warplog.core.text import split_notes as split_remarks
+from warplog.plotting.highlight import of_family
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
 from warplog.plotting.settings import WEB, Settings
 from warplog.tables.view import FigureTables
@@ -79,12 +80,19 @@ class Look:
         styles: Each variant's style.
         settings: How the figure fits its document.
         timing: How the times at the headline case were taken, for figures that show them.
+        highlighted: The variants that figures with one series per variant show in colour; () for all.
     """
 
     stamp: str
     styles: Mapping[str, VariantStyle] = field(default_factory=dict)
     settings: Settings = WEB
     timing: str = ""
+    highlighted: tuple[str, ...] = ()
+
+    def coloured(self, variants: Iterable[str]) -> list[str]:
+        """Returns those of the variants that are shown in colour; the others are grey."""
+        names = list(dict.fromkeys(map(str, variants)))
+        return [name for name in names if name in self.highlighted] or names
 
     def style(self, variant: str) -> VariantStyle:
         """Returns the variant's style; plain grey for a name that is not in the ladder."""
@@ -93,7 +101,8 @@ class Look:
 
 def look(tables: FigureTables, settings: Settings = WEB) -> Look:
     """Returns the look of a family's figures, from its ladder and the origin of its measurements."""
-    return Look(origin_line(tables), variant_styles(tables.variants), settings, timing_line(tables))
+    shown = tuple(of_family(tables))
+    return Look(origin_line(tables), variant_styles(tables.variants), settings, timing_line(tables), shown)
 
 
 def variant_styles(variants: pd.DataFrame) -> dict[str, VariantStyle]:
@@ -132,19 +141,21 @@ def origin_line(tables: FigureTables) -> str:
 
 
 def timing_line(tables: FigureTables) -> str:
-    """Returns the SM clocks of the times at the headline case, and the remarks on how they were taken."""
+    """Returns the mean SM clocks of the times at the headline case, and the remarks on how they were taken."""
     rows = tables.ladder(tables.case)
     clock = rows["sm_mhz"].dropna() if "sm_mhz" in rows else rows["order"].iloc[:0]
     low, high = (round(float(clock.min())), round(float(clock.max()))) if len(clock) else (0, 0)
-    parts = [f"SM at {low}–{high} MHz" if low < high else f"SM at {low} MHz"] if high else []
-    return " · ".join([*parts, *remarks(rows, about_timing=True)])
+    clocks = f"{low}–{high}" if low < high else f"{low}"
+    parts = [f"mean SM clock {clocks} MHz"] if high else []
+    found = " · ".join([*parts, *remarks(rows, about_timing=True)])
+    return f"at {tables.case}: {found}" if found else ""
 
 
 def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
     """Returns the remarks on rows with status ok, such as an outdated source, and the variants that have it.
 
-    Either only those about how the times were taken are returned, or only the others. Of remarks that differ only in
-    their leading numbers, the largest stands for all: "each up to 3 of 80 launches discarded".
+    Either only those about how the times were taken are returned, or only the others. Remarks that differ only in
+    their leading numbers are one: "launches discarded: ... (tiled 3 of 80, naive 1 of 60)".
     """
     noted = ladder.loc[(ladder["status"] == "ok") & (ladder["reason"] != ""), ["variant", "reason"]]
     found: dict[tuple[str, str], list[tuple[str, tuple[int, ...]]]] = {}
@@ -155,8 +166,9 @@ def remarks(ladder: pd.DataFrame, about_timing: bool) -> list[str]:
             numbers = tuple(int(number) for number in counts.groups() if number) if counts else ()
             found.setdefault((" of ".join("#" * len(numbers)), rest), []).append((str(variant), numbers))
     return [
-        f"{_which([variant for variant, _ in having], len(ladder))}: "
-        + (_counted([numbers for _, numbers in having], words) if counts else words)
+        _counted(having, words, len(ladder))
+        if counts
+        else f"{_which([variant for variant, _ in having], len(ladder))}: {words}"
         for (counts, words), having in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
 
@@ -170,11 +182,18 @@ def _which(variants: Sequence[str], whole: int) -> str:
     return " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), *named[-1:]])
 
 
-def _counted(numbers: Sequence[tuple[int, ...]], words: str) -> str:
-    """Returns the words after the largest numbers: "1 sample below ...", "each up to 3 of 80 launches discarded"."""
-    most = max(numbers)
-    scope = "" if len(numbers) == 1 else "each " if len(set(numbers)) == 1 else "each up to "
-    return f"{scope}{' of '.join(map(str, most))} {_SAMPLE.sub('sample', words) if most == (1,) else words}"
+def _counted(having: Sequence[tuple[str, tuple[int, ...]]], words: str, whole: int) -> str:
+    """Returns a remark with its numbers: "a: 1 sample below ...", "launches discarded ... (b 3 of 80, a 1 of 60)"."""
+    numbers = {name: " of ".join(map(str, counts)) for name, counts in having}
+    if len(set(numbers.values())) == 1:
+        each, count = "each " if len(having) > 1 else "", next(iter(numbers.values()))
+        words = _SAMPLE.sub("sample", words) if count == "1" else words
+        return f"{_which(list(numbers), whole)}: {each}{count} {words}"
+    largest = sorted(having, key=lambda item: -item[1][0] / item[1][-1] if len(item[1]) > 1 else -item[1][0])
+    named = largest if len(largest) <= MOST_NAMED + 1 else largest[:MOST_NAMED]
+    listed = [f"{name} {numbers[name]}" for name, _ in named]
+    listed += [f"fewer in {len(having) - len(named)} more"] if len(named) < len(having) else []
+    return f"{words} ({', '.join(listed)})"
 
 
 def theme(settings: Settings = WEB) -> AbstractContextManager[None]:

@@ -152,8 +152,8 @@ def speed(value: float, status: str = "ok", reason: str = "") -> str:
 
 
 def share(value: float) -> str:
-    """Formats a ratio in percent with one decimal; "n/a" for NaN."""
-    return "n/a" if math.isnan(value) else f"{100 * value:.1f}"
+    """Formats a ratio in percent with one decimal, or without any from 1000 % on; "n/a" for NaN."""
+    return "n/a" if math.isnan(value) else f"{100 * value:.{0 if value >= 10 else 1}f}"
 
 
 def _cell(family: Family, figure: Published | None, scale: float) -> str:

@@ -1,8 +1,9 @@
 """Regimes and noise of a timed case: when two times differ, what a long run costs, and which limit causes it.
 
 Three regimes are timed. *Rest*: cold launches with pauses, at the maximum SM clock. *Hot*: short bursts of launches
-with a warm L2. *Sustained*: back to back until a limit of the board (usually power) lowers the clock. Campaigns that
-were recorded earlier have no sustained times; their hot run shows a limit by being slower than the cold launches.
+with a warm L2. *Sustained*: back to back until a limit of the board (usually power) lowers the clock. The columns
+`sustained_...` hold the hot time of a row that reaches no limit; in words, that is "back to back". Campaigns that were
+recorded earlier have no sustained times; their hot run shows a limit by being slower than the cold launches.
 All functions take a row of the table `measurements`; columns may be missing or empty.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 Row = Mapping[Any, Any]
 # A long run differs from rest if its time is this much longer: what a warm L2 and launch gaps change is smaller.
 LEAST_SLOWDOWN = 0.02
+SUSTAINED, BACK_TO_BACK = "sustained", "back to back"
 POWER, TEMPERATURE = "power", "temperature"
 _DRIVER_LIMITS = {
     "sw_power_cap": POWER,
@@ -27,11 +29,12 @@ class LongRun:
     """Launches back to back, where they are slower than launches at rest.
 
     Attributes:
-        regime: "sustained", or "back to back" if only a short hot run was timed.
+        regime: SUSTAINED if a limit of the board was reached, BACK_TO_BACK otherwise or if only a hot run was timed.
         rest_us, long_us: time per launch at rest and in the long run.
         limited_by: what lowers the clock: "power", "temperature", "other", or "" if unknown.
         from_mhz, to_mhz: SM clock at rest and in the long run; NaN if unknown.
         watts: mean board power in the long run; NaN if unknown.
+        at_rest: whether the shorter time was taken at rest, rather than with a cold L2 only.
     """
 
     regime: str
@@ -41,11 +44,7 @@ class LongRun:
     from_mhz: float = math.nan
     to_mhz: float = math.nan
     watts: float = math.nan
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether the shorter time was taken at rest, rather than with a cold L2 only."""
-        return self.regime == "sustained"
+    at_rest: bool = True
 
     @property
     def factor(self) -> float:
@@ -90,17 +89,20 @@ def where_timed(rows: Iterable[Row]) -> str:
 
 
 def explained(rows: Collection[Row]) -> str:
-    """Returns one sentence that explains the regimes of the times; "" if none of them needs it."""
-    rest = "single launches, each started after a pause with the SM clock set to its maximum"
-    sustained = "launches back to back, at a limit of the board if they reach one, usually its power limit"
-    hot = "short bursts of launches without pauses and with a warm L2"
+    """Returns one sentence that explains the regimes of the times that differ; "" if none of them needs it."""
+    runs = [run for run in map(long_run, rows) if run and run.at_rest == at_rest(rows)]
+    words = {
+        BACK_TO_BACK: "short bursts of launches without pauses and with a warm L2",
+        SUSTAINED: "without pauses, at a limit of the board, usually its power limit",
+    }
+    named = [
+        f"{regime} ({how})" for regime, how in words.items() if any(run.regime == regime for run in runs)
+    ]
+    unless = f" unless they are called {' or '.join(named)}" if named else ""
     if at_rest(rows):
-        if any(value(row, "sustained_us") > 0 for row in rows):
-            return f"Times and speeds are at rest ({rest}) unless they are called sustained ({sustained})."
-        return f"Times and speeds are at rest: {rest}."
-    if any(run and not run.at_rest for run in map(long_run, rows)):
-        return f"Times and speeds are of single launches with a cold L2 unless they are called back to back ({hot})."
-    return ""
+        rest = "single launches, each started after a pause, when the SM clock is back at its maximum"
+        return f"Times and speeds are at rest{f' ({rest}){unless}' if unless else f': {rest}'}."
+    return f"Times and speeds are of single launches with a cold L2{unless}." if unless else ""
 
 
 def interval_words(rows: Iterable[Row]) -> str:
@@ -123,12 +125,12 @@ def long_run(row: Row, max_mhz: float = math.nan) -> LongRun | None:
         by = row.get("limited_by")
         limit = by if isinstance(by, str) else ""
         mhz, watts = value(row, "sustained_sm_mhz"), value(row, "sustained_power_w")
-        return LongRun("sustained", rest, sustained, limit, clock, mhz, watts)
+        return LongRun(SUSTAINED if limit else BACK_TO_BACK, rest, sustained, limit, clock, mhz, watts)
     hot, limit = value(row, "hot_us"), _reported(row)
     if not limit or not hot > rest * (1 + LEAST_SLOWDOWN):
         return None
     mhz, watts = value(row, "hot_sm_mhz"), value(row, "hot_power_w")
-    return LongRun("back to back", rest, hot, limit, clock, mhz, watts)
+    return LongRun(BACK_TO_BACK, rest, hot, limit, clock, mhz, watts, at_rest=False)
 
 
 def _reported(row: Row) -> str:

@@ -132,7 +132,7 @@ def _measurement(
             "status": "missing" if status == "ok" else status,
             "reason": reason or "the case was not timed",
         }
-    row |= {"status": found["status"], "reason": found["reason"]}
+    row |= {"status": found["status"], "reason": remarks.in_present_words(found["reason"])}
     if found["status"] == "ok":
         row |= _times(family, case, found, records)
         row["reason"] = text.join_notes(row["reason"], old, variant.remark)
@@ -287,6 +287,7 @@ def _variant_row(
         "rungs": len(ladder),
         "parent": variant.parent,
         "idea": variant.idea,
+        "note": variant.note,
         "credit": variant.credit,
         "expected": variant.expected or read_header(variant.file).expected,
         "is_baseline": variant.name == family.baseline,

@@ -10,6 +10,7 @@ from typing import Any
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table
+from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog import kinship
@@ -46,9 +47,9 @@ _COLD = "A time is {median}, with a cold L2: before each launch the cache is fil
 _MEDIAN = "the median of launches"
 _PROCESSES = "the median over {processes} processes of the median of each process's launches"
 _CLOCKS = (
-    "Two clocks: the set SM clock is measured just before each launch, and a launch that starts noticeably below its"
-    " maximum is discarded; the mean SM clock is that during a launch. It is lower in kernels that draw much power,"
-    " since the clock generator skips cycles while the supply voltage drops."
+    "The SM clock is read twice: the set SM clock, which the driver has chosen, just before each launch (a launch that"
+    " starts noticeably below the maximum is discarded), and the mean SM clock during the launch. The mean is lower in"
+    " kernels that draw much power, since the clock generator skips cycles while the supply voltage drops."
 )
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
@@ -57,11 +58,17 @@ _NOISE = (
     {True: "ranges between processes", False: "interquartile ranges"},
 )
 _LONG_NOISE = 0.02
+_LEFT_IN_L2 = (
+    "If launches back to back are slower although the clock is unchanged, a likely cause is that results of the"
+    " previous launch are still in L2 and have to be written to device memory."
+)
 _COUNTERS = (
     "Counters come from separate runs under Nsight Compute with flushed caches and its clock control off;"
     " they describe the longest kernel at {case}."
 )
-_NO_COUNTERS = "Nsight Systems traced separate runs; counters are not captured because copies have none."
+_NO_COUNTERS = "Nsight Systems traced separate runs; no hardware counters are captured, since {reason}."
+_SERIAL = "Nsight Compute runs kernels one at a time, which removes the overlap"
+_COPIES = "copies have none"
 _PAGE = 100  # width in characters
 _PUBLISHED = "Published results are quoted from their sources; their GPU, compiler and size may differ."
 
@@ -80,7 +87,8 @@ def gather(
         family: The family.
         tables: Its tables.
         campaign: The campaign's record.
-        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out.
+        pictures: The PNGs of the family's figures; a timeline that only repeats the times is left out, and so are bank
+            conflicts if there are none.
         captions: The folder with `<figure>.rst`.
         machine_code: The disassembly of each variant's library, by variant, where it was kept.
 
@@ -88,13 +96,14 @@ def gather(
         WarplogError: if no excerpt can be taken from a source.
     """
     ladder = Ladder(family, tables, machine_code or {})
-    shown = (path for path in pictures if path.stem != "timeline" or not activity.is_one_activity(tables))
+    shown = (path for path in pictures if not _shows_nothing(path.stem, tables))
     drawn = {path.stem: _picture(path, captions, tables) for path in shown}
     order = [
         *(n for n in _ORDER if n in drawn),
         *sorted(set(drawn) - {*_ELSEWHERE, *_ORDER, *family.figures}),
     ]
-    counters = _COUNTERS.format(case=tables.profiled_case) if ladder.counted else _NO_COUNTERS
+    why = _SERIAL if "overlap" in family.figures else _COPIES
+    counters = (_COUNTERS if ladder.counted else _NO_COUNTERS).format(case=tables.profiled_case, reason=why)
     has_published = any(variant.published for variant in family.variants)
     return Page(
         family=family.name,
@@ -121,12 +130,20 @@ def gather(
     )
 
 
+def _shows_nothing(figure: str, tables: FigureTables) -> bool:
+    if figure == "timeline":
+        return activity.is_one_activity(tables)
+    excess = tables.metrics["metric"] == "shared_wavefronts_excess"
+    return figure == "bank_conflicts" and not (tables.metrics.loc[excess, "value"] > 0).any()
+
+
 def _chart(ladder: Ladder) -> str:
     """Returns the specification of the interactive charts."""
     rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
     values = charts.points(rows, list(ladder.rows), ladder.path, ladder.unit)
     label = str(ladder.tables.variants["size_label"].iloc[0])
-    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label)
+    shown = of_family(ladder.tables)
+    return charts.chart(values, ladder.tables.case, ladder.family.baseline, ladder.unit[1], label, shown)
 
 
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
@@ -140,15 +157,29 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     how = how.format(median=_PROCESSES.format(processes=ends) if many else _MEDIAN) + _EMPTY
     how += f" {_CLOCKS}" if regimes.at_rest(rows) else ""
     noise = _NOISE[0].format(intervals=_NOISE[1][many])
-    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise)
+    slower = (
+        [_LEFT_IN_L2]
+        if "ncu" in family.measuring.profilers and any(map(_is_slower_at_full_clock, rows))
+        else []
+    )
+    return (*_headline(family, tables.case), _CHECKED_EXACTLY if exact else _CHECKED, how, noise, *slower)
+
+
+def _is_slower_at_full_clock(row: Row) -> bool:
+    run = regimes.long_run(row)
+    return run is not None and not run.limited_by
 
 
 def _headline(family: Family, case: str) -> tuple[str, ...]:
-    """Says which problem the name of the headline case means, if it is one size for several dimensions."""
+    """Says which problem the name of the headline case means, if it is one size: n, or that of all dimensions."""
     values = family.cases[case].values if case in family.cases else {}
-    sizes = {name: value for name, value in values.items() if name.isupper()}
-    if len(sizes) < 2 or len(set(sizes.values())) > 1:
+    sizes = {name: value for name, value in values.items() if name.isupper() or name == "n"}
+    if not sizes or len(set(sizes.values())) > 1:
         return ()
+    if "n" in sizes and (
+        case == f"{sizes['n']:.0f}" or family.value(family.size, family.cases[case]) != sizes["n"]
+    ):
+        return ()  # the name says it, or is about bytes
     return (f"Case {case} is {' = '.join(sizes)} = {next(iter(sizes.values())):.0f}.",)
 
 
@@ -165,7 +196,7 @@ def _facts(tables: FigureTables, campaign: Mapping[str, Any]) -> tuple[tuple[str
     shown = [f"{name} {tools[name]}" for name in ("nvcc", "ncu", "nsys") if tools.get(name)]
     found = {
         "GPU": ", ".join(gpu),
-        "Campaign": f"{campaign.get('campaign', 'unknown')}, {origins}",
+        "Campaign": f"{campaign.get('campaign', 'unknown')} ({origins.replace('live', 'measured live')})",
         "Started": str(campaign.get("started", "")).replace("T", " ").replace("Z", " UTC"),
         "Commit": str(campaign.get("commit", ""))[:12],
         "Clocks": f"{campaign.get('clocks', 'unknown')}{spread}",
@@ -197,7 +228,7 @@ def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     baseline = str(own[best].get("baseline") or "")
     if not math.isnan(ratio):
         shares = (f"{published.share(number(row['ratio_to_baseline']))} %" for row in ends)
-        speed += f", {_range(shares)} of {baseline}"
+        speed += f", {_range(shares)} of {_noted(ladder, baseline)}"
         known = baseline in ladder.rows
         tied += [baseline] if known and kinship.tied(baseline, best, ladder.rows, ladder.alike) else []
     besides, several = " besides the baseline" if ratio < 1 else "", len(alike) > 1
@@ -220,6 +251,12 @@ def _range(texts: Iterable[str]) -> str:
     return last if last.startswith(f"{low} ") else f"{low} to {last}"
 
 
+def _noted(ladder: Ladder, variant: str) -> str:
+    """Returns the variant with the note that a ratio to its time must say, if it has one."""
+    note = plain(ladder.rows.get(variant, {}).get("note"))
+    return f"{variant} ({note})" if note else variant
+
+
 def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[str]:
     """Describes the fastest variants in a long run, if that is slower than launches at rest."""
     max_mhz = ladder.tables.peak("max_sm_mhz")
@@ -234,7 +271,8 @@ def _in_a_long_run(ladder: Ladder, own: Mapping[str, Row], best: str) -> list[st
     first = min(times, key=times.__getitem__)
     if times[first] * (1 + _LONG_NOISE) < times[best]:
         speed = ladder.speed(own[first], runs[first].factor if first in runs else 1.0)
-        lead.append(f"{run.regime.capitalize()}, the fastest variant is {first} with {speed}.")
+        both = run.regime if runs.get(first, run).regime == run.regime else regimes.BACK_TO_BACK
+        lead.append(f"{both.capitalize()}, the fastest variant is {first} with {speed}.")
     return lead
 
 
@@ -245,9 +283,12 @@ def _way(ladder: Ladder) -> list[str]:
         return []
     first, best = way[0], way[-1]
     times = rows[first]["median_us"] / rows[best]["median_us"]
+    gain = (
+        "" if rows[first]["is_baseline"] else f", which is {times_text(times)} as fast"
+    )  # else told in percent
     lead = [
         f"In {len(way) - 1} step{'s' if len(way) > 2 else ''}, the main path leads from {first}"
-        f" ({ladder.speed(rows[first])}) to {best}, which is {times_text(times)} as fast."
+        f" ({ladder.speed(rows[first])}) to {best}{gain}."
     ]
     ratios = {
         name: rows[before]["median_us"] / rows[name]["median_us"]
@@ -336,9 +377,11 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
 
     label = ladder.tables.variants["size_label"].iloc[0]
     speeds = replace(_by_case(ladder, speed), notes=_not_run(ladder))
-    found = [Summary(f"{unit} by {label}", speeds)]
+    found = [Summary(f"{unit} by case, in order of {label}", speeds)]
     if ladder.family.baseline in ladder.rows:
-        found.append(Summary(f"Percent of {ladder.family.baseline}", _by_case(ladder, share)))
+        baseline = ladder.family.baseline
+        notes = (f"{baseline}: {note}.",) if (note := plain(ladder.rows[baseline].get("note"))) else ()
+        found.append(Summary(f"Percent of {baseline}", replace(_by_case(ladder, share), notes=notes)))
     if ladder.counted:
         found.append(Summary(f"Resources at {ladder.tables.profiled_case}", _resources(ladder)))
     claims = claims_table(ladder.claimed.get("", ()))
@@ -352,7 +395,7 @@ def _not_run(ladder: Ladder) -> tuple[str, ...]:
         if limit := own_limit(str(row["status"]), plain(row["reason"])):
             limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
-    return (f"Not run: cases beyond a limit that the variant sets itself: {found}.",) if found else ()
+    return (f"Not run: cases beyond a variant's own limit: {found}.",) if found else ()
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
@@ -379,7 +422,7 @@ def _width(table: Table) -> int:
 def _resources(ladder: Ladder) -> Table:
     titles = (
         "variant",
-        "registers",
+        "registers per thread",
         "threads per block",
         "shared bytes per block",
         "spill stores / loads (B)",
@@ -399,8 +442,8 @@ def _resources(ladder: Ladder) -> Table:
 
 
 def _spills(split: tuple[int, int] | None, total: float) -> str:
-    """Returns the bytes of spill stores and loads: "2328 / 2840", "0" for none, or their sum if only that is known."""
-    return f"{split[0]} / {split[1]}" if split and total > 0 else _count(total)
+    """Returns the bytes of spill stores and loads: "2328 / 2840", or their sum if only that is known."""
+    return f"{split[0]} / {split[1]}" if split else _count(total)
 
 
 def _count(value: float) -> str:

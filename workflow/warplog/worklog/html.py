@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
-from warplog.plotting.memory_chart import HEIGHT, NOTE, WIDTH
+from warplog.plotting.memory_chart import EXPLANATION, HEIGHT, WIDTH
 from warplog.worklog.code.listing import Change, Code, Line
 from warplog.worklog.code.sources import SourceView
 from warplog.worklog.page import Page, Picture, Rung
@@ -97,7 +97,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    note = f"Memory charts show the longest kernel. {NOTE[0].upper()}{NOTE[1:]}"
+    note = f"Memory charts show the longest kernel. {EXPLANATION}"
     environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,

@@ -35,3 +35,20 @@ def test_captions_of_throughput_follow_how_the_cases_are_drawn(recorded):
     dots = caption(source, replace(recorded, measurements=recorded.measurements.assign(size=4096.0)))
     assert "side by side" in dots
     assert "A line" not in dots
+
+
+def test_a_caption_speaks_of_no_mark_that_the_figure_does_not_have(recorded):
+    ladder, roofline, chart = (REPORT / f"{name}.rst" for name in ("ladder", "roofline", "memory_chart"))
+    assert "dashed outline" not in caption(ladder, recorded)
+    assert "Percentages refer to the baseline" in caption(ladder, recorded)
+    assert "Without a baseline" not in caption(ladder, recorded)
+    rows = recorded.measurements.assign(processes=3.0, sustained_us=1.5 * recorded.measurements["median_us"])
+    assert "spread between processes" in caption(ladder, replace(recorded, measurements=rows))
+    assert "dashed outline" not in caption(ladder, replace(recorded, measurements=rows.assign(limited_by="")))
+    assert "dashed outline" in caption(
+        ladder, replace(recorded, measurements=rows.assign(limited_by="power"))
+    )
+    none = recorded.measurements.assign(ratio_to_baseline=float("nan"))
+    assert "Without a baseline" in caption(ladder, replace(recorded, measurements=none))
+    assert "copies memory" not in caption(roofline, recorded)
+    assert "Generic loads" not in caption(chart, recorded)

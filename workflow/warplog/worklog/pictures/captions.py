@@ -4,11 +4,16 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pandas as pd
+
+from warplog import figures
 from warplog.plotting.highlight import MOST
+from warplog.tables import regimes
 from warplog.tables.series import series
 from warplog.tables.view import FigureTables
 
 Applies = Callable[[FigureTables], bool]
+_KEPT = 0.95  # of the compulsory bytes: a kernel that moves fewer leaves results in L2
 
 
 def caption(source: Path, tables: FigureTables) -> str:
@@ -50,25 +55,102 @@ def _has_lines(tables: FigureTables) -> bool:
     return bool(_joined(tables))
 
 
-def _has_cases_outside(tables: FigureTables) -> bool:
-    joined = _joined(tables)
-    return bool(joined) and bool(set(tables.measurements["case"]) - joined)
+def _data(figure: str, tables: FigureTables) -> pd.DataFrame:
+    """Returns the numbers that a figure shows."""
+    found: pd.DataFrame = figures.module(figure).data(tables)
+    return found
+
+
+def _has_open_marks(tables: FigureTables) -> bool:
+    rows = _data("throughput_vs_size", tables)
+    return _has_lines(tables) and bool((rows["drawn"] & rows["alone"]).any())
+
+
+def _ends_early(tables: FigureTables) -> bool:
+    return _has_lines(tables) and bool((tables.measurements["status"] == "unsupported").any())
+
+
+def _shows_peak(tables: FigureTables) -> bool:
+    rows = _data("throughput_vs_size", tables)
+    return bool((rows["peak"] <= 4 * rows["rate"].max()).any())
+
+
+def _keeps_results(tables: FigureTables) -> bool:
+    """Returns whether speeds are in GB/s and a kernel moves fewer bytes than the algorithm has to."""
+    rows = tables.metrics[
+        (tables.metrics["metric"] == "dram_bytes") & (tables.metrics["case"] == tables.case)
+    ]
+    moved = rows.groupby("variant")["value"].sum()
+    least = tables.variants.set_index("variant").get("bytes", moved)
+    fewer = (moved < _KEPT * least.reindex(moved.index)).any()
+    return tables.quantity().column == "gbytes_per_s" and bool(fewer)
+
+
+def _has_baseline(tables: FigureTables) -> bool:
+    return not _data("ladder", tables)["reference"].str.startswith("the fastest").any()
+
+
+def _has_processes(tables: FigureTables) -> bool:
+    return regimes.has_processes(tables.ladder(tables.case).to_dict("records"))
+
+
+def _not(applies: Applies) -> Applies:
+    return lambda tables: not applies(tables)
+
+
+def _has_roof(kind: str) -> Applies:
+    return lambda tables: bool((_data("roofline", tables)["kind"] == kind).any())
+
+
+def _has_copies(tables: FigureTables) -> bool:
+    events = tables.timeline
+    return bool(((events["kind"] == "memcpy") & (events["case"] == tables.profiled_case)).any())
+
+
+def _shows(*texts: str, idle: bool = False) -> Applies:
+    """Returns whether the memory charts have an arrow without traffic (`idle`), or one of these texts."""
+
+    def applies(tables: FigureTables) -> bool:
+        charts = figures.module("memory_chart").charts(_data("memory_chart", tables))
+        arrows = [arrow for one in charts for arrow in one.arrows]
+        lines = [line for one in charts for box in one.boxes for line in box.lines]
+        shown = " ".join([*lines, *(text for arrow in arrows for text in (arrow.above, arrow.below))])
+        return (idle and any(arrow.is_idle for arrow in arrows)) or any(text in shown for text in texts)
+
+    return applies
 
 
 def _has_failures(tables: FigureTables) -> bool:
     return not tables.measurements["status"].isin(["ok", "unsupported"]).all()
 
 
-def _has_sustained(tables: FigureTables) -> bool:
-    return "sustained_us" in tables.measurements and bool(tables.measurements["sustained_us"].notna().any())
+def _has_outline(tables: FigureTables) -> bool:
+    return bool(_data("ladder", tables)["percent_long"].notna().any())
 
 
 # By figure, how a sentence of its caption begins, and when it applies.
 CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "bank_conflicts": {"A kernel whose reads by wgmma": _executes("hgmma")},
-    "ladder": {"A dashed outline": _has_sustained, "A variant that failed": _has_failures},
-    "memory_chart": {"Tensor cores that read": _executes("hgmma", "utmaldg")},
-    "roofline": {"In a long ladder": _has_long_ladder},
+    "ladder": {
+        "Percentages refer to the baseline": _has_baseline,
+        "Without a baseline": _not(_has_baseline),
+        "Whiskers show": _has_processes,
+        "With a single process": _not(_has_processes),
+        "A dashed outline": _has_outline,
+        "A variant that failed": _has_failures,
+    },
+    "memory_chart": {
+        "A grey arrow": _shows(idle=True),
+        "A counter that was not recorded": _shows("n/a"),
+        "Tensor cores that read": _executes("hgmma", "utmaldg"),
+        "Generic loads": _shows("generic loads"),
+    },
+    "roofline": {
+        "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
+        "A launch that also copies": _has_copies,
+        "Of more than six variants": _has_long_ladder,
+        "A dashed roof": _has_roof("clock"),
+    },
     "swim_lanes": {
         "If blocks hand over": _has_region("handover"),
         "Where warps are specialised": lambda tables: (
@@ -76,11 +158,13 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         ),
     },
     "throughput_vs_size": {
-        "Open markers": _has_cases_outside,
-        "In a long ladder": _has_long_ladder,
+        "GB/s counts": _keeps_results,
+        "The horizontal line": _shows_peak,
+        "Open markers": _has_open_marks,
+        "Of more than six variants": _has_long_ladder,
         "A line that still rises": _has_lines,
-        "A line ends": _has_lines,
-        "Shapes that have no order": lambda tables: not _has_lines(tables),
+        "A line ends": _ends_early,
+        "Cases that are no series": _not(_has_lines),
         "A cross marks": _has_failures,
     },
 }

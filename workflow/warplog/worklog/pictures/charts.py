@@ -2,7 +2,7 @@
 
 Bars show all variants at one case, lines their speed over the problem size, or dots that by case if the cases form
 no series of sizes. The reader chooses case, regime (at rest or
-sustained), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
+back to back), unit (absolute or in percent of the baseline), order and variants; values appear under the pointer.
 """
 
 import json
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 Row = Mapping[str, Any]
-_MOST_HIGHLIGHTED = 6
 _FEW = 10  # variants for which there are strong colours
 _WIDTH, _BAR = 600, 17
 
@@ -36,7 +35,7 @@ def points(
         speed: The column of the speed, its unit, and the factor from the column's unit.
     """
     column, _, factor = speed
-    rest, (long_column, long) = regimes.where_timed(rows), _long(rows)
+    rest, long_column = regimes.where_timed(rows), _long(rows)
     by_case = {str(row["case"]): row for row in rows if row["variant"] == row.get("baseline")}
     found = []
     for row in rows:
@@ -52,7 +51,7 @@ def points(
         }
         about["size"] = regimes.value(row, "size")
         base = by_case.get(str(row["case"]), {})
-        for regime, timed in ((rest, "median_us"), (long, long_column)):
+        for regime, timed in ((rest, "median_us"), (regimes.BACK_TO_BACK, long_column)):
             time_us, base_us = regimes.value(row, timed), regimes.value(base, timed)
             if time_us > 0:
                 faster = us / time_us if column != "median_us" else time_us / us
@@ -67,10 +66,17 @@ def points(
     return found
 
 
-def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_label: str) -> str:
+def chart(
+    values: Sequence[Row],
+    headline: str,
+    baseline: str,
+    unit: str,
+    size_label: str,
+    highlighted: Sequence[str],
+) -> str:
     """Returns the Vega-Lite specification of the charts as JSON; "" if there are no values.
 
-    `headline` is the case that is shown first; `unit` is that of the speed.
+    `headline` is the case and `highlighted` are the variants that are shown first; `unit` is that of the speed.
     """
     # Parameters are named in_...: Vega has signals of its own, such as "unit", and `case` is a word of its expressions.
     import altair as alt
@@ -93,7 +99,7 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
     )
     chosen = alt.selection_point(
         name="chosen", fields=["variant"], bind="legend", toggle="true",
-        value=[{"variant": name} for name in _highlighted(values, visible(headline))],
+        value=[{"variant": name} for name in map(visible, highlighted) if name in names],
     )  # fmt: skip
     joined = series({str(one["case"]): one["size"] for one in values}, headline)
     data = alt.InlineData(values=[{**one, "joined": one["case"] in joined} for one in values])
@@ -108,7 +114,7 @@ def chart(values: Sequence[Row], headline: str, baseline: str, unit: str, size_l
         *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
         alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
     ]  # fmt: skip
-    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#d1603d"])
+    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#7d5ba6"])
     bars = (
         base.transform_filter("datum['case'] == in_case")
         .transform_calculate(sorted="in_order == 'ladder' ? datum.place : -datum.value")
@@ -208,26 +214,10 @@ def library() -> str:
     return source.replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
-def _long(rows: Sequence[Row]) -> tuple[str, str]:
-    """Returns the column of times of a long run and its regime; hot times for campaigns without sustained ones."""
-    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
-    return ("sustained_us", "sustained") if sustained else ("hot_us", "back to back")
+def _long(rows: Sequence[Row]) -> str:
+    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
+    return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _highlighted(values: Sequence[Row], case: str) -> list[str]:
-    """Returns the variants that are coloured first: the baseline and the end of the main path, six at most."""
-    here = {
-        str(one["variant"]): one
-        for one in values
-        if one["case"] == case and one["regime"] == values[0]["regime"]
-    }
-    kept = [name for name, one in here.items() if one["kind"] == "baseline"]
-    path = sorted(
-        (n for n, one in here.items() if one["kind"] == "main path"), key=lambda n: -here[n]["time_us"]
-    )
-    ends = [*path[:1], *path[1 - _MOST_HIGHLIGHTED + len(kept) + 1 :]]
-    return list(dict.fromkeys([*kept, *ends]))[:_MOST_HIGHLIGHTED]

@@ -138,7 +138,7 @@ def waterfall(
         tied = bool(before) and regimes.tied(rows[name], rows[before])
         if before in alike.get(name, ()):
             ratio, tied = SAME_KERNEL, True
-        start = place(before) if before else 0.0
+        start = place(before or name)
         above = faster_ancestor(rows, name) if before else ""
         beyond = f"{times_text(rates[name] / rates[above])} over {above}" if above else ""
         steps.append(PathStep(name, ratio, tied, speeds[name], start, place(name), beside[name], beyond))

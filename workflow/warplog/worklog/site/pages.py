@@ -113,20 +113,23 @@ class Site:
         """Writes the index of the campaign."""
         rows, links = [], []
         for page, tables in self._families:
-            fastest, speed, share = _fastest(tables)
-            rows.append((page.family, page.title, fastest, speed, share, str(len(page.rungs))))
+            rows.append((page.family, page.title, *_fastest(tables), str(len(page.rungs))))
             links.append(f"{page.family}/index.html")
-        titles = ("family", "task", "fastest variant", "speed", "% of baseline", "variants")
-        found = [("", links, Table(titles, tuple(rows), frozenset({3, 4, 5})))]
+        titles = ("family", "task", "case", "fastest variant besides the baseline", "speed", "% of the baseline",
+                  "baseline", "variants, with the baseline")  # fmt: skip
+        found = [("", links, Table(titles, tuple(rows), frozenset({4, 5, 7})))]
         if self._more:
             found.append(("Beside other campaigns", [address for _, address in self._more],
                           Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
-        name = str(campaign.get("campaign", "unknown"))
-        gpu = str(campaign.get("gpu_name", "unknown GPU"))
-        lead = f"{gpu}. Speeds are those of each family's headline case."
+        timed = regimes.where_timed(
+            row for _, tables in self._families for row in records(tables.measurements)
+        )
+        about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
+        facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
+        known = [f"{word} {campaign[key]}" for word, key in facts.items() if campaign.get(key)]
         content = {
-            "title": f"Campaign {name}",
-            "lead": lead,
+            "title": ", ".join(filter(None, about)),
+            "lead": f"{', '.join(known)}. Speeds are medians {timed} at the case named.",
             "trail": (),
             "rung": None,
             "most": 0,
@@ -172,7 +175,7 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
     """Returns time, spread, speed and share of the baseline of each variant, and its time in a long run."""
     quantity = tables.quantity()
     unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    long, word = _long(rows)
+    long = _long(rows)
     lines = []
     for row in rows:
         if row["status"] != "ok":
@@ -192,29 +195,34 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
             )
         )
     titles = ("variant", f"time {regimes.where_timed(rows)}", regimes.interval_words(rows), unit,
-              f"% of {rows[0].get('baseline') or 'the baseline'}", f"time {word}")  # fmt: skip
+              f"% of {rows[0].get('baseline') or 'the baseline'}", f"time {regimes.BACK_TO_BACK}")  # fmt: skip
     return Table(titles, tuple(lines), frozenset({1, 2, 3, 4, 5}))
 
 
-def _long(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    sustained = any(regimes.value(row, "sustained_us") > 0 for row in rows)
-    return ("sustained_us", "sustained") if sustained else ("hot_us", "back to back")
+def _long(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the column of times back to back: hot times for campaigns without sustained ones."""
+    return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
-def _fastest(tables: FigureTables) -> tuple[str, str, str]:
-    """Returns the fastest variant besides the baseline at the headline case, its speed and share of the baseline."""
+def _fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
+    """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
     quantity = tables.quantity()
     rows = [row for row in records(tables.ladder(tables.case)) if row["status"] == "ok"]
     own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
     if not own:
-        return "none", "", ""
+        return tables.case, "none", "", "", ""
     unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
     best = min(own, key=lambda row: number(row["median_us"]))
     rate = number(best.get(quantity.column)) * factor
+    share, baseline = _share(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
+    row = next((row for row in records(tables.variants) if share and row["variant"] == baseline), {})
+    note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
     return (
+        tables.case,
         str(best["variant"]),
         f"{published.speed(rate)} {unit}",
-        _share(number(best.get("ratio_to_baseline"))),
+        share,
+        share and f"{baseline}{note}",
     )
 
 
