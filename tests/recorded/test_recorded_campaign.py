@@ -34,6 +34,7 @@ PROBES = {family.name: family for family in ALL.values() if family.probes}
 VARIANTS = [v for f in FAMILIES.values() for v in f.variants if not v.draft and (f.name, v.name) not in NEW]
 SGEMM = FAMILIES["sgemm"]
 HEADLINE = SGEMM.headline_case
+FOLDER = re.compile(rb"/(?:home|root|mnt|work|Users)/[\x20-\x7e]*/kernels/")
 LEAK = re.compile(r"/(?:home|root|tmp|mnt|work|Users)/|[A-Z_]{3,}=/|\w@[a-z]|\b(?:HOSTNAME|PASSWORD|TOKEN)\b")
 
 
@@ -123,6 +124,8 @@ def test_it_names_no_folder_user_or_environment_of_the_machine() -> None:
         if path.suffix in (".json", ".csv", ".md"):
             found = LEAK.search(path.read_text(encoding="utf-8"))
             assert not found, (path, found)
+        if path.suffix == ".ncu-rep":
+            assert not FOLDER.search(path.read_bytes()), path
 
 
 def test_it_has_every_table() -> None:

@@ -98,12 +98,16 @@ def _sessions(results: Path, variants: Sequence[str]) -> set[Path]:
 def _anonymise(recorded: Path, report: Path) -> None:
     """Overwrites the path of the project in a raw report, and writes the new digest into the records that name it.
 
-    The line tables of the kernels (-lineinfo) hold the path of their folder. The length of the file does not change.
+    The line tables of the kernels (-lineinfo) hold the paths of their folder and of those of headers. The length of the
+    file does not change.
     """
     data = report.read_bytes()
     before = sha256(data).hexdigest()
     folder = re.escape(f"/kernels/{report.parent.name}".encode())
-    data = re.sub(rb"/[\x20-\x7e]{1,400}?(?=" + folder + rb")", lambda m: b"/".ljust(len(m[0]), b"_"), data)
+    for project in sorted(
+        set(re.findall(rb"/[\x20-\x7e]{1,400}?(?=" + folder + rb")", data)), key=len, reverse=True
+    ):
+        data = data.replace(project, b"/".ljust(len(project), b"_"))
     report.write_bytes(data)
     for record in recorded.glob("extract/*/*.json"):
         text = record.read_text(encoding="utf-8")
