@@ -3,10 +3,12 @@
 import os
 from pathlib import Path
 
+import filelock
 import pytest
 
 from host_family import make_family
 from sass_builds import compilers
+from script_modules import script
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
 from warplog.core.records import Record, read_json, sha256_file
@@ -239,3 +241,22 @@ ptxas info    : Used 32 registers
         "    4 | #warning mine",
         "ptxas info    : Used 32 registers",
     ]
+
+
+def test_no_other_process_can_build_the_same_variant_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a `kill -9` of Snakemake its jobs go on, and the next run must not write the same files."""
+    module = script("build/build_variant")
+    lock = tmp_path / "build" / ".scale.lock"
+    seen = []
+
+    def compiles(*_: object) -> None:
+        with pytest.raises(filelock.Timeout):
+            filelock.FileLock(lock).acquire(timeout=0)
+        seen.append("compiled")
+
+    monkeypatch.setattr(module, "main", compiles)
+    module.alone({}, "scale", "sm_90", tmp_path / "build" / "scale" / "record.json")
+    filelock.FileLock(lock).acquire(timeout=0)
+    assert seen == ["compiled"]

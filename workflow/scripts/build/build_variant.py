@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
+from warplog.core import locks
 from warplog.core.errors import WarplogError, say
 from warplog.machine import device, toolchain
 from warplog.measure.building import build, python_build
@@ -47,9 +48,24 @@ def python(
     say(f"  build   {name}  {done['status']}  {done['reason']}".rstrip())
 
 
+def alone(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
+    """Builds while no other process does: after a `kill -9` of Snakemake, its jobs go on until they are done."""
+    folder = record.parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = locks.acquire(
+        folder.with_name(f".{folder.name}.lock"),
+        f"waiting for {folder}: another process compiles {name}",
+        locks.PATIENCE_S,
+    )
+    try:
+        main(values, name, arch, record)
+    finally:
+        lock.release()
+
+
 if "snakemake" in globals():
     with job(snakemake.log[0]):
-        main(
+        alone(
             snakemake.params.job,
             snakemake.wildcards.variant,
             snakemake.wildcards.arch,
