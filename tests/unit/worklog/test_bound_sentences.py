@@ -136,11 +136,11 @@ def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
     )
     assert "bandwidth" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]
     assert "bandwidth" not in bound_sentences(bound("a", values, math.nan))[0], "the number of SMs is unknown"
-    shared = values | {"inst_lds": 33.8e6, "inst_sts": 18.9e6, "inst_ldg": 2e6, "l1_bytes": 0.0}
+    shared = values | {"shared_wavefronts": 100e6, "l1_bytes": 0.0}
     assert bound_sentences(bound("a", shared, 132.0)) == (
-        "It is bound by L1/TEX, at 99 % of its peak, through its 52.7 M shared-memory instructions.",
+        "It is bound by L1/TEX, at 99 % of its peak, mainly through its 100 M shared-memory wavefronts.",
     )
-    assert "shared" not in bound_sentences(bound("a", shared | {"inst_ldg": 60e6}, 132.0))[0]
+    assert "shared" not in bound_sentences(bound("a", shared | {"shared_wavefronts": 1e6}, 132.0))[0]
 
 
 def test_the_largest_stall_is_told_by_what_its_hot_line_waits_for():

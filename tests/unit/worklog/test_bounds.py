@@ -19,8 +19,16 @@ SMS = 132.0
             "compute",
             "the FMA pipe",
         ),
-        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 91.0}, "compute", "the SM's issue slots"),
-        ({"l1_throughput_pct": 40.0, "sm_throughput_pct": 89.9}, "near", "the SM's issue slots"),
+        (
+            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 91.0, "issue_active_pct": 91.0},
+            "compute",
+            "the SM's issue slots",
+        ),
+        (
+            {"l1_throughput_pct": 40.0, "sm_throughput_pct": 89.9, "issue_active_pct": 60.0},
+            "near",
+            "a unit of the SM",
+        ),
         ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 0.2}, "launch", "L2"),

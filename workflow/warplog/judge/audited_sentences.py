@@ -354,9 +354,7 @@ def _limits_ceiling(page: Place, kind: str, name: str | None, used: str | None, 
     pct = _limits_used(page, CEILINGS[str(name)])
     yield Check(str(used), pct)
     if shared:
-        opcodes = ("lds", "sts", "ldsm", "stsm", "atoms")
-        counts = [_limits_value(page, f"inst_{opcode}") for opcode in opcodes]
-        yield Check(shared, sum(count for count in counts if not math.isnan(count)))
+        yield Check(shared, _limits_value(page, "shared_wavefronts"))
     if l1:
         peak = 128 * page.known.peak("sms") * _limits_value(page, "gpu_cycles")
         yield Check(l1, 100 * _limits_value(page, "l1_bytes") / peak)
@@ -471,13 +469,13 @@ def _limits_hidden(page: Place, share: str | None, of_parent: str | None, parent
 
 _SAME = (
     rf"(?:; the same bytes use {N} % of L2)?(?:; device memory is at {N} %)?"
-    rf"(?:, through its {Q} shared-memory instructions)?"
+    rf"(?:, mainly through its {Q} shared-memory wavefronts)?"
     rf"(?: \(global and local accesses use {N} % of its bandwidth\))?"
 )
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({CEILING}), at {N} % of its peak{_SAME}", _limits_bound),
-    (rf"The busiest unit is ({CEILING}), at {N} % of its peak{_SAME}", _limits_close),
-    (rf"No unit is near its peak; the busiest is ({CEILING}), at {N} %{_SAME}", _limits_far),
+    (rf"The busiest units? (?:is|are) ({CEILING}), at {N} % of (?:its|their) peak{_SAME}", _limits_close),
+    (rf"No unit is near its peak; the busiest (?:is|are) ({CEILING}), at {N} %{_SAME}", _limits_far),
     (rf"The largest stall is (\w+) \({N} % of warp cycles{PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
     (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
      r"( \(more than theory allows: the counters are inexact\))?)?", _limits_occupied),

@@ -106,22 +106,32 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
 
 
 def lines_table(lines: Sequence[Row]) -> Table | None:
-    """Returns a kernel's hottest source lines: at most five, by samples, instructions or excess wavefronts.
+    """Returns a kernel's hottest source lines: four by samples, and one by instructions or excess wavefronts.
 
     They are in the order of their samples; a row about all other lines follows. Columns that are empty for all of
     these lines are left out. None if there are no lines or only empty columns.
     """
     excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
-    hottest = sorted(lines, key=lambda row: (-_heat(row, excess), text(row["file"]), number(row["line"])))
-    shown = sorted(hottest[:_MOST_LINES], key=lambda row: -max(number(row["sample_share"]), 0.0))
+    hottest = sorted(
+        lines, key=lambda row: (-_samples(row), -_heat(row, excess), text(row["file"]), number(row["line"]))
+    )
+    kept, others = hottest[: _MOST_LINES - 1], hottest[_MOST_LINES - 1 :]
+    shown = sorted(
+        [*kept, *sorted(others, key=lambda row: -_heat(row, excess))[:1]], key=lambda row: -_samples(row)
+    )
     rows = [_line(row) for row in shown]
-    kept = [column for column in range(len(_LINES)) if column < 2 or any(row[column] for row in rows)]
-    if not rows or kept == [0, 1]:
+    columns = [column for column in range(len(_LINES)) if column < 2 or any(row[column] for row in rows)]
+    if not rows or columns == [0, 1]:
         return None
     rows += [_others(shown, excess)]
-    cells = tuple(tuple(row[column] for column in kept) for row in rows)
-    numeric = frozenset(place for place, column in enumerate(kept) if column in (2, 3, 4))
-    return Table(tuple(_LINES[column] for column in kept), cells, numeric)
+    cells = tuple(tuple(row[column] for column in columns) for row in rows)
+    numeric = frozenset(place for place, column in enumerate(columns) if column in (2, 3, 4))
+    return Table(tuple(_LINES[column] for column in columns), cells, numeric)
+
+
+def _samples(row: Row) -> float:
+    share = number(row["sample_share"])
+    return share if share > 0 else 0.0
 
 
 def _heat(row: Row, excess: float) -> float:

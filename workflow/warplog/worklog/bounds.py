@@ -22,14 +22,15 @@ _MEMORY = {_DRAM: "device memory", _L2: "L2", L1: "L1/TEX"}
 _PIPES = {
     f"pipe_{pipe.lower()}_pct": f"the {pipe} pipe" for pipe in ("FMA", "ALU", "LSU", "FP64", "tensor", "XU")
 }
-_COMPUTE = {"sm_throughput_pct": "the SM's issue slots", **_PIPES}
+SM = "sm_throughput_pct"  # the use of the busiest unit of an SM, whichever that is
+ISSUE = "issue_active_pct"
+_COMPUTE = {SM: "a unit of the SM", **_PIPES, ISSUE: "the SM's issue slots"}
 NAMES = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}  # of the ceilings, by counter
 _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"
     for resource in ("warps", "registers", "shared_memory", "blocks", "barriers")
 )
-_SHARED = tuple(f"inst_{opcode}" for opcode in ("lds", "sts", "ldsm", "stsm", "atoms"))
-_GLOBAL = tuple(f"inst_{opcode}" for opcode in ("ldg", "stg", "ldl", "stl", "red", "atomg", "ldgsts"))
+_WAVEFRONTS = "shared_wavefronts"
 COUNTERS = (
     _MEMORY_SPEED,
     *_MEMORY,
@@ -38,13 +39,12 @@ COUNTERS = (
     *(f"stall_{reason}_pct" for reason in STALL_REASONS),
     *("theoretical_occupancy_pct", "achieved_occupancy_pct", "waves_per_sm"),
     *("instructions_executed", "ipc", "gpu_cycles"),
-    *("l1_bytes", "grid_blocks"),
-    *_SHARED,
-    *_GLOBAL,
+    *("l1_bytes", "grid_blocks", _WAVEFRONTS),
 )
 # Bytes per clock and SM of L1, which shared memory is a part of: 32 banks of 4 bytes (CUDA C++ Best Practices Guide,
 # section "Shared Memory").
 _L1_BYTES = 128
+_MOST_OF_L1 = 0.5
 GLOBAL_ATOMICS = "global_atomics"  # key of the number of such instructions in a kernel's machine code
 _BOUND_PCT, _NEAR_PCT = 90.0, 60.0
 _DRAM_BOUND_PCT = 80.0
@@ -79,8 +79,8 @@ class Bound:
         wait: What the stall waits for, where its name does not say it.
         l1_bytes_pct: If L1/TEX is the ceiling, how much of its bytes per cycle global and local accesses use: its
             busiest sub-unit need not be one that moves bytes. Otherwise NaN.
-        shared: If L1/TEX is the ceiling, the number of shared-memory instructions, if they are more than those on
-            global and local memory; otherwise NaN.
+        shared: If L1/TEX is the ceiling, the shared-memory wavefronts, if they take at least half of the cycles in
+            which it is used, one each; otherwise NaN.
         blocks, waves: The blocks of a grid of less than one wave, and that part of a wave; NaN for others.
         sms: The number of SMs.
         profiled_cycles: Cycles of the profiled launch over those of the timed ones; NaN if unknown.
@@ -125,7 +125,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         variant=variant,
         kind=_kind(nearest, known, values, sms, stall),
         ceiling=_name(nearest, known),
-        ceiling_pct=known[nearest],
+        ceiling_pct=known[part if part == ISSUE else nearest],
         stall=stall,
         stall_pct=values.get(f"stall_{stall}_pct", math.nan),
         theoretical_pct=values.get("theoretical_occupancy_pct", math.nan),
@@ -133,7 +133,7 @@ def bound(variant: str, values: Mapping[str, float], sms: float) -> Bound:
         limiters=occupancy_limiter(rows),
         beside_pct=_beside(part, known),
         l1_bytes_pct=_l1_bytes_pct(values, sms) if part == L1 else math.nan,
-        shared=_shared(values) if part == L1 else math.nan,
+        shared=_shared(values, sms, known[nearest]) if part == L1 else math.nan,
         blocks=values.get("grid_blocks", math.nan) if is_partial else math.nan,
         waves=values["waves_per_sm"] if is_partial else math.nan,
         sms=sms,
@@ -147,18 +147,20 @@ def _beside(part: str, known: Mapping[str, float]) -> float:
     return known[_L2] if part == _DRAM and known.get(_L2, 0.0) > known[part] else math.nan
 
 
-def _shared(values: Mapping[str, float]) -> float:
-    """Returns the number of shared-memory instructions, if they are most of those that pass through L1/TEX."""
-    own, others = (sum(values.get(name, 0.0) for name in names) for names in (_SHARED, _GLOBAL))
-    return own if own > others else math.nan
+def _shared(values: Mapping[str, float], sms: float, used_pct: float) -> float:
+    """Returns the shared-memory wavefronts, if these are most of what L1/TEX, used by so much, does."""
+    wavefronts = values.get(_WAVEFRONTS, math.nan)
+    cycles = sms * values.get("gpu_cycles", math.nan)
+    return wavefronts if 100 * wavefronts >= _MOST_OF_L1 * used_pct * cycles else math.nan
 
 
 def ceilings(values: Mapping[str, float], sms: float) -> dict[str, float]:
     """Returns how much of each ceiling is used, by counter, in percent of elapsed cycles; without those unknown."""
     found = {name: values.get(name, math.nan) for name in (_MEMORY_SPEED, *_MEMORY, *_COMPUTE)}
     busy = busy_share(values, sms)
-    if busy < 1:  # the L1 counter refers to the cycles in which an SM is active, all others to elapsed cycles
+    if busy < 1:  # these two refer to the cycles in which an SM is active, all others to elapsed cycles
         found[L1] *= busy
+        found[ISSUE] *= busy
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -219,5 +221,5 @@ def _name(nearest: str, known: Mapping[str, float]) -> str:
 
 def _part(nearest: str, known: Mapping[str, float]) -> str:
     """Returns the counter; for SM and memory throughput, that of the part that sets it (within 1 %), if any."""
-    parts = {"sm_throughput_pct": _PIPES, _MEMORY_SPEED: _MEMORY}.get(nearest, {})
+    parts = {SM: (*_PIPES, ISSUE), _MEMORY_SPEED: tuple(_MEMORY)}.get(nearest, ())
     return next((part for part in parts if known.get(part, 0.0) >= 0.99 * known[nearest]), nearest)

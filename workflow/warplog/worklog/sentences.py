@@ -64,7 +64,7 @@ _LEAST_DEVIATION = 0.05  # of the cycles of the profiled launch from those of th
 _NEAR_PEAK_PCT = 60.0
 _LARGE = math.log(3)  # from this ratio on, parallelism is told first
 _MS = 1e4  # microseconds from which times are told in milliseconds
-_LEAST_END = 1e-3  # of the longer time, for the shorter one to be told
+_LEAST_END = 1e-4  # of the longer time, for the shorter one to be told
 
 
 def sentence(step: Step) -> str:
@@ -102,12 +102,15 @@ def reasons(step: Step) -> tuple[str, ...]:
 def _why(step: Step) -> list[str]:
     """Describes what brings the ratio: atomics, parallelism or a unit at the same traffic, otherwise the factors."""
     first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], main_factors(step)
-    if not any((one.factor > 1) == (step.ratio > 1) for one in large) and not step.use.idle:
+    explains = any((one.factor > 1) == (step.ratio > 1) for one in large)
+    if not explains and not step.use.idle:
         large = []
+    told = []
     for word, helps in (("in its favour", True), ("against it", False)):
         factors = [_factor(one) for one in large if (one.factor > 1) == helps]
-        first += [f"{word}: {_listed(factors)}"] if factors else []
-    return [f"{_capital(one)}." for one in (*first, *_use(step))]
+        told += [f"{word}: {_listed(factors)}"] if factors else []
+    ordered = (*first, *told, *_use(step)) if explains else (*first, *_use(step), *told)
+    return [f"{_capital(one)}." for one in ordered]
 
 
 def main_causes(step: Step) -> list[Change]:
@@ -124,7 +127,13 @@ def main_factors(step: Step) -> list[Factor]:
     told = any(step.use.contended) or _grid(step) or _sectors(step)
     if (told and not _unit_that_explains(step)) or (main_causes(step) and step.use.idle):
         return []
-    return [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
+    found = [one for one in step.causes if _weight(one, step) >= _LEAST_FACTOR]
+    largest = {one.factor > 1: abs(math.log(one.factor)) for one in reversed(found)}
+    return [
+        one
+        for one in step.causes
+        if one in found or abs(math.log(one.factor)) > largest.get(one.factor > 1, math.inf)
+    ]  # what is within noise too, if it is larger than what is told
 
 
 def _contended(step: Step) -> list[str]:
@@ -182,9 +191,10 @@ def _use(step: Step) -> list[str]:
     told = [*_units(step), *_traffic(step), *_occupancy(step)]
     if end := step.use.tile_end:
         name, *gaps = end
-        span = " → ".join(map(time_text, gaps))
+        how = "falls" if gaps[1] < gaps[0] else "rises"
+        ends = f"from {time_text(gaps[0])} (in {name}) to {time_text(gaps[1])}"
         told += (
-            [f"the median gap in computing at a tile end is {span}, compared with {name}"]
+            [f"the median gap in computing at the end of a tile {how} {ends}"]
             if max(gaps) >= _LEAST_GAP * min(gaps)
             else []
         )
@@ -232,17 +242,22 @@ def _offset(step: Step) -> tuple[str, ...]:
         return ()
     kept = next(n for n in range(1, len(more) + 1)
                 if n == len(more) or -sum(one.share for one in more[:n]) >= _MOST_OF_IT * less[0].share)  # fmt: skip
-    costs = _listed([_brief_state(one, step).removeprefix("more ") for one in more[:kept]])
-    return (f"{_capital(_brief_state(less[0], step))}, offset by more {costs}.",)
+    costs = _listed([_tied_state(one, step) for one in more[:kept]])
+    return (f"Less {_tied_state(less[0], step)}; more {costs}.",)
+
+
+def _tied_state(state: StateChange, step: Step) -> str:
+    what, _ = _waits_for(state.name, state.wait)
+    about = "" if state.name == ISSUING else f" (waiting for {what})"
+    return f"{state.name}{about}: {state_span(state, step)}"
 
 
 def _clock(step: Step) -> tuple[str, ...]:
     if step.clock is None or not _weight(step.clock, step) >= _LEAST_FACTOR:
         return ()
-    ends = f"{short_number(step.clock.change.before)} to {short_number(step.clock.change.after)} MHz"
-    return (
-        f"The mean SM clock during a launch goes from {ends}: the more power a kernel draws, the lower it is.",
-    )
+    before, after = step.clock.change.before, step.clock.change.after
+    ends = f"{short_number(before)} to {short_number(after)} MHz"
+    return (f"The mean SM clock during a launch {'rises' if after > before else 'falls'} from {ends}.",)
 
 
 def brief(step: Step) -> tuple[str, ...]:
@@ -314,9 +329,7 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
     if twin.same:
         alike = "(equal opcode counts, registers, grid and executed instructions)"
         return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}.",)
-    code = (
-        f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers"
-    )
+    code = f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers in both"
     return (
         f"At {step.case}, it launches the kernel of {twin.variant}, compiled to other machine code ({code}){speed}.",
     )
@@ -352,8 +365,9 @@ def _factor(factor: Factor) -> str:
 def _states(step: Step) -> list[str]:
     """Describes the two states that changed most in the step's direction, and the largest one against it."""
     found = main_states(step)
-    large = abs(math.log(step.ratio)) > _LARGE  # then all states change, and the largest one is enough
-    return [_state(state, step) for state in (found[:1] if large else found)]
+    if abs(math.log(step.ratio)) > _LARGE:  # then all states change, and those that change most are enough
+        found = tuple(one for one in found if one.share / found[0].share >= _MOST_OF_IT)
+    return [_state(state, step) for state in found]
 
 
 def main_states(step: Step) -> tuple[StateChange, ...]:
@@ -470,17 +484,21 @@ def _ceiling(bound: Bound) -> str:
         is_l2 = bound.ceiling == UNITS["l2_throughput_pct"]
         more = f"; device memory is at {beside}" if is_l2 else f"; the same bytes use {beside} of L2"
     if not math.isnan(bound.shared):
-        more = f", through its {short_number(bound.shared)} shared-memory instructions"
+        more = f", mainly through its {short_number(bound.shared)} shared-memory wavefronts"
     if bound.l1_bytes_pct >= _LEAST_L1_PCT:
         more += f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
-    far = f"No unit is near its peak; the busiest is {bound.ceiling}, at {used}{more}"
+    several = bound.ceiling == UNITS["issue_active_pct"]
+    its = "their" if several else "its"
+    far = (
+        f"No unit is near its peak; the busiest {'are' if several else 'is'} {bound.ceiling}, at {used}{more}"
+    )
     grid = "The grid does not fill the GPU"
     if not math.isnan(bound.blocks + bound.sms + bound.waves):
         blocks = f"{short_number(bound.blocks)} blocks for {bound.sms:.0f} SMs"
         grid += f": {blocks} ({short_number(bound.waves)} waves)"
     return {
-        "near": f"The busiest unit is {bound.ceiling}, at {used} of its peak{more}.",
+        "near": f"The busiest unit{'s are' if several else ' is'} {bound.ceiling}, at {used} of {its} peak{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. {grid}.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",

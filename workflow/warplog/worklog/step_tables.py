@@ -18,19 +18,19 @@ FACTOR_NOTES = (
     " faster than its parent. The product of all factors and the remainder is the ratio of the two speeds.",
     "Instructions are counted per warp. Instructions per cycle are those that an SM executes in a cycle in which it has"
     " active warps. SM activity is the share of the kernel's cycles in which an SM has active warps, averaged over the"
-    " SMs. The mean SM clock is that during the timed launches; the more power a kernel draws, the lower it is.",
-    "Factors account for the time; they are not independent causes. The remainder is the difference between the"
-    " launches that were profiled and those that were timed.",
+    " SMs. The mean SM clock is that during the timed launches, which is lower in kernels that draw much power.",
+    "Factors account for the time; they are not independent causes. The remainder is what other kernels of the"
+    " launch add, and the difference between the launches that were profiled and those that were timed.",
 )
 STATE_NOTES = (
     "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
     " warps spend in each. Saved is the difference of the two kernels' times (negative: the state costs more).",
     "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
-    " issues). They are no stalls, but fewer instructions shorten them too.",
+    " issues). They are not stalls, but fewer instructions shorten them too.",
 )
 BOUND_NOTE = (
-    "A kernel is bound by a unit that it uses to 90 % of its peak, by device memory from 80 % on, which is about what"
-    " can be reached. If it uses no unit to 60 %, latency is its likely bound."
+    "A kernel is bound by a unit that it uses to 90 % of its peak. For device memory 80 % is enough, since refreshes"
+    " keep its peak out of reach. If it uses no unit to 60 %, latency is its likely bound."
 )
 KEPT_NOTE = (
     "A kernel that moves less than the compulsory traffic presumably leaves results in L2 when it ends."

@@ -47,6 +47,7 @@ def _rung_answer(
 ) -> Checks:
     known, case = page.known, str(*cases)
     expected = str(known.variants[page.variant].get("expected") or "").replace("`", "")
+    unit = "times" if unit == "times" else "% faster"
     range_ = f"{low} to {high} {unit}" if high else f"{low} {unit}"
     words = {"2 times": "twice", "3 times": "three times", "4 times": "four times", "10 times": "ten times"}
     named = any(text in expected.lower() for text in (range_, words.get(range_, range_)))
@@ -56,6 +57,7 @@ def _rung_answer(
         yield Check(ratio, found)
     if page.known.parent(page.variant) in known.alike.get(page.variant, []) and case in ("", known.case):
         found = 1.0
+    found = float(f"{found:.3g}")  # as it is printed
     value = found if unit == "times" else 100 * (found - 1)
     ends = [float(Fraction(end)) for end in (low, high or low)]
     if not high:
@@ -138,8 +140,8 @@ def _rung_slower(page: Place, count: str, cases: str, ratio: str, case: str) -> 
 
 
 _ANSWER = (
-    rf"(?:{N}x the speed of {V}, )?(below|within|above|about) the expected"
-    r" ([\d./]+)(?: to ([\d./]+))? (times|% faster)"
+    rf"(?:{N}x the speed of {V}, )?(below|within|above|about) the expected(?: gain of)?"
+    r" ([\d./]+)(?: to ([\d./]+))? (times|%)"
 )
 EXPECTATIONS: Sequence[Rule] = (
     (

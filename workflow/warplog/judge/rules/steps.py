@@ -130,7 +130,8 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
             yield Check(evidence.split()[1], "mainly" if moved / whole > 0.5 else "including")
 
 
-def _steps_clock(page: Place, before: str, after: str) -> Checks:
+def _steps_clock(page: Place, how: str, before: str, after: str) -> Checks:
+    yield Check(how, "rises" if float(after) > float(before) else "falls")
     yield from _steps_span(page, "sm_mhz", before, after)
 
 
@@ -194,10 +195,10 @@ def _steps_state(
 
 
 def _spent(page: Place, state: str, before: str, after: str, unit: str) -> Checks:
-    """Checks the times that a state costs in parent and variant; "0" is less than a thousandth of the other."""
+    """Checks the times that a state costs in parent and variant; "0" is less than a ten-thousandth of the other."""
     times = [page.known.spent_us(one, state) / US[unit] for one in (_steps_parent(page), page.variant)]
     for printed, time in zip((before, after), times, strict=True):
-        zero = "0" if time < 1.01e-3 * max(times) else f"{time:.6g}"
+        zero = "0" if time < 1.01e-4 * max(times) else f"{time:.6g}"
         yield Check(printed, zero) if printed == "0" else Check(printed, time)
 
 
@@ -290,12 +291,15 @@ def _steps_most(page: Place, case: str, ratio: str, parent: str) -> Checks:
     yield Check(ratio, known.ratio(parent, page.variant, case))
 
 
-def _steps_tile_end(page: Place, before: str, unit: str, after: str, other: str, ancestor: str) -> Checks:
+def _steps_tile_end(
+    page: Place, how: str, before: str, unit: str, ancestor: str, after: str, other: str
+) -> Checks:
     known = page.known
     above = known.parent(page.variant)
     while above and not known.tile_end(above) > 0:
         above = known.parent(above)
     yield Check(ancestor, above)
+    yield Check(how, "falls" if known.tile_end(page.variant) < known.tile_end(above) else "rises")
     yield Check(before, known.tile_end(above) / US[unit], exact=True)
     yield Check(after, known.tile_end(page.variant) / US[other], exact=True)
 
@@ -318,10 +322,10 @@ def _steps_part(page: Place, variant: str, share: str) -> Checks:
 
 
 def share_used(page: Place, variant: str, metric: str) -> float:
-    """Returns how much of a ceiling is used, of elapsed cycles: the counter of L1 refers to active ones."""
+    """Returns how much of a ceiling is used, of elapsed cycles: those of L1 and issue slots refer to active ones."""
     used = page.known.counter(variant, metric)
     busy = page.known.counter(variant, "sm_busy_pct") / 100
-    return used * busy if metric == "l1_throughput_pct" and busy < 1 else used
+    return used * busy if metric in ("l1_throughput_pct", "issue_active_pct") and busy < 1 else used
 
 
 PLACE = r"(?:, mostly at the (wgmma|mbarrier) wait of ([\w.-]+):(\d+))?"
@@ -347,8 +351,11 @@ STEPS: Sequence[Rule] = (
     (r"Contended global atomics (bound it|no longer bound it)", _steps_contended),
     (rf"Same kernel as {V} at (\S+); see step (\d+) for its counters", _steps_one_kernel),
     (rf"It differs most at ([^\s:;]+): {N}x the speed of {V}\.", _steps_most),
-    (rf"gap in computing at a tile end is {TIME} → {TIME}, compared with {V}", _steps_tile_end),
-    (r"Less ([^.;]*?(?:\.\d[^.;]*?)*), offset by more ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
+    (
+        rf"gap in computing at the end of a tile (falls|rises) from {TIME} \(in {V}\) to {TIME}",
+        _steps_tile_end,
+    ),
+    (r"Less ([^.;]*?(?:\.\d[^.;]*?)*); more ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
     (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),
@@ -361,11 +368,11 @@ STEPS: Sequence[Rule] = (
     ),
     (
         rf"At (\S+), it launches the kernel of {V}, compiled to other machine code \((\d+) instead of (\d+)"
-        rf" instructions, (\d+) registers\){_REACHES}",
+        rf" instructions, (\d+) registers in both\){_REACHES}",
         _steps_recompiled,
     ),
     (r"(In its favour|Against it): ((?:(?!\. ).)*)\.", _steps_factors),
-    (rf"mean SM clock during a launch goes from {N} to {N} MHz", _steps_clock),
+    (rf"mean SM clock during a launch (rises|falls) from {N} to {N} MHz", _steps_clock),
     (
         rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}\)|Issuing or ready): {_SPAN}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",

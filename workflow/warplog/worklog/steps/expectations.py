@@ -11,7 +11,7 @@ _FACTOR = rf"(?:(?P<low>{_NUMBER}) times|(?P<word>(?i:{'|'.join(_WORDS)})))(?: a
 # The forms of an expectation, each at the beginning of a clause; the first that fits counts.
 _FORMS = {
     "faster": rf"(?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) times faster than {_NAME}",
-    "times": rf"(?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) times {_NAME}",
+    "times": rf"(?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) times(?: (?!(?:at|in|on|or) ){_NAME})?",
     "percent": rf"(?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) % faster than {_NAME}",
     "least": rf"(?:At least|More than) {_FACTOR} {_NAME}",
     "factor": rf"{_FACTOR}(?: (?!(?:at|in|or) ){_NAME})?",
@@ -130,12 +130,13 @@ def _judge(form: str, words: "re.Match[str]", name: str, known: Mapping[str, Mea
 
 
 def _in_range(form: str, words: "re.Match[str]", one: Measured) -> str:
-    unit = "% faster" if form == "percent" else "times"
-    value = 100 * (one.ratio - 1) if form == "percent" else one.ratio
+    ratio = float(f"{one.ratio:.3g}")  # as it is printed
+    value = 100 * (ratio - 1) if form == "percent" else ratio
     low = words["low"] if "high" in words.groupdict() or words["low"] else words["word"].lower()
     if "high" in words.groupdict():
         where = "below" if value < _value(low) else "above" if value > _value(words["high"]) else "within"
-        return f"{where} the expected {low} to {words['high']} {unit}"
+        range_ = f"{low} to {words['high']}"
+        return f"{where} the expected {f'gain of {range_} %' if form == 'percent' else f'{range_} times'}"
     least = _WORDS.get(low) or _value(low)
     text = f"{least:g} times" if low in _WORDS else f"{low} times"
     if form == "least":

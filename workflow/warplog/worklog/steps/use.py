@@ -25,7 +25,8 @@ def use(before: Values, after: Values, sms: float) -> Use:
     """Returns how the use of the GPU changes between two kernels, as far as the counters COUNTERS are known.
 
     The units are the busiest ones before and after, and the tensor pipe if both kernels use it; those that change by
-    less than two percentage points are left out, and so is L1/TEX, of which two kernels may use different sub-units.
+    less than two percentage points are left out, and so are L1/TEX and an SM's unit without a name, of which two
+    kernels may use different ones.
     """
     pair = (before, after)
     known = [bounds.ceilings(values, sms) for values in pair]
@@ -43,7 +44,9 @@ def use(before: Values, after: Values, sms: float) -> Use:
     occupancy = _differing(_changes([_OCCUPANCY], pair))
     return Use(
         units=tuple(
-            one for one in units if abs(one.after - one.before) >= _LEAST_POINTS and one.name != bounds.L1
+            one
+            for one in units
+            if abs(one.after - one.before) >= _LEAST_POINTS and one.name not in (bounds.L1, bounds.SM)
         ),
         even={
             unit: moved[name]
