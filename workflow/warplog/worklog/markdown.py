@@ -76,9 +76,11 @@ def _rung(place: int, rung: Rung) -> Iterator[str]:
 
 def _outcome(rung: Rung) -> str:
     """Returns what to compare with the expectation; "" if there is nothing."""
-    numbers = (*([rung.got] if rung.got else []), *rung.elsewhere)
-    found = [f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in numbers]
-    found += [text for text in (rung.answer, rung.verdict) if text]
+    got, elsewhere = (
+        [f"**{escape_markdown(value)}** {escape_markdown(what)}" for value, what in numbers]
+        for numbers in ([rung.got] if rung.got else [], rung.elsewhere)
+    )
+    found = [text for text in (*got, rung.answer, *elsewhere, rung.verdict) if text]
     return f"Got: {'; '.join(found)}." if found and rung.header.expected else ""
 
 
