@@ -84,6 +84,15 @@ def test_a_function_of_a_header_is_listed_if_many_samples_are_in_it():
     assert ("kernel.cuh", 4) not in numbers(listing(texts, "own_kernel", NO_HEAT))
 
 
+def test_a_line_with_a_comment_at_its_end_keeps_its_samples():
+    """The table `lines` holds the code with single spaces."""
+    row = {"file": "own.cu", "line": 2, "text": "x[0] = 1; // one", "sample_share": 0.4, "instruction_share": 0.1,
+           "shared_wavefronts_excess": 0.0, "stall": "wait"}  # fmt: skip
+    heat = heat_map([row], {"own.cu": "__global__ void own(int* x) {\n    x[0] = 1;  // one\n}\n"})
+    assert heat.places["own.cu", 2].share == 0.4
+    assert heat.elsewhere == ()
+
+
 def test_marks_choose_the_code_in_a_header_too():
     marked = KERNEL.replace("    return i;", "    // [excerpt]\n    return i;\n    // [/excerpt]")
     lines = listing({Path("mine.cu"): SOURCE, Path("kernel.cuh"): marked}, "shared_kernel", NO_HEAT)

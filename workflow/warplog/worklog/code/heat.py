@@ -56,13 +56,13 @@ class HeatMap:
 
 def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> HeatMap:
     """Returns the heat of one kernel's rows of the table `lines`; `texts` are the sources by file name."""
-    split = {name: [line.strip() for line in text.splitlines()] for name, text in texts.items()}
+    split = {name: list(map(_one_spaced, text.splitlines())) for name, text in texts.items()}
     places: dict[Place, Heat] = {}
     moved: dict[Place, Place] = {}
     elsewhere: list[Mapping[str, Any]] = []
     for row in rows:
         name, number = str(row["file"]).rsplit("/", 1)[-1], int(row["line"])
-        found = _line(split.get(name, ()), number, str(row.get("text") or "").strip())
+        found = _line(split.get(name, ()), number, _one_spaced(str(row.get("text") or "")))
         if not found:
             elsewhere.append(row)
             continue
@@ -70,6 +70,11 @@ def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Hea
             moved[name, number] = name, found
         places[name, found] = _hotter(places.get((name, found)), _heat(row))
     return HeatMap(places, moved, tuple(elsewhere))
+
+
+def _one_spaced(line: str) -> str:
+    """Returns a line as the table holds it: with single spaces, also before a comment at its end."""
+    return " ".join(line.split())
 
 
 def _line(lines: Sequence[str], number: int, text: str) -> int:
