@@ -80,6 +80,11 @@ def escape_markdown(text: str) -> str:
 _SEPARATOR = "; "
 
 
+def listed(texts: Sequence[str]) -> str:
+    """Joins texts: "a", "a and b", "a, b and c"."""
+    return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
+
+
 def join_notes(*notes: str) -> str:
     """Joins the notes that are not empty into one text."""
     return _SEPARATOR.join(filter(None, notes))

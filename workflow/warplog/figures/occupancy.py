@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from warplog.core.text import listed
 from warplog.metrics import occupancy_limiter
 from warplog.plotting.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
 from warplog.plotting.style import Look, new_figure, styled
@@ -68,9 +69,8 @@ def _finding(data: pd.DataFrame) -> str:
         return "Occupancy: no variant is limited" if good["limiter"].astype(bool).any() else TITLE
     names, count = named.most_common(1)[0]
     limits = [LIMITED[name] for name in names.split(", ")]
-    joined = " and ".join(filter(None, (", ".join(limits[:-1]), limits[-1])))
     limited = "variant is" if len(limiters) == 1 else "variants are"
-    return f"Occupancy: {count} of {len(limiters)} {limited} limited by {joined}"
+    return f"Occupancy: {count} of {len(limiters)} {limited} limited by {listed(limits)}"
 
 
 def _limited(data: pd.DataFrame) -> "pd.Series[str]":

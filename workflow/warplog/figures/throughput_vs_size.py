@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from warplog.core.numbers import rate_unit
+from warplog.core.text import listed
 from warplog.plotting.highlight import GREY, wins
 from warplog.plotting.labels import (
     INK,
@@ -217,8 +218,7 @@ def _leading(best: str, tied: list[str]) -> str:
     others = [name for name in tied if name != best]
     if not others:
         return f"{best} is the fastest"
-    *first, last = others if len(others) < MOST_NAMED else [f"{len(others)} more"]
-    return f"{', '.join([best, *first])} and {last} are tied"
+    return f"{listed([best, *(others if len(others) < MOST_NAMED else [f'{len(others)} more'])])} are tied"
 
 
 def _tied(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:

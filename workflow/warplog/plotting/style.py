@@ -24,6 +24,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.remarks import is_about_timing
 from warplog.core.schema import suggest
+from warplog.core.text import listed
 from warplog.core.text import split_notes as split_remarks
 from warplog.plotting.highlight import of_family
 from warplog.plotting.labels import INK, MUTED, TITLE_PT, header_in, line_in, width_in, wrap
@@ -179,7 +180,7 @@ def _which(variants: Sequence[str], whole: int) -> str:
         return "all variants"
     named = list(variants) if len(variants) <= MOST_NAMED + 1 else list(variants[:MOST_NAMED])
     named += [f"{len(variants) - MOST_NAMED} more"] if len(named) < len(variants) else []
-    return " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), *named[-1:]])
+    return listed(named)
 
 
 def _counted(having: Sequence[tuple[str, tuple[int, ...]]], words: str, whole: int) -> str:

@@ -17,7 +17,7 @@ from warplog.catalog.claims import (
 )
 from warplog.core.numbers import short_number as rounded
 from warplog.core.numbers import with_unit
-from warplog.core.text import Table
+from warplog.core.text import Table, listed
 from warplog.worklog.sentences import share_text
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     )
     cases = {case for row in claims for case in _cases(row).split(", ")}
     named = sorted(cases, key=lambda case: (order.index(case) if case in order else len(order), case))
-    listed = " and ".join([*([", ".join(named[:-1])] if named[:-1] else []), named[-1]])
-    where = f" (at {listed})" if headline and named != [headline] else ""
+    where = f" (at {listed(named)})" if headline and named != [headline] else ""
     return ", ".join([first, *(f"{count} {verdict}" for verdict, count in rest)]) + where
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
-from warplog.core.text import Table
+from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
@@ -234,8 +234,7 @@ def _fastest(ladder: Ladder, own: Mapping[str, Row], best: str) -> str:
     besides, several = " besides the baseline" if ratio < 1 else "", len(alike) > 1
     which = f"the fastest variant{besides} is {best}"
     if several:
-        names = f"{', '.join(alike[:-1])} and {alike[-1]}"
-        which = f"the fastest variants{besides} are {names}, which launch the same kernel,"
+        which = f"the fastest variants{besides} are {listed(alike)}, which launch the same kernel,"
     lead = f"At {ladder.tables.case}, {which} with {speed}"
     return (
         f"{lead}; tied with {'them' if several else 'it'} within noise: {', '.join(tied)}."

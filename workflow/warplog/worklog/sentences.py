@@ -1,10 +1,11 @@
 """Sentences about the steps of a ladder and about what bounds a kernel, as far as the counters show."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from warplog.core.numbers import short_number
+from warplog.core.text import listed
 from warplog.tables.regimes import LongRun
 from warplog.worklog.bounds import NAMES as UNITS
 from warplog.worklog.bounds import Bound
@@ -108,7 +109,7 @@ def _why(step: Step) -> list[str]:
     told = []
     for word, helps in (("in its favour", True), ("against it", False)):
         factors = [_factor(one) for one in large if (one.factor > 1) == helps]
-        told += [f"{word}: {_listed(factors)}"] if factors else []
+        told += [f"{word}: {listed(factors)}"] if factors else []
     ordered = (*first, *told, *_use(step)) if explains else (*first, *_use(step), *told)
     return [f"{_capital(one)}." for one in ordered]
 
@@ -149,7 +150,7 @@ def _parallel(step: Step) -> list[str]:
     grid = _grid(step)
     told = [f"{_moved(grid[0])} ({_span(grid[1])} waves)"] if grid else []
     sectors = [_moved(one) for one in _sectors(step)]
-    return told + ([_listed(sectors)] if sectors else [])
+    return told + ([listed(sectors)] if sectors else [])
 
 
 def _grid(step: Step) -> tuple[Change, ...]:
@@ -207,12 +208,12 @@ def _units(step: Step) -> list[str]:
     # At the same traffic, a slower kernel uses the unit less: no reason, but a result.
     told = step.use.even if step.ratio < 1 or _unit_that_explains(step) else {}
     units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units if one.name not in told]
-    return [f"utilisation: {_listed(units)}"] if units else []
+    return [f"utilisation: {listed(units)}"] if units else []
 
 
 def _traffic(step: Step) -> list[str]:
     moved = [f"{_MOVED_BY[one.name]} {_span(one)}" for one in step.use.traffic]
-    return [f"traffic: {_listed(moved)}"] if moved else []
+    return [f"traffic: {listed(moved)}"] if moved else []
 
 
 def _occupancy(step: Step) -> list[str]:
@@ -242,7 +243,7 @@ def _offset(step: Step) -> tuple[str, ...]:
         return ()
     kept = next(n for n in range(1, len(more) + 1)
                 if n == len(more) or -sum(one.share for one in more[:n]) >= _MOST_OF_IT * less[0].share)  # fmt: skip
-    costs = _listed([_tied_state(one, step) for one in more[:kept]])
+    costs = listed([_tied_state(one, step) for one in more[:kept]])
     return (f"Less {_tied_state(less[0], step)}; more {costs}.",)
 
 
@@ -356,7 +357,7 @@ def _factor(factor: Factor) -> str:
     moved = factor.change.after - factor.change.before
     whole = sum(one.after - one.before for one in factor.evidence) / moved if moved else 0.0
     word = "mainly" if whole > _MOST_OF_IT else "including"
-    evidence = f", {word} {_listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
+    evidence = f", {word} {listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
     if factor.evidence and factor.evidence[0].name == WAVES:
         evidence = f", with {_span(factor.evidence[0])} waves of blocks"
     return f"{_moved(factor.change)} ({times_text(factor.factor)}{evidence})"
@@ -388,7 +389,7 @@ def _state(state: StateChange, step: Step) -> str:
     text += f": {state_span(state, step)}"
     if not state.evidence:
         return f"{text}."
-    moved = _listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
+    moved = listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
     return f"{text}; {moved} {'fell' if state.share > 0 else 'rose'} as well."
 
 
@@ -443,11 +444,6 @@ def value_text(name: str, value: float) -> str:
 
 def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """Joins texts: "a", "a and b", "a, b and c"."""
-    return " and ".join([*([", ".join(texts[:-1])] if texts[:-1] else []), *texts[-1:]])
 
 
 TRAFFIC = ("dram_bytes", "shared_wavefronts", "shared_wavefronts_excess", "instructions_executed")
@@ -547,7 +543,7 @@ def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
     if bound.gap or math.isnan(bound.theoretical_pct):
         return ()
     whole = bound.theoretical_pct >= _WHOLE_PCT
-    limits = _listed([name.replace("_", " ") for name in bound.limiters])
+    limits = listed([name.replace("_", " ") for name in bound.limiters])
     text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
     text += f", limited by {limits}" if limits and not whole else ""
     if not math.isnan(bound.achieved_pct):
@@ -588,7 +584,7 @@ def overlap_sentences(
     """Describes how far copies and kernels overlap, compared with the parent; empty without the metrics OVERLAP."""
     if any(math.isnan(values.get(name, math.nan)) for name in OVERLAP):
         return ()
-    busy = _listed([f"{words} {time_text(values[name])}" for name, words in _ENGINES.items()])
+    busy = listed([f"{words} {time_text(values[name])}" for name, words in _ENGINES.items()])
     hidden = values["copy_hidden_pct"] / 100
     share = share_text(hidden)
     before = of_parent.get("copy_hidden_pct", math.nan) / 100

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from warplog.core.text import listed
+
 _NUMBER, _NAME = r"\d+(?:\.\d+)?(?:/\d+)?", r"`?(?P<name>its parent|\w+)`?"
 _WORDS = {"twice": 2.0, "three times": 3.0, "four times": 4.0, "ten times": 10.0}
 _FACTOR = rf"(?:(?P<low>{_NUMBER}) times|(?P<word>(?i:{'|'.join(_WORDS)})))(?: as fast as)?"
@@ -107,8 +109,9 @@ def _judge(form: str, words: "re.Match[str]", name: str, known: Mapping[str, Mea
     if form == "slowest":
         slower = [other for other, one in known.items() if one.ratio > 1 and not one.tied]
         verb = "is" if len(slower) == 1 else "are"
-        names = " and ".join([*([", ".join(slower[:-1])] if slower[:-1] else []), *slower[-1:]])
-        return f"not as expected: {names} {verb} slower" if slower else "as expected" if known else ""
+        return (
+            f"not as expected: {listed(slower)} {verb} slower" if slower else "as expected" if known else ""
+        )
     if name not in known:
         return ""
     one = known[name]
