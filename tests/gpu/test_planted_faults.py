@@ -25,7 +25,7 @@ def sanitized(variant: str, folder: Path) -> Record:
     if not tool.ok:
         pytest.skip(tool.remedy)
     build_variant(FAMILY, variant, folder / "build")
-    job = gpu_job(FAMILY, variant, folder / "build", folder / "sanitize.json", DEFAULTS["sanitize"])
+    job = gpu_job(FAMILY, variant, folder / "build", folder / f"{FAMILY.name}.json", DEFAULTS["sanitize"])
     record = sanitize_variant(job, tool)
     if record["status"] == "unsupported":
         pytest.skip(record["reason"])

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.gpu
 
 def test_search_times_correct_settings_rejects_wrong_ones_and_writes_the_winner(tmp_path: Path) -> None:
     folder = tmp_path / "kernels" / "sgemm"
-    shutil.copytree(PROJECT / "kernels" / "sgemm", folder)
+    for name in ("sgemm", "include"):
+        shutil.copytree(PROJECT / "kernels" / name, tmp_path / "kernels" / name)
     text = (folder / "family.yaml").read_text()
     for name in ("BM", "BN"):
         text = text.replace(f"        {name}: [32, 64, 128, 256]", f"        {name}: [64, 128]", 1)
