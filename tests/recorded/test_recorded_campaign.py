@@ -22,6 +22,7 @@ from warplog.metrics import occupancy
 
 PROJECT = Path(__file__).parents[2]
 ROOT = PROJECT / "results" / "recorded" / DEFAULTS["recorded"]
+EVERY = sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir())
 CAMPAIGN = read_json(next((ROOT / "campaign").glob("*.json")), "record")
 GPU = CAMPAIGN["gpu"]
 ALL = shipped_families.FAMILIES
@@ -85,7 +86,7 @@ def test_all_records_fit_the_schema_and_come_from_the_same_code() -> None:
             assert record["provenance"]["content_sha256"] == CAMPAIGN["content_sha256"], path
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.parent.iterdir() if path.is_dir()))
+@pytest.mark.parametrize("name", EVERY)
 def test_every_recorded_campaign_is_consistent_and_as_its_manifest_says(name: str) -> None:
     folder = ROOT.parent / name
     assert (folder / digests.MANIFEST).is_file()
@@ -114,13 +115,15 @@ def test_compute_sanitizer_found_nothing_unexplained_in_the_current_variants_and
     assert {key for key, source in sources.items() if source != fingerprints[key]} <= EDITED
 
 
-def test_it_is_small_enough_to_be_committed() -> None:
-    sizes = [path.stat().st_size for path in ROOT.rglob("*") if path.is_file()]
+@pytest.mark.parametrize("name", EVERY)
+def test_every_recorded_campaign_is_small_enough_to_be_committed(name: str) -> None:
+    sizes = [path.stat().st_size for path in (ROOT.parent / name).rglob("*") if path.is_file()]
     assert sum(sizes) <= recording._MOST_BYTES
 
 
-def test_it_names_no_folder_user_or_environment_of_the_machine() -> None:
-    for path in ROOT.rglob("*"):
+@pytest.mark.parametrize("name", EVERY)
+def test_a_recorded_campaign_names_no_folder_user_or_environment_of_the_machine(name: str) -> None:
+    for path in (ROOT.parent / name).rglob("*"):
         if path.suffix in (".json", ".csv", ".md"):
             found = LEAK.search(path.read_text(encoding="utf-8"))
             assert not found, (path, found)
@@ -277,8 +280,8 @@ def test_raw_reports_still_give_the_recorded_rows(path: Path, variant: str, repo
     cases = [case["case"] for case in ncu["cases"]]
     evidence = stage.extract_variant(report, None, ncu, absent, cases)
     family = path.name.removesuffix(".ncu.json")
-    root = path.parents[2]
-    recorded = FamilyRecord.read(paths.family_record(root, "extract", GPU, family)).variants[variant]["rows"]
+    gpu, root = path.parent.name, path.parents[2]
+    recorded = FamilyRecord.read(paths.family_record(root, "extract", gpu, family)).variants[variant]["rows"]
     read = [row for row in evidence.rows if row["tool"] == "ncu"]
     before = [row for row in recorded if row["tool"] == "ncu"]
     assert len(read) > 50
@@ -289,5 +292,13 @@ def test_raw_reports_still_give_the_recorded_rows(path: Path, variant: str, repo
     assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 
-def test_the_recorded_campaign_has_a_raw_report() -> None:
-    assert ROOT in {path.parents[2] for path, _, _ in reports()}
+def test_every_recorded_campaign_has_a_raw_report() -> None:
+    assert {path.parents[2].name for path, _, _ in reports()} == {*EVERY}
+
+
+def test_recorded_campaigns_of_several_gpus_are_of_one_commit_whose_answers_are_right() -> None:
+    records = [next((ROOT.parent / name / "campaign").glob("*.json")) for name in EVERY]
+    assert {read_json(path, "record")["commit"] for path in records} == {CAMPAIGN["commit"]}
+    for name in EVERY:
+        rows = pd.read_parquet(ROOT.parent / name / "tables" / "oracle.parquet")
+        assert set(rows["verdict"]) == {"right"}, name
