@@ -67,7 +67,8 @@ class SelfCheck:
             row |= {"median_gap": median_high(gaps), "worst_gap": max(gaps)} if gaps else _NO_GAPS
             row |= {"floor": self.floors.gap(case, regime, counts[-1:], counts[-1:])}
             row |= {"floor_with_rounds": self.floors.gap(case, regime, counts, counts[-1:])}
-            rows.append(row | {"freedom": self.floors.spreads[key].freedom})
+            noise = self.floors.noise(case, regime, counts[-1:], counts[-1:])
+            rows.append(row | {"freedom": noise.freedom})
         return rows
 
     def summary(self) -> str:
