@@ -17,7 +17,7 @@ rule time_round:
         results("logs/aa/round{round}/{gpu}/{family}.log"),
     wildcard_constraints:
         round=r"[1-9]\d*",
-    threads: workflow.resource_settings.cores or 1
+    threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,

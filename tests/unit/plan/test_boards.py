@@ -14,6 +14,7 @@ from warplog.core.errors import WarplogError
 from warplog.machine import device
 from warplog.machine.device import Gpu
 from warplog.plan import boards
+from warplog.plan.judging import Judging
 from warplog.plan.plan import make_plan
 
 TWO = [replace(DESCRIBED, uuid="GPU-aaaa"), replace(DESCRIBED, uuid="GPU-bbbb")]
@@ -119,6 +120,23 @@ def test_families_that_time_the_host_never_run_at_once(place: Path, project: Pat
     slots = make_plan({"gpu": "all"}, project).boards.slots()
     taken = {name: slots["host_link"](SimpleNamespace(family=name)) for name in ("transfer", "sgemm")}
     assert taken == {"transfer": 1, "sgemm": 0}
+
+
+def test_a_round_waits_only_for_records_of_its_own_board(place: Path, project: Path) -> None:
+    made = make_plan({"gpu": "all", "families": "sgemm,power,scan", "aa": {"rounds": 2}}, project)
+    board = made.boards.of_family
+    first, waited = set(), set()
+    for family in made.chosen:
+        for number in (1, 2):
+            before = Judging(made).before(SimpleNamespace(family=family, round=str(number)))
+            if before == made.files("check"):
+                first.add(board[family])
+            else:
+                (record,) = before
+                assert board[Path(record).stem] == board[family], (family, number)
+                waited.add(record)
+    assert len(first) == 2, "both boards begin at once"
+    assert len(waited) == 4, "a board measures one family after the other"
 
 
 def test_a_busy_board_is_left_out_and_named(

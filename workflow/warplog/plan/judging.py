@@ -26,12 +26,12 @@ class Judging:
     def rounds(self, wildcards: Any) -> list[str]:
         """Returns the records of all A/A rounds; if the campaign is not live, those that were recorded."""
         if self.plan.live:
-            return self._in_turn()
+            return [self._round(number, family) for number in self._numbers() for family in self.plan.chosen]
         return sorted(map(str, self.plan.root.glob(f"aa/round*/time/{self.plan.gpu}/*.json")))
 
     def before(self, wildcards: Any) -> list[str]:
-        """Returns what the timing of a family in a round waits for: the record before it in order, or all checks."""
-        turns = self._in_turn()
+        """Returns what the timing of a family in a round waits for: its board's record before it, or all checks."""
+        turns = self._in_turn(self.plan.boards.of_family.get(wildcards.family))
         place = turns.index(self._round(int(wildcards.round), wildcards.family))
         return [turns[place - 1]] if place else self.plan.files("check")
 
@@ -82,12 +82,18 @@ class Judging:
         """Returns the hash of the campaigns in the history."""
         return sha256_of(*(self._state(name) for name in self.history()))
 
-    def _in_turn(self) -> list[str]:
-        """Returns the records of all rounds in the order of timing; even rounds go through the families backwards."""
-        families = list(self.plan.chosen)
+    def _numbers(self) -> range:
+        return range(1, self.plan.settings["aa"]["rounds"] + 1)
+
+    def _in_turn(self, board: str | None) -> list[str]:
+        """Returns the records of a board's rounds in the order of timing; even rounds take the families backwards.
+
+        `board` is None if the campaign has one board only.
+        """
+        families = [name for name in self.plan.chosen if self.plan.boards.of_family.get(name) == board]
         return [
             self._round(number, family)
-            for number in range(1, self.plan.settings["aa"]["rounds"] + 1)
+            for number in self._numbers()
             for family in (families if number % 2 else reversed(families))
         ]
 
