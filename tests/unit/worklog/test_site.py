@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from worklog_pages import CAMPAIGN, CLAIM, RECORDED
 
-from warplog.worklog.site.beside import beside
+from warplog.worklog.site.beside import beside, overview
 from warplog.worklog.site.pages import Site, case_file
 
 
@@ -123,13 +123,16 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     hit = rows["variant"] == "warptile"
     rows.loc[hit, ["median_us", "q1_us", "q3_us"]] *= 3
     ours = replace(recorded, claims=pd.DataFrame([CLAIM]))
-    theirs = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted"}]))
+    theirs = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5}]))
     found = beside(ours, theirs, NAMES)
     assert found.facts[0] == "The fastest variant is warptile on h200 and vectorized on h100."
     (step,) = found.steps.rows
     assert step[:2] == ("warptile", "vectorized")
     assert float(step[2][:-1]) > 1 > float(step[3][:-1])
-    assert found.claims.rows == (("C1: coalescing brings 6x", "confirmed", "refuted"),)
+    assert found.claims.rows == (("C1: coalescing brings 6x", "confirmed, 11.8", "refuted, 1.50"),)
+    _, _, table = overview({"sgemm at 4096": found}, NAMES)
+    assert table.rows == (("sgemm at 4096", "warptile", "vectorized", f"{found.ratio:.3f}x", "1", "1"),)
+    assert found.ratio < 0.5
     before, after = cells(found.speeds, "warptile")["place"].split(" → ")
     assert int(before) < int(after)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from warplog.core.numbers import rate_unit
+from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
@@ -30,12 +30,16 @@ class Beside:
         steps: Steps that are faster than their parent in one campaign and slower in the other; None if there are none.
         claims: Claims with another verdict; None if there are none.
         facts: What differs, one sentence each.
+        fastest: The fastest variant besides the baseline in either campaign; "" if none has a time in both.
+        ratio: Speed of the second one's fastest variant over that of the first; NaN without one.
     """
 
     speeds: Table
     steps: Table | None
     claims: Table | None
     facts: tuple[str, ...]
+    fastest: Names
+    ratio: float
 
 
 def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
@@ -43,19 +47,39 @@ def beside(ours: FigureTables, theirs: FigureTables, names: Names) -> Beside:
     mine, other = (_rows(tables, ours.case) for tables in (ours, theirs))
     both = [name for name in mine if name in other]
     steps, claims = _steps(mine, other, both, names), _claims(ours, theirs, names)
-    return Beside(
-        _speeds(ours, theirs, both, names), steps, claims, _facts(mine, other, both, names, steps, claims)
-    )
+    own = [name for name in both if not mine[name]["is_baseline"]]
+    fastest, ratio = ("", ""), math.nan
+    if own:
+        fastest = (_ranked(mine, own)[0], _ranked(other, own)[0])
+        ratio = number(mine[fastest[0]]["median_us"]) / number(other[fastest[1]]["median_us"])
+    speeds = _speeds(ours, theirs, both, names)
+    facts = _facts(fastest, sorted({*mine, *other} - set(both)), names, steps, claims)
+    return Beside(speeds, steps, claims, facts, fastest, ratio)
 
 
 Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell of each row, table
 
 
-def sections(
-    heading: str, ours: FigureTables, theirs: FigureTables, names: Names, address: str
-) -> list[Section]:
+def overview(found: Mapping[str, Beside], names: Names) -> Section:
+    """Returns what differs in each family, by its heading: the fastest variants, and how much turns."""
+    rows = tuple(
+        (heading, *one.fastest, _times(one.ratio), *(_count(table) for table in (one.steps, one.claims)))
+        for heading, one in found.items()
+    )
+    titles = (
+        "family",
+        f"fastest on {names[0]}",
+        f"fastest on {names[1]}",
+        "ratio of their speeds",
+        "steps that turn",
+        "claims with another verdict",
+    )
+    notes = ("A step turns if it is faster than its parent on one GPU and slower on the other.",)
+    return "What differs", (), Table(titles, rows, frozenset({3, 4, 5}), notes)
+
+
+def sections(heading: str, found: Beside, address: str) -> list[Section]:
     """Returns what a page shows of a family in two campaigns; `address` is the pattern of a variant's page."""
-    found = beside(ours, theirs, names)
     links = [address.format(variant=row[0]) for row in found.speeds.rows]
     first: Section = (heading, links, replace(found.speeds, notes=found.facts))
     return [first, *(("", (), table) for table in (found.steps, found.claims) if table)]
@@ -123,26 +147,28 @@ def _steps(
 def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | None:
     known = {str(row["id"]): row for row in records(theirs.claims)}
     lines = tuple(
-        (
-            f"{row['id']}: {row['claim']}",
-            *(str(one["verdict"]).replace("_", " ") for one in (row, known[str(row["id"])])),
-        )
+        (f"{row['id']}: {row['claim']}", _verdict(row), _verdict(known[str(row["id"])]))
         for row in records(ours.claims)
         if str(row["id"]) in known and row["verdict"] != known[str(row["id"])]["verdict"]
     )
     return Table(("claim", f"on {names[0]}", f"on {names[1]}"), tuple(lines)) if lines else None
 
 
+def _verdict(claim: Row) -> str:
+    """Returns the verdict on a claim and the number that it is based on: "refuted, 1.02 x"."""
+    verdict, measured = str(claim["verdict"]).replace("_", " "), number(claim["measured"])
+    return verdict if math.isnan(measured) else f"{verdict}, {with_unit(measured, str(claim['unit'] or ''))}"
+
+
 def _facts(
-    mine: Mapping[str, Row], other: Mapping[str, Row], both: Sequence[str], names: Names,
-    steps: Table | None, claims: Table | None,
-) -> tuple[str, ...]:  # fmt: skip
-    own = [name for name in both if not mine[name]["is_baseline"]]
-    if not own:
+    fastest: Names, lost: Sequence[str], names: Names, steps: Table | None, claims: Table | None
+) -> tuple[str, ...]:
+    """Returns what differs; `lost` are the variants with a time in one campaign only."""
+    first, second = fastest
+    if not first:
         return ("No variant has a time in both campaigns.",)
-    first, second = (_ranked(rows, own)[0] for rows in (mine, other))
-    facts = [f"The fastest variant is {first} on both." if first == second
-             else f"The fastest variant is {first} on {names[0]} and {second} on {names[1]}."]  # fmt: skip
+    which = f"{first} on both" if first == second else f"{first} on {names[0]} and {second} on {names[1]}"
+    facts = [f"The fastest variant is {which}."]
     if steps:
         count = len(steps.rows)
         facts.append(
@@ -151,13 +177,16 @@ def _facts(
     if claims:
         count = len(claims.rows)
         facts.append(f"{count} claim{'s have' if count > 1 else ' has'} another verdict.")
-    lost = sorted({*mine, *other} - set(both))
     facts += [f"Timed in one campaign only: {', '.join(lost)}."] if lost else []
     return tuple(facts)
 
 
 def _ranked(rows: Mapping[str, Row], names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: number(rows[name]["median_us"]))
+
+
+def _count(table: Table | None) -> str:
+    return str(len(table.rows)) if table else "0"
 
 
 def _times(ratio: float) -> str:

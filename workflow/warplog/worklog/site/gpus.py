@@ -12,7 +12,7 @@ from markupsafe import Markup
 from warplog.core.text import Table
 from warplog.tables.view import FigureTables
 from warplog.worklog.html import Look, css, render
-from warplog.worklog.site.beside import Section, lead, sections
+from warplog.worklog.site.beside import Beside, Names, Section, beside, lead, overview, sections
 
 
 def page(families: Mapping[str, Mapping[str, FigureTables]], pictures: Mapping[str, Path]) -> str:
@@ -25,16 +25,19 @@ def page(families: Mapping[str, Mapping[str, FigureTables]], pictures: Mapping[s
     gpus = list(dict.fromkeys(gpu for campaigns in families.values() for gpu in campaigns))
     found: list[Section] = []
     shown = {}
+    pairs: dict[Names, dict[str, Beside]] = {}
     for family, campaigns in families.items():
         first, *others = campaigns
         heading = f"{family} at {campaigns[first].case}"
         shown[heading] = _embedded(pictures[family])
         for place, other in enumerate(others):
             pair = (first, other)
+            both = beside(campaigns[first], campaigns[other], pair)
+            pairs.setdefault(pair, {})[heading] = both
             address = f"{first}/worklog/{family}.html#rung-{{variant}}"
             own = heading if place == 0 else f"{heading}: {first} beside {other}"
-            found += sections(own, campaigns[first], campaigns[other], pair, address)
-    found.append(_pages(families))
+            found += sections(own, both, address)
+    found = [*(overview(both, pair) for pair, both in pairs.items()), *found, _pages(families)]
     style = Markup(f"<style>{css()}</style>")  # noqa: S704
     title = " beside ".join(gpus)
     names = (gpus[0], gpus[1] if len(gpus) == 2 else "the other GPU")

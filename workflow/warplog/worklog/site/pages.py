@@ -27,7 +27,7 @@ from warplog.worklog.asides import number, records
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
-from warplog.worklog.site.beside import lead, sections
+from warplog.worklog.site.beside import beside, lead, overview, sections
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -80,17 +80,11 @@ class Site:
         if gpus[0] == gpus[1]:
             return
         names = (gpus[0], gpus[1])
-        found = [
-            section
-            for page, ours in pairs
-            for section in sections(
-                f"{page.family} at {ours.case}",
-                ours,
-                theirs[page.family],
-                names,
-                f"{page.family}/{{variant}}.html",
-            )
-        ]
+        both = {page.family: beside(ours, theirs[page.family], names) for page, ours in pairs}
+        headings = {page.family: f"{page.family} at {ours.case}" for page, ours in pairs}
+        found = [overview({headings[name]: one for name, one in both.items()}, names)]
+        for name, one in both.items():
+            found += sections(headings[name], one, f"{name}/{{variant}}.html")
         title = f"{gpus[0]} beside {gpus[1]}"
         content = {
             "title": title,
