@@ -101,7 +101,9 @@ def seconds_of_variants(root: Path, family: str) -> dict[str, float]:
     for stage in ("check/*/{}.json", "time/*/{}.json", "profile/*/{}.ncu.json", "profile/*/{}.nsys.json"):
         for path in root.glob(stage.format(family)):
             for name, record in FamilyRecord.read(path).variants.items():
-                found[name] = found.get(name, 0.0) + sum(case.get("seconds", 0.0) for case in record["cases"])
+                cases = sum(case.get("seconds", 0.0) for case in record["cases"])
+                start = record.get("session", {}).get("start_seconds", 0.0)
+                found[name] = found.get(name, 0.0) + cases + start
     return found
 
 
