@@ -26,7 +26,7 @@ _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 # Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
 _QUOTED = re.compile(r"`([^`]+)`")
-_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=[,)])|(?<= is )(?:{_ANY})(?= \()")
+_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=[,;)])|(?<= is )(?:{_ANY})(?= \()")
 _MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
 # A web address, also without its scheme, as in "siboehm.com/articles/22/CUDA-MMM"; the text is escaped.
 _ADDRESS = re.compile(

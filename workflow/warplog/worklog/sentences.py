@@ -248,8 +248,8 @@ def _offset(step: Step) -> tuple[str, ...]:
 
 
 def _tied_state(state: StateChange, step: Step) -> str:
-    what, _ = _waits_for(state.name, state.wait)
-    about = "" if state.name == ISSUING else f" (waiting for {what})"
+    what, *_, parents = _waited_for(state, step)
+    about = "" if state.name == ISSUING else f" (waiting for {', '.join(filter(None, (what, parents)))})"
     return f"{state.name}{about}: {state_span(state, step)}"
 
 
@@ -296,7 +296,7 @@ def brief(step: Step) -> tuple[str, ...]:
 
 
 def _brief_state(state: StateChange, step: Step) -> str:
-    what, _ = _waits_for(state.name, state.wait)
+    what, *_ = _waited_for(state, step)
     about = "" if state.name == ISSUING else f" ({what})"
     return f"{'less' if state.share > 0 else 'more'} {state.name}{about}: {state_span(state, step)}"
 
@@ -377,6 +377,8 @@ def main_states(step: Step) -> tuple[StateChange, ...]:
     None if no state changed in its direction: what a step saves does not explain why it is slower.
     """
     states = [one for one in step.states if abs(one.share) >= _LEAST_STATE]
+    if step.use.idle:  # then the time in which warps issue grows with that in which they poll
+        states = [one for one in states if one.name != ISSUING]
     saved = [s for s in states if s.share > 0]
     lost = [s for s in states if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
@@ -384,8 +386,9 @@ def main_states(step: Step) -> tuple[StateChange, ...]:
 
 
 def _state(state: StateChange, step: Step) -> str:
-    what, place = _waits_for(state.name, state.wait)
-    text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({state.name}{place})"
+    what, place, parents = _waited_for(state, step)
+    where = "; ".join(filter(None, (f"{state.name}{place}", parents)))
+    text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({where})"
     text += f": {state_span(state, step)}"
     if not state.evidence:
         return f"{text}."
@@ -405,6 +408,20 @@ def _us_span(before: float, after: float) -> str:
         short_number(us / scale) if us >= _LEAST_END * max(before, after) else "0" for us in (before, after)
     )
     return f"{' → '.join(ends)} {unit}"
+
+
+def _waited_for(state: StateChange, step: Step) -> tuple[str, str, str]:
+    """Returns what the state waits for in the variant's kernel and where, and in its parent's if that is another wait.
+
+    A kernel that spends no time in the state waits for nothing: then it is told of the other one only.
+    """
+    what, place = _waits_for(state.name, state.wait)
+    before, _ = _waits_for(state.name, state.parents)
+    least = _LEAST_END * max(state.before, state.after)
+    if state.after < least:
+        return before, "", ""
+    differs = before not in what and state.before >= least
+    return what, place, f"in {step.parent} for {before}" if differs else ""
 
 
 def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
