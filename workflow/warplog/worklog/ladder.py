@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -56,6 +56,7 @@ from warplog.worklog.sentences import (
     time_text,
     times_text,
     traffic_sentences,
+    values_told,
 )
 from warplog.worklog.step_tables import factor_table, state_table
 from warplog.worklog.steps.expectations import Measured, answers, named_cases
@@ -240,12 +241,7 @@ class Ladder:
     def _rung(self, variant: Variant, row: Row) -> Rung:
         step, bound = self.steps.get(variant.name), self.bounds[variant.name]
         good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
-        launch = self.launches[variant.name]
-        limits = (
-            *(bound_sentences(bound) if self.counted else long_run_sentences(bound.long_run)),
-            *traffic_sentences(launch, self._compulsory_bytes(row)),
-            *occupancy_sentences(bound),
-        )
+        limits = self._limits(row, bound, values_told(step) if step and good else frozenset())
         same = self._is_same(variant.name)
         apart = [step] if step and not step.gap and not same else []
         heat = HeatMap() if same else self.heat[variant.name]
@@ -289,6 +285,16 @@ class Ladder:
             heat=heat,
             sass=() if same else self._machine_code(variant),
             memory=self._memory(variant) if good and not same else (),
+        )
+
+    def _limits(self, row: Row, bound: Bound, said: Collection[str]) -> tuple[str, ...]:
+        """Returns the sentences on what bounds a variant, without the values in `said`: those on its step gave them."""
+        launch = self.launches[str(row["variant"])]
+        wavefronts = () if math.isnan(bound.shared) else ("shared_wavefronts",)
+        return (
+            *(bound_sentences(bound, said) if self.counted else long_run_sentences(bound.long_run)),
+            *traffic_sentences(launch, self._compulsory_bytes(row), {*said, *wavefronts}),
+            *occupancy_sentences(bound, said),
         )
 
     def _unused(self, row: Row) -> dict[str, str]:

@@ -110,7 +110,11 @@ def test_what_does_not_change_or_was_not_counted_is_left_out():
 
 @pytest.mark.parametrize(
     ("waves", "told"),
-    [((3.88, 3.10), ", with 3.88 → 3.1 waves of blocks"), ((1.0, 1.0), ""), ((3.1, 3.88), "")],
+    [
+        ((3.88, 3.10), ", with a less full last wave of blocks: 3.88 → 3.1 waves"),
+        ((1.0, 1.0), ""),
+        ((3.1, 3.88), ""),
+    ],
 )
 def test_sm_activity_that_a_partial_last_wave_accounts_for_names_the_waves(waves, told):
     pair = [

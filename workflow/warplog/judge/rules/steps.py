@@ -117,8 +117,13 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
         yield Check(times, factor)
         yield Check(side, "In its favour" if factor > 1 else "Against it")
         yield from _steps_span(page, metric, before, after)
-        if waves := re.fullmatch(rf", with {Q} → {Q} waves of blocks", evidence):
-            yield from _steps_span(page, "waves_per_sm", *waves.groups())
+        if waves := re.fullmatch(
+            rf", with a (fuller|less full) last wave of blocks: {Q} → {Q} waves", evidence
+        ):
+            yield from _steps_span(page, "waves_per_sm", *waves.groups()[1:])
+            filled = [known.counter(one, "waves_per_sm") for one in (_steps_parent(page), page.variant)]
+            filled = [one / math.ceil(one - 1e-6) for one in filled]
+            yield Check(waves[1], "fuller" if filled[1] > filled[0] else "less full")
             continue
         moved = 0.0
         for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", evidence):
@@ -194,9 +199,15 @@ def _steps_state(
     if not more:
         return
     yield Check(more.split()[-3], "fell" if fell else "rose")
-    for plain, was, now in re.findall(rf"([A-Za-z][\w -]*?) \({Q}(?: ?B)? → {Q}(?: ?B)?\)", more):
+    found = re.findall(
+        rf"([A-Za-z][\w -]*?)(?: \({Q}(?: ?B)? → {Q}(?: ?B)?\))?(?= and |, | fell| rose)",
+        more.removeprefix("; "),
+    )
+    yield Check(str(len(found) > 0), "True")
+    for plain, was, now in found:
         metric = metric_of(plain.removeprefix("and "))
-        yield from _steps_span(page, metric, was, now)
+        if was:  # otherwise it is told before
+            yield from _steps_span(page, metric, was, now)
         values = [known.counter(one, metric) for one in both]
         yield Check("fell" if fell else "rose", "fell" if values[0] > values[1] else "rose")
 
