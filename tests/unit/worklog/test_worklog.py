@@ -395,7 +395,10 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
         in worklog.markdown(page, tmp_path).splitlines()
     )
     assert rung(page, "naive").got == ("1.0 %", "of cublas (4096)"), "a step without a parent"
-    assert (rung(page, "cublas").got, rung(page, "cublas").verdict) == (None, "")
+    baseline = rung(page, "cublas")
+    assert baseline.got == (recorded_speed := "51.3 TFLOP/s", "(4096)"), "the baseline has a speed only"
+    assert not [value for value, _ in baseline.figures if value == recorded_speed], "it stands once"
+    assert f"Got: **{recorded_speed}** (4096)." in worklog.markdown(page, tmp_path).splitlines()
     at_rest = replace(tables, measurements=tables.measurements.assign(set_mhz=1980.0))
     assert rung(told(at_rest), "warptile").got[1] == "the speed of vectorized (4096, at rest)"
     assert rung(told(recorded), "warptile").got is None, "nothing was expected"

@@ -230,6 +230,14 @@ def _rung_got(
     )
 
 
+def _rung_got_speed(page: Place, value: str, unit: str, case: str, rest: str | None) -> Checks:
+    known = page.known
+    yield Check(page.variant, known.baseline())
+    yield Check(value, known.speed(page.variant, unit))
+    yield Check(case, known.case)
+    yield Check("at rest" if rest else "", "at rest" if known.measured(page.variant, "set_mhz") > 0 else "")
+
+
 def _rung_same(page: Place, other: str, case: str, rest: str | None) -> Checks:
     known = page.known
     yield Check(other, known.parent(page.variant))
@@ -307,6 +315,7 @@ _RUNG: Sequence[Rule] = (
         rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)?{_THAT} \((\S+?)(, at rest)?\)",
         _rung_got,
     ),
+    (rf"Got: \*\*{N} {UNIT}\*\* \((\S+?)(, at rest)?\)", _rung_got_speed),
     (rf"Got: \*\*the same kernel\*\* as {V} \((\S+?)(, at rest)?\)", _rung_same),
     *EXPECTATIONS,
     (

@@ -62,6 +62,7 @@ from warplog.worklog.step_tables import factor_table, state_table
 from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
 _SLOWER = 0.98  # speed over the parent's below which a variant is told to be slower at other cases
+_NO_TIME = "no time"
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
 
@@ -256,7 +257,9 @@ class Ladder:
             gap=str(row["gap"]),
             idea=str(row["idea"]),
             origins=_origins(row, self._unused(row)),
-            figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
+            figures=tuple(one for one in figures if one != self._gain(row) and one[0] != got[0])
+            if got
+            else figures,
             got=got,
             elsewhere=self._elsewhere(row, expected) if got else (),
             answer=self._answer(row, expected) if got else "",
@@ -445,48 +448,61 @@ class Ladder:
         return (self._over_parent(row) or self._share(row)) if row["status"] == "ok" else None
 
     def _got(self, row: Row) -> tuple[str, str] | None:
-        """Returns `_gain` with the case, and the regime if it is known."""
-        if (gain := self._gain(row)) is None:
-            return None
-        return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+        """Returns `_gain` with the case, and the regime if it is known; the speed of the baseline."""
+        where = f"({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+        if gain := self._gain(row):
+            return gain[0], f"{gain[1]} {where}"
+        return (self.speed(row), where) if row["is_baseline"] and row["status"] == "ok" else None
 
     def _answer(self, row: Row, expected: str) -> str:
         """Returns whether the expectation is met at the headline case, and where a variant loses to its parent."""
-        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row)]
+        named = [where.split()[1] for _, where in self._elsewhere(row, expected)]
+        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row, named)]
         return "; ".join(filter(None, found))
 
     def _answers(self, row: Row, expected: str) -> dict[str, str]:
         """Returns by case whether the expectation is met, where it can be judged."""
-        name, parent = str(row["variant"]), str(row["parent"] or "")
+        name, parent = str(row["variant"]), str(row["parent"] or row.get("baseline") or "")
         known: dict[str, dict[str, Measured]] = {case: {} for case in self._by_case}
         for other in self.rows:
             for case, (ratio, tied) in self._over(name, other).items() if other != name else ():
-                us = number(self._by_case[case][other]["median_us"])
-                known[case][other] = Measured(ratio, tied, us - us / ratio)
-        return answers(expected, parent, known, str(row["case"]), str(row["gpu_name"]))
+                known[case][other] = _measured(
+                    ratio, tied, self._by_case[case][name], self._by_case[case][other]
+                )
+        return answers(
+            expected, parent, known, str(row["case"]), str(row["gpu_name"]), _tflops(self._by_case, name)
+        )
 
-    def _slower_elsewhere(self, row: Row) -> str:
-        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too."""
+    def _slower_elsewhere(self, row: Row, named: Collection[str]) -> str:
+        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too.
+
+        The worst case is left out if it is one of those in `named`, whose ratios follow.
+        """
         parent = str(row["parent"] or "")
         found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
         slower = {case: ratio for case, (ratio, tied) in found.items() if ratio < _SLOWER and not tied}
         if not slower or row["case"] in slower or row["case"] not in found:
             return ""
         worst = min(slower, key=slower.__getitem__)
-        return f"slower at {len(slower)} of {len(found)} cases, {times_text(slower[worst])} at {worst}"
+        at_worst = "" if worst in named else f", {times_text(slower[worst])} at {worst}"
+        return f"slower at {len(slower)} of {len(found)} cases{at_worst}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
         found, told = [], self._answers(row, expected)
-        for case in named_cases(expected, self._by_case):
+        for case in dict.fromkeys((*named_cases(expected, self._by_case), *told)):
             if case == row["case"]:
                 continue
             mine, parent = (
                 self._by_case[case].get(str(name), {}) for name in (row["variant"], row["parent"])
             )
-            where = f"at {case}" + (f" ({told[case]})" if case in told else "")
-            found.append((_gain_at(mine, parent if row["parent"] in self.rows else None), where))
-        return tuple((value, f"{where}{tied}") for (value, tied), where in found)
+            value, tied = _gain_at(mine, parent if row["parent"] in self.rows else None)
+            if value == _NO_TIME and case not in expected:  # of those above the sizes that it names
+                continue
+            value = self.speed(mine) if row["is_baseline"] else value
+            beside = "; ".join(filter(None, (tied, told.get(case, ""))))
+            found.append((value, f"at {case}" + (f" ({beside})" if beside else "")))
+        return tuple(found)
 
     @cached_property
     def _by_case(self) -> dict[str, dict[str, Row]]:
@@ -536,9 +552,28 @@ def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
         ratio = number(row.get("ratio_to_baseline"))
         return ("no share" if math.isnan(ratio) else f"{published.share(ratio)} %", "")
     if any(one.get("status") != "ok" or not number(one["median_us"]) > 0 for one in (row, parent)):
-        return "no time", ""
-    tied = " (tied within noise)" if regimes.tied(row, parent) else ""
+        return _NO_TIME, ""
+    tied = "tied within noise" if regimes.tied(row, parent) else ""
     return times_text(parent["median_us"] / row["median_us"]), tied
+
+
+def _measured(ratio: float, tied: bool, mine: Row, other: Row) -> Measured:
+    """Returns how a variant compares with another one, given the rows of both at a case."""
+    us, (low, high), (least, most) = number(other["median_us"]), *map(regimes.interval_us, (mine, other))
+    ends = (1.0, 1.0) if tied and ratio == 1 else (least / high, most / low)
+    return Measured(ratio, tied, us - us / ratio, ends)
+
+
+def _tflops(by_case: Mapping[str, Mapping[str, Row]], name: str) -> dict[str, Measured]:
+    """Returns the speed of a variant in TFLOP/s by case, of the cases where it is known."""
+    found = {}
+    for case, rows in by_case.items():
+        row = rows.get(name, {})
+        speed = number(row.get("gflops")) / 1e3
+        if row.get("status") == "ok" and speed > 0:
+            low, high = (speed * number(row["median_us"]) / us for us in reversed(regimes.interval_us(row)))
+            found[case] = Measured(speed, False, ends=(low, high))
+    return found
 
 
 def _changed(variant: Variant, parent: Variant) -> str:
