@@ -13,6 +13,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
 from warplog.plotting.memory_chart import EXPLANATION, HEIGHT, WIDTH
+from warplog.worklog.asides import outside
 from warplog.worklog.code.listing import Change, Code, Line
 from warplog.worklog.code.sources import SourceView
 from warplog.worklog.page import Page, Picture, Rung
@@ -101,7 +102,7 @@ def _environment() -> "Environment":
     environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
-        quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
+        outside=outside, quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
     )  # fmt: skip
     return environment
 

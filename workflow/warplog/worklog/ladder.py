@@ -274,7 +274,9 @@ class Ladder:
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart and apart[0].states else None,
             limits=limits if good and not same else (),
-            lines=lines_table(self._lines(variant.name)) if good and not same else None,
+            lines=lines_table(self._lines(variant.name), self._sources[variant.name])
+            if good and not same
+            else None,
             claims=claims_table(claims),
             remarks=(*(one for one in _remarks(row) if one not in self.shared), *self._spilling(row))
             if good
