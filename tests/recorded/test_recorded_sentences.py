@@ -1,6 +1,7 @@
 """What the pages say about the recorded campaign where the counters alone would mislead."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,26 @@ def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
     limits = explain.bounds_of(view.load(TABLES, "layernorm"), {variant.name: texts})
     one = next(limit for limit in limits if limit.variant == variant.name)
     assert (one.stall, one.wait) == ("long_scoreboard", None)
+
+
+def test_the_case_where_a_variant_differs_most_is_told_once():
+    """With its kernel at the headline case, if the expectation does not name that case."""
+    family = shipped_families.FAMILIES["softmax"]
+    campaign = read_json(next((ROOT / "campaign").glob("*.json")), "record")
+    tables = view.load(TABLES, "softmax")
+
+    def step(expected):
+        one = replace(tables, variants=tables.variants.assign(expected=expected))
+        page = worklog.gather(family, one, campaign, [], CAPTIONS)
+        return next(rung for rung in page.rungs if rung.name == "warp_per_row")
+
+    named = step("Twice `registers` or more at 128 columns.")
+    assert [where for _, where in named.elsewhere] == [
+        "at 65536x128-bf16 (as expected)",
+        "at 65536x128 (as expected)",
+    ]
+    assert named.story == ("Same kernel as registers at 4096x4096; see step 6 for its counters.",)
+    assert step("Faster.").story[1].startswith("It differs most at 65536x128-bf16: ")
 
 
 @pytest.fixture(scope="module")

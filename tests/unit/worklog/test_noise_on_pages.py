@@ -110,6 +110,9 @@ def test_several_processes_are_named_with_their_range(recorded):
         "the median over 3 processes of the median of each process's launches" in text for text in page.method
     )
     assert "Two times are tied within noise if their ranges between processes overlap." in page.method
+    equal = several | {"process_min_us": 3088.1, "process_max_us": 3088.2}
+    noise = rung(told(changed(recorded, "warptile", **equal)), "warptile").noise
+    assert noise.startswith("3.088 ms at rest: median of 3 processes (3.088 ms each), ")
 
 
 def test_bars_beyond_the_baseline_keep_their_lengths_and_mark_it(recorded):

@@ -267,8 +267,10 @@ def _rung_noise(page: Place, median: str, unit: str, processes: str | None, *res
     yield Check(median, known.measured(page.variant, "median_us") / US[unit], exact=True)
     if processes:
         yield Check(processes, known.measured(page.variant, "processes"), exact=True)
-        yield from _rung_spread(page, ("process_min_us", "process_max_us"), *rest[:4])
-    samples, *quartiles, both, unit_of_both = rest[4:]
+        low, unit_of_low, high, unit_of_high, each, unit_of_each = rest[:6]
+        ends = (each, unit_of_each, each, unit_of_each) if each else (low, unit_of_low, high, unit_of_high)
+        yield from _rung_spread(page, ("process_min_us", "process_max_us"), *ends)
+    samples, *quartiles, both, unit_of_both = rest[6:]
     yield Check(str(samples), known.measured(page.variant, "samples"), exact=True)
     if both and unit_of_both:
         quartiles = [both, unit_of_both, both, unit_of_both]
@@ -326,8 +328,8 @@ _RUNG: Sequence[Rule] = (
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
-    (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \({_ENDS}\), )?(\d+) launches(?: in all)?;"
-     rf" (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
+    (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \((?:{_ENDS}|{TIME} each)\), )?(\d+) launches"
+     rf"(?: in all)?; (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
     (rf"One launch with a cold L2: {TIME}", _rung_one),
     (r"spill stores (\d+) B, loads (\d+) B", _rung_spills),
     (r"spill stores and loads (\d+) B", _rung_spills_in_all),

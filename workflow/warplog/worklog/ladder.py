@@ -250,6 +250,8 @@ class Ladder:
         claims = self.claimed.get(variant.name, ())
         expected = plain(row.get("expected"))
         figures, got = self._figures(row), self._got(row) if expected else None
+        elsewhere = self._elsewhere(row, expected) if got else ()
+        named = [where.split()[1] for _, where in elsewhere]
         return Rung(
             name=variant.name,
             language=variant.language if len(self.languages) > 1 else "",
@@ -261,8 +263,8 @@ class Ladder:
             if got
             else figures,
             got=got,
-            elsewhere=self._elsewhere(row, expected) if got else (),
-            answer=self._answer(row, expected) if got else "",
+            elsewhere=elsewhere,
+            answer=self._answer(row, expected, named) if got else "",
             verdict=claims_verdict(claims, self.tables.case, self._cases),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
@@ -270,7 +272,10 @@ class Ladder:
             if variant.prebuilt
             else excerpt(variant.file, _text(row, "kernel"), variant.headers()),
             printed=self._printed(variant),
-            story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
+            story=(
+                *(self._story(step, named) if step and good else ()),
+                *(self._overlapping(row) if good else ()),
+            ),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart and apart[0].states else None,
             limits=limits if good and not same else (),
@@ -341,12 +346,15 @@ class Ladder:
         """Whether counters are captured for the family."""
         return "ncu" in self.family.measuring.profilers
 
-    def _story(self, step: Step) -> tuple[str, ...]:
-        """Returns the sentences about a step, without the headline ratio that the page shows above them."""
+    def _story(self, step: Step, named: Collection[str]) -> tuple[str, ...]:
+        """Returns the sentences about a step, without the headline ratio that the page shows above them.
+
+        `named` are the other cases whose ratios it shows there too.
+        """
         if not self.counted and not math.isnan(step.ratio):
             return ()
         if self._is_same(step.variant):
-            return self._same_kernel(step.variant)
+            return self._same_kernel(step.variant, named)
         if step.case == self.tables.case or math.isnan(step.ratio):
             return reasons(step)
         told = sentences(step)
@@ -354,15 +362,19 @@ class Ladder:
             return told
         return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
 
-    def _same_kernel(self, name: str) -> tuple[str, ...]:
-        """Names the first step with a variant's kernel, and the case where the variant differs most from its parent."""
+    def _same_kernel(self, name: str, named: Collection[str]) -> tuple[str, ...]:
+        """Names the first step with a variant's kernel, and the case where the variant differs most from its parent.
+
+        Unless that is one of those in `named`, whose ratios are known.
+        """
         first, parent = self.alike[name][0], str(self.rows[name]["parent"])
         place = list(self.rows).index(first) + 1
         told = [f"Same kernel as {first} at {self.tables.case}; see step {place} for its counters."]
         apart = {case: ratio for case, (ratio, tied) in self._over(name, parent).items() if not tied}
         if apart:
             case = max(apart, key=lambda one: abs(math.log(apart[one])))
-            told.append(f"It differs most at {case}: {times_text(apart[case])} the speed of {parent}.")
+            most = f"It differs most at {case}: {times_text(apart[case])} the speed of {parent}."
+            told += [most] if case not in named else []
         return tuple(told)
 
     def _over(self, name: str, other: str) -> dict[str, tuple[float, bool]]:
@@ -456,9 +468,8 @@ class Ladder:
             return gain[0], f"{gain[1]} {where}"
         return (self.speed(row), where) if row["is_baseline"] and row["status"] == "ok" else None
 
-    def _answer(self, row: Row, expected: str) -> str:
+    def _answer(self, row: Row, expected: str, named: Collection[str]) -> str:
         """Returns whether the expectation is met at the headline case, and where a variant loses to its parent."""
-        named = [where.split()[1] for _, where in self._elsewhere(row, expected)]
         found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row, named)]
         return "; ".join(filter(None, found))
 
@@ -617,7 +628,8 @@ def _noise(row: Row) -> str:
     spread = f"quartiles {_between(low, high)}" if low != high else f"both quartiles {low}"
     where = regimes.where_timed([row])
     if regimes.has_processes([row]):
-        ends = _between(*map(time_text, regimes.interval_us(row)))
+        least, most = map(time_text, regimes.interval_us(row))
+        ends = f"{least} each" if least == most else _between(least, most)
         of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches in all"
         return f"{median} {where}: {of}; {spread}."
     return f"{median} {where}: median of {samples} launches; {spread}."

@@ -246,6 +246,15 @@ def test_the_answer_is_shown_and_an_expectation_without_a_range_has_none(recorde
     assert "; below the expected 2 to 3 times" in Page(html(page)).text
 
 
+def test_the_words_of_an_answer_are_explained_where_they_occur(recorded):
+    def notes(expected):
+        return " ".join(told(replace(recorded, variants=recorded.variants.assign(expected=expected))).notes)
+
+    assert "about an expected value means within 5 % of it" in notes("1.3 times vectorized")
+    assert "about an expected value" not in notes("0.1 to 9 times vectorized")
+    assert "about an expected value" not in notes("Faster than vectorized")
+
+
 def test_a_step_that_is_faster_at_the_headline_case_only_says_where_it_is_slower(recorded):
     rows = recorded.measurements.copy()
     expects = recorded.variants.assign(expected="Faster than vectorized.")
