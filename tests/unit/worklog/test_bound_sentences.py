@@ -130,6 +130,11 @@ def test_what_the_sentences_on_the_step_said_is_not_said_again():
         "the use of another unit"
     )
     assert "waiting for a barrier" in bound_sentences(some, {"wait"})[1], "another state"
+    wavefronts = replace(some, shared=721e6, beside_pct=math.nan, ceiling="L1/TEX", ceiling_pct=76.0)
+    assert bound_sentences(wavefronts, said)[0] == (
+        "The busiest unit is L1/TEX, at 76 % of its peak, mainly through its shared-memory wavefronts."
+    )
+    assert "its 721 M shared-memory" in bound_sentences(wavefronts, {"wait"})[0]
     assert occupancy_sentences(some, said) == (
         "Theoretical occupancy is limited by registers; achieved occupancy is 24.3 %.",
     )

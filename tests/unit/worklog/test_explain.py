@@ -87,7 +87,7 @@ def test_a_counter_that_changed_along_with_two_states_is_given_once():
     assert explain.sentence(step).endswith(
         "(mio_throttle): 30 → 10 µs; excess shared wavefronts fell as well."
     )
-    assert sentences.values_told(step) == {"ipc", "short_scoreboard", "mio_throttle"}
+    assert sentences.values_told(step) == {"ipc", "short_scoreboard", "mio_throttle", fewer.name}
     assert sentences.values_told(replace(step, ratio=1.0, tied=True)) == set()
 
 

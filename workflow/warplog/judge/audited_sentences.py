@@ -487,7 +487,7 @@ def _limits_hidden(page: Place, share: str | None, of_parent: str | None, parent
 
 _SAME = (
     rf"(?:; the same bytes use {N} % of L2)?(?:; device memory is at {N} %)?"
-    rf"(?:, mainly through its {Q} shared-memory wavefronts)?"
+    rf"(?:, mainly through its (?:{Q} )?shared-memory wavefronts)?"
     rf"(?: \((?:that of its busiest part; )?global and local accesses use {N} % of its bandwidth\))?"
 )
 _LIMITS: Sequence[Rule] = (

@@ -107,9 +107,11 @@ def values_told(step: Step) -> frozenset[str]:
     """
     if math.isnan(step.ratio) or step.gap or not step.explicable:
         return frozenset()
-    changes = (*_told_units(step), _unit_that_explains(step), step.use.occupancy)
-    states = (one.name for one in _told_states(step) if one.after >= _LEAST_END * one.before)
-    return _evidence_told(step) | {one.name for one in changes if one} | {*states}
+    states = _told_states(step)
+    changes = [*_told_units(step), _unit_that_explains(step), step.use.occupancy]
+    changes += [change for state in states for change in state.evidence]
+    waits = {one.name for one in states if one.after >= _LEAST_END * one.before}
+    return _evidence_told(step) | {one.name for one in changes if one} | waits
 
 
 def _evidence_told(step: Step) -> frozenset[str]:
@@ -542,7 +544,8 @@ def _ceiling(bound: Bound, said: Collection[str]) -> str:
         is_l2 = bound.ceiling == UNITS["l2_throughput_pct"]
         more = f"; device memory is at {beside}" if is_l2 else f"; the same bytes use {beside} of L2"
     if not math.isnan(bound.shared):
-        more = f", mainly through its {short_number(bound.shared)} shared-memory wavefronts"
+        number = "" if TRAFFIC[1] in said else f"{short_number(bound.shared)} "
+        more = f", mainly through its {number}shared-memory wavefronts"
     if bound.l1_bytes_pct >= _LEAST_L1_PCT:
         part = "" if more else "that of its busiest part; "
         more += (
