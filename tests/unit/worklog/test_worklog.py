@@ -399,6 +399,8 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     assert baseline.got == (recorded_speed := "51.3 TFLOP/s", "(4096)"), "the baseline has a speed only"
     assert not [value for value, _ in baseline.figures if value == recorded_speed], "it stands once"
     assert f"Got: **{recorded_speed}** (4096)." in worklog.markdown(page, tmp_path).splitlines()
+    assert f"Got {recorded_speed} (4096) Measured {baseline.noise}" in seen.text
+    assert f'<span class="brief">{recorded_speed}</span>' in html(page)
     at_rest = replace(tables, measurements=tables.measurements.assign(set_mhz=1980.0))
     assert rung(told(at_rest), "warptile").got[1] == "the speed of vectorized (4096, at rest)"
     assert rung(told(recorded), "warptile").got is None, "nothing was expected"

@@ -263,6 +263,7 @@ class Ladder:
             if got
             else figures,
             got=got,
+            speed=self.speed(row) if good else "",
             elsewhere=elsewhere,
             answer=self._answer(row, expected, named) if got else "",
             verdict=claims_verdict(claims, self.tables.case, self._cases),
