@@ -34,15 +34,12 @@ def _is_named(page: Place, case: str) -> bool:
     known = page.known
     expected = str(known.variants[page.variant].get("expected") or "").replace(" x ", "x")
     expected = re.sub(r"(?<=\d) (?=[bf][fp]\d)", "-", expected).replace("-fp32", "")
-    sizes = [
-        int(size)
-        for size in re.findall(r"(?:(\d+) and above|from (\d+) on)", expected)
-        for size in size
-        if size
+    sizes = re.findall(r"(\d+) and above", expected) + re.findall(r"from (\d+) on\b", expected)
+    least = [
+        int(one) for one in known.cases if one.isdigit() and one in expected and "no gain below" in expected
     ]
-    larger = case.isdigit() and any(int(case) > size for size in sizes)
-    below = case.isdigit() and "no gain below" in expected and any(int(case) < int(one) for one in known.cases
-                                                                    if one.isdigit() and one in expected)  # fmt: skip
+    larger = case.isdigit() and any(int(case) > int(size) for size in sizes)
+    below = case.isdigit() and any(int(case) < size for size in least)
     columns = [f"x{number}" for number in re.findall(r"at (\d+) columns", expected)]
     shaped = any(case.partition("-")[0].endswith(one) for one in columns)
     typed = case == f"{known.case}-bf16" and "in bf16" in expected
