@@ -51,14 +51,14 @@ def test_the_limit_of_long_runs_comes_before_what_the_counters_of_one_launch_sho
     run = LongRun("sustained", 173.2, 203.4, "power", 1980.0, 1500.4, 695.2)
     told = bound_sentences(Bound("a", "compute", "the tensor pipe", 90.4, long_run=run))
     assert told == (
-        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 173.2 µs at rest, 203.4 µs"
-        " sustained (1.17x the time).",
+        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 203.4 µs a launch, 1.17x the"
+        " time at rest.",
         "At rest, it is bound by the tensor pipe, at 90.4 % of its peak.",
     )
     hot = LongRun("back to back", 173.2, 203.4, "power", at_rest=False)
     assert bound_sentences(Bound("a", "", gap="n/a", long_run=hot)) == (
         "What bounds it is unknown: n/a.",
-        "Back to back, launches are limited by power: 173.2 µs with a cold L2, 203.4 µs back to back (1.17x the time).",
+        "Back to back, launches are limited by power: 203.4 µs a launch, 1.17x the time with a cold L2.",
     )
 
 
@@ -116,6 +116,36 @@ def test_traffic_and_conflicts():
     assert traffic_sentences({"shared_wavefronts": 0.0, "shared_wavefronts_excess": 0.0}, 1.0) == ()
 
 
+def test_what_the_sentences_on_the_step_said_is_not_said_again():
+    said = {"l2_throughput_pct", "theoretical_occupancy_pct", "dram_bytes", "shared_wavefronts", "barrier"}
+    some = replace(REGISTERS, kind="near", stall="barrier", beside_pct=12.5)
+    assert bound_sentences(some, said) == (
+        "The busiest unit is L2; device memory is at 12.5 %.",
+        "The largest stall is barrier (40 % of warp cycles).",
+    )
+    assert bound_sentences(replace(some, kind="latency"), said)[0] == (
+        "No unit is near its peak; the busiest is L2. Latency is the likely bound."
+    )
+    assert "at 71 % of its peak" in bound_sentences(some, {"dram_throughput_pct"})[0], (
+        "the use of another unit"
+    )
+    assert "waiting for a barrier" in bound_sentences(some, {"wait"})[1], "another state"
+    wavefronts = replace(some, shared=721e6, beside_pct=math.nan, ceiling="L1/TEX", ceiling_pct=76.0)
+    assert bound_sentences(wavefronts, said)[0] == (
+        "The busiest unit is L1/TEX, at 76 % of its peak, mainly through its shared-memory wavefronts."
+    )
+    assert "its 721 M shared-memory" in bound_sentences(wavefronts, {"wait"})[0]
+    assert occupancy_sentences(some, said) == (
+        "Theoretical occupancy is limited by registers; achieved occupancy is 24.3 %.",
+    )
+    assert occupancy_sentences(replace(some, limiters=()), said) == ("Achieved occupancy is 24.3 %.",)
+    values = {"dram_bytes": 8.519e9, "shared_wavefronts": 721e6, "shared_wavefronts_excess": 285e6}
+    assert traffic_sentences(values, 201_326_592, said) == (
+        "Device-memory traffic is 42 times the compulsory 201 MB.",
+        "Bank conflicts cause 40 % of its shared-memory wavefronts.",
+    )
+
+
 def test_an_achieved_occupancy_above_the_theoretical_one_is_explained_and_a_rounded_one_is_not():
     some = Bound("a", "memory", "L2", 71.0, theoretical_pct=75.0, achieved_pct=75.9, limiters=("registers",))
     text = (
@@ -132,7 +162,8 @@ def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
     """A quarter of L1's bytes: 32 of 128 per cycle and SM, although its busiest sub-unit is at 99 %."""
     values = {"l1_throughput_pct": 99.0, "l1_bytes": 32 * 132 * 1e6, "gpu_cycles": 1e6}
     assert bound_sentences(bound("a", values, 132.0)) == (
-        "It is bound by L1/TEX, at 99 % of its peak (global and local accesses use 25 % of its bandwidth).",
+        "It is bound by L1/TEX, at 99 % of its peak (that of its busiest part; global and local accesses use 25 %"
+        " of its bandwidth).",
     )
     assert "bandwidth" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]
     assert "bandwidth" not in bound_sentences(bound("a", values, math.nan))[0], "the number of SMs is unknown"

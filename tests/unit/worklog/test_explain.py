@@ -71,8 +71,38 @@ def test_the_largest_states_of_both_signs_are_told_and_issuing_like_the_others()
     ]
     fewer = kernel(5e8, {"selected": 30.0, "not_selected": 20.0, "short_scoreboard": 40.0}, 50)
     assert _told_states(before, fewer)[0] == (
-        "Issuing or ready: 5978 → 2989 µs; instructions (1 G → 500 M) fell as well."
+        "Issuing or ready: 5978 → 2989 µs; instructions fell as well."
+    ), "the factors have told how many"
+
+
+def test_a_counter_that_changed_along_with_two_states_is_given_once():
+    fewer = decomposition.Change("shared_wavefronts_excess", 285e6, 17e6)
+    states = (
+        decomposition.StateChange("short_scoreboard", 0.4, 0.1, (fewer,)),
+        decomposition.StateChange("mio_throttle", 0.3, 0.1, (fewer,)),
     )
+    faster = decomposition.Factor(decomposition.Change("ipc", 1.0, 1.5), 1.5)
+    step = decomposition.Step("f", "b", "a", "1", 1.5, (faster,), states, 1.0, kernel_us=(100.0, 67.0))
+    assert explain.sentence(step).count("285 M → 17 M") == 1
+    assert explain.sentence(step).endswith(
+        "(mio_throttle): 30 → 10 µs; excess shared wavefronts fell as well."
+    )
+    assert sentences.values_told(step) == {"ipc", "short_scoreboard", "mio_throttle", fewer.name}
+    assert sentences.values_told(replace(step, ratio=1.0, tied=True)) == set()
+
+
+def test_the_values_that_a_step_has_told_are_those_of_its_sentences(recorded, page):
+    """Neither a counter nor a wait stands in both paragraphs of a step."""
+    for one in page.rungs:
+        story, limits = " ".join(one.story), " ".join(one.limits)
+        if "Less " in story or not story:
+            continue
+        for unit, used in re.findall(r"(?:Utilisation: |and )([\w/' ]+) [\d.]+ % → ([\d.]+) %", story):
+            assert f"{unit}, at {used} %" not in limits, one.name
+        for value in re.findall(r"device memory [\d.]+ \w+ → ([\d.]+ \w+)", story):
+            assert value not in limits, one.name
+        for state in re.findall(r"\((\w+)\): [\d.]+ → ", story):
+            assert f"The largest stall is {state}" not in limits or "waiting for" not in limits, one.name
 
 
 def _told_states(before, after):

@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from worklog_pages import FAMILY, hot_line, rung, told
+from worklog_pages import FAMILY, Page, hot_line, rung, told
 
+from warplog.catalog.header import read_source
+from warplog.worklog.asides import outside
 from warplog.worklog.code.heat import Heat, HeatMap, heat_map
 from warplog.worklog.code.listing import code, listing, without_marks
 from warplog.worklog.html import html
@@ -90,7 +92,7 @@ def test_a_line_with_a_comment_at_its_end_keeps_its_samples():
            "shared_wavefronts_excess": 0.0, "stall": "wait"}  # fmt: skip
     heat = heat_map([row], {"own.cu": "__global__ void own(int* x) {\n    x[0] = 1;  // one\n}\n"})
     assert heat.places["own.cu", 2].share == 0.4
-    assert heat.elsewhere == ()
+    assert heat.outside == {}
 
 
 def test_marks_choose_the_code_in_a_header_too():
@@ -153,7 +155,41 @@ def test_a_line_that_moved_since_it_was_sampled_is_found_by_its_text():
     heat = heat_map(rows, {"own.cu": OWN})
     assert heat.moved == {("own.cu", 1): ("own.cu", 4)}
     assert heat.places[("own.cu", 4)].share == 0.7
-    assert [row["line"] for row in heat.elsewhere] == [3]
+    assert (set(heat.places), heat.outside) == ({("own.cu", 4)}, {}), "a line of the project that is gone"
+
+
+def test_lines_of_files_that_are_not_the_projects_are_named():
+    rows = [
+        {"file": f"/usr/include/{file}", "line": line, "text": "", "sample_share": 0.1, "stall": "wait"}
+        for file, line in (("mma.hpp", 717), ("mma.hpp", 163), ("cuda_bf16.hpp", 572))
+    ]
+    heat = heat_map(rows, {"own.cu": OWN})
+    assert (heat.places, heat.outside) == ({}, {"mma.hpp": (717, 163), "cuda_bf16.hpp": (572,)})
+
+
+def test_a_hot_line_in_a_header_of_the_toolkit_says_so_where_its_code_is_unknown(recorded):
+    toolkit = {"file": "crt/mma.hpp", "text": ""}
+    lines = [
+        hot_line(recorded, 717, 0.5) | toolkit,
+        hot_line(recorded, 9, 0.2),
+        hot_line(recorded, 8, 0.1) | {"text": ""},
+    ]
+    page = told(recorded, lines=lines)
+    rows = rung(page, "warptile").lines.rows
+    assert [row[:2] for row in rows[:3]] == [
+        ("mma.hpp:717", "(in a header of the CUDA toolkit)"),
+        ("warptile.cu:9", "sum += a;"),
+        ("warptile.cu:8", ""),
+    ]
+    assert outside("standard.py") == "library of Python"
+    text = "        __syncthreads();"
+    place = rung(page, "warptile").heat.outside
+    assert place == {"mma.hpp": (717,)}
+    known = hot_line(recorded, read_source(FAMILY.variant("warptile").file).splitlines().index(text) + 1, 0.3)
+    shown = Page(html(told(recorded, lines=[*lines, known | {"text": text}]))).text
+    assert (
+        "Lines with samples that are not shown, each in a header of the CUDA toolkit: mma.hpp, 717." in shown
+    )
 
 
 def test_mentions_of_a_line_lead_to_it_and_it_has_its_samples_and_stall(recorded):

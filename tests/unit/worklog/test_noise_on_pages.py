@@ -53,8 +53,8 @@ def test_the_headline_shows_rest_and_sustained_where_they_differ(recorded):
     assert rung(page, "vectorized").figures[0][1] == "at 4096"
     assert "Sustained, warptile reaches 35.6 TFLOP/s, limited by power." in page.lead
     assert rung(page, "warptile").limits[0] == (
-        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3.088 ms at rest, 3.860 ms"
-        " sustained (1.25x the time)."
+        "Sustained, launches are limited by power: set SM clock 1980 → 1500 MHz at 695 W; 3.860 ms a launch, 1.25x"
+        " the time at rest."
     )
 
 
@@ -110,6 +110,9 @@ def test_several_processes_are_named_with_their_range(recorded):
         "the median over 3 processes of the median of each process's launches" in text for text in page.method
     )
     assert "Two times are tied within noise if their ranges between processes overlap." in page.method
+    equal = several | {"process_min_us": 3088.1, "process_max_us": 3088.2}
+    noise = rung(told(changed(recorded, "warptile", **equal)), "warptile").noise
+    assert noise.startswith("3.088 ms at rest: median of 3 processes (3.088 ms each), ")
 
 
 def test_bars_beyond_the_baseline_keep_their_lengths_and_mark_it(recorded):

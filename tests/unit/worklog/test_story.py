@@ -58,6 +58,13 @@ def test_detours_stand_at_the_step_of_the_path_that_they_descend_from():
         "not its parent, which is another detour"
     )
     assert steps["first"].detours == steps["third"].detours == ()
+    with_detours = path_table(waterfall(LADDER, SPEEDS, "library"))
+    assert with_detours.titles[3] == "detours, over this step"
+    assert with_detours.rows[1][3].startswith("wrong wrong, dead_end 0.500x")
+    alone = {name: LADDER[name] for name in ("first", "second", "third", "library")}
+    table = path_table(waterfall(alone, SPEEDS, "library"))
+    assert table.titles == ("main path", "speed", "over the previous step"), "no column without a detour"
+    assert {len(row) for row in table.rows} == {3}
 
 
 def test_equal_factors_are_equal_lengths_and_a_step_begins_where_the_one_before_ends():

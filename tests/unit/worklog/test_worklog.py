@@ -76,7 +76,8 @@ def test_published_figures_of_sizes_that_were_not_timed_are_shown_too(recorded):
 
 def test_limits_name_the_counters_behind_them(page):
     text = " ".join(rung(page, "vectorized").limits)
-    assert "Bank conflicts cause 40 % of its 721 M shared-memory wavefronts." in text
+    assert "mainly through its 721 M shared-memory wavefronts" in text
+    assert "Bank conflicts cause 40 % of its shared-memory wavefronts." in text
     assert "398 MB to and from device memory, 2.0 times the compulsory 201 MB." in text
     assert "Theoretical occupancy is 25 %, limited by registers; achieved occupancy is 24.9 %." in text
     assert "Theoretical occupancy is 100 %; achieved occupancy is 98.7 %." in " ".join(
@@ -394,7 +395,12 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
         in worklog.markdown(page, tmp_path).splitlines()
     )
     assert rung(page, "naive").got == ("1.0 %", "of cublas (4096)"), "a step without a parent"
-    assert (rung(page, "cublas").got, rung(page, "cublas").verdict) == (None, "")
+    baseline = rung(page, "cublas")
+    assert baseline.got == (recorded_speed := "51.3 TFLOP/s", "(4096)"), "the baseline has a speed only"
+    assert not [value for value, _ in baseline.figures if value == recorded_speed], "it stands once"
+    assert f"Got: **{recorded_speed}** (4096)." in worklog.markdown(page, tmp_path).splitlines()
+    assert f"Got {recorded_speed} (4096) Measured {baseline.noise}" in seen.text
+    assert f'<span class="brief">{recorded_speed}</span>' in html(page)
     at_rest = replace(tables, measurements=tables.measurements.assign(set_mhz=1980.0))
     assert rung(told(at_rest), "warptile").got[1] == "the speed of vectorized (4096, at rest)"
     assert rung(told(recorded), "warptile").got is None, "nothing was expected"

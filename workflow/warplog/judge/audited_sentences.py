@@ -230,6 +230,14 @@ def _rung_got(
     )
 
 
+def _rung_got_speed(page: Place, value: str, unit: str, case: str, rest: str | None) -> Checks:
+    known = page.known
+    yield Check(page.variant, known.baseline())
+    yield Check(value, known.speed(page.variant, unit))
+    yield Check(case, known.case)
+    yield Check("at rest" if rest else "", "at rest" if known.measured(page.variant, "set_mhz") > 0 else "")
+
+
 def _rung_same(page: Place, other: str, case: str, rest: str | None) -> Checks:
     known = page.known
     yield Check(other, known.parent(page.variant))
@@ -259,8 +267,10 @@ def _rung_noise(page: Place, median: str, unit: str, processes: str | None, *res
     yield Check(median, known.measured(page.variant, "median_us") / US[unit], exact=True)
     if processes:
         yield Check(processes, known.measured(page.variant, "processes"), exact=True)
-        yield from _rung_spread(page, ("process_min_us", "process_max_us"), *rest[:4])
-    samples, *quartiles, both, unit_of_both = rest[4:]
+        low, unit_of_low, high, unit_of_high, each, unit_of_each = rest[:6]
+        ends = (each, unit_of_each, each, unit_of_each) if each else (low, unit_of_low, high, unit_of_high)
+        yield from _rung_spread(page, ("process_min_us", "process_max_us"), *ends)
+    samples, *quartiles, both, unit_of_both = rest[6:]
     yield Check(str(samples), known.measured(page.variant, "samples"), exact=True)
     if both and unit_of_both:
         quartiles = [both, unit_of_both, both, unit_of_both]
@@ -307,6 +317,7 @@ _RUNG: Sequence[Rule] = (
         rf"Got: \*\*{N}(x\*\* the speed| %\*\*) of {V}(, tied within noise)?{_THAT} \((\S+?)(, at rest)?\)",
         _rung_got,
     ),
+    (rf"Got: \*\*{N} {UNIT}\*\* \((\S+?)(, at rest)?\)", _rung_got_speed),
     (rf"Got: \*\*the same kernel\*\* as {V} \((\S+?)(, at rest)?\)", _rung_same),
     *EXPECTATIONS,
     (
@@ -317,8 +328,8 @@ _RUNG: Sequence[Rule] = (
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
-    (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \({_ENDS}\), )?(\d+) launches(?: in all)?;"
-     rf" (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
+    (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \((?:{_ENDS}|{TIME} each)\), )?(\d+) launches"
+     rf"(?: in all)?; (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
     (rf"One launch with a cold L2: {TIME}", _rung_one),
     (r"spill stores (\d+) B, loads (\d+) B", _rung_spills),
     (r"spill stores and loads (\d+) B", _rung_spills_in_all),
@@ -352,7 +363,8 @@ def _limits_far(page: Place, *printed: str | None) -> Checks:
 def _limits_ceiling(page: Place, kind: str, name: str | None, used: str | None, l2: str | None = None,
                     dram: str | None = None, shared: str | None = None, l1: str | None = None) -> Checks:  # fmt: skip
     pct = _limits_used(page, CEILINGS[str(name)])
-    yield Check(str(used), pct)
+    if used:
+        yield Check(used, pct)
     if shared:
         yield Check(shared, _limits_value(page, "shared_wavefronts"))
     if l1:
@@ -374,7 +386,7 @@ def _limits_ceiling(page: Place, kind: str, name: str | None, used: str | None, 
 
 
 def _limits_stall(
-    page: Place, name: str, share: str, kind: str | None, file: str | None, line: str | None, what: str
+    page: Place, name: str, share: str, kind: str | None, file: str | None, line: str | None, what: str | None
 ) -> Checks:
     known = page.known
     values = known.counters.get(page.variant, {})
@@ -382,22 +394,27 @@ def _limits_stall(
     stalls = {s: v for s, v in states.items() if s not in ("selected", "not_selected")}
     yield Check(name, max(stalls, key=stalls.__getitem__))
     yield Check(share, stalls.get(name, math.nan), exact=True)
-    yield from waited_for(page, page.variant, name, what, kind, file, line)
+    if what:  # otherwise the step has told it
+        yield from waited_for(page, page.variant, name, what, kind, file, line)
 
 
-def _limits_occupied(page: Place, theoretical: str, achieved: str | None, above: str | None) -> Checks:
+def _limits_occupied(page: Place, theoretical: str) -> Checks:
     yield Check(theoretical, _limits_value(page, "theoretical_occupancy_pct"))
-    if achieved:
-        yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
-        yield Check("above" if above else "", "above" if float(achieved) > float(theoretical) else "")
+
+
+def _limits_achieved(page: Place, achieved: str, above: str | None) -> Checks:
+    yield Check(achieved, _limits_value(page, "achieved_occupancy_pct"))
+    theoretical = _limits_value(page, "theoretical_occupancy_pct")
+    yield Check("above" if above else "", "above" if float(achieved) > float(f"{theoretical:.3g}") else "")
 
 
 def _limits_traffic(
-    page: Place, moved: str, unit: str, times: str | None, least: str, least_unit: str
+    page: Place, moved: str | None, unit: str | None, times: str | None, least: str, least_unit: str
 ) -> Checks:
     known = page.known
     compulsory = number(known.variants[page.variant].get("bytes"))
-    yield Check(f"{moved} {unit.removesuffix('B')}".strip(), _limits_value(page, "dram_bytes"))
+    if moved and unit:
+        yield Check(f"{moved} {unit.removesuffix('B')}".strip(), _limits_value(page, "dram_bytes"))
     ratio = _limits_value(page, "dram_bytes") / compulsory
     yield (
         Check(times, ratio, exact=True)
@@ -407,14 +424,15 @@ def _limits_traffic(
     yield Check(f"{least} {least_unit.removesuffix('B')}".strip(), compulsory)
 
 
-def _limits_conflicts(page: Place, share: str, whole: str) -> Checks:
+def _limits_conflicts(page: Place, share: str, whole: str | None) -> Checks:
     wavefronts = _limits_value(page, "shared_wavefronts")
     yield Check(share, 100 * _limits_value(page, "shared_wavefronts_excess") / wavefronts, exact=True)
-    yield Check(whole, wavefronts)
+    if whole:
+        yield Check(whole, wavefronts)
 
 
 def _limits_limited(page: Place, limit: str, before: str | None, after: str | None, watts: str | None,
-                    rest: str, unit: str, long: str, other: str, longer: str) -> Checks:  # fmt: skip
+                    long: str, unit: str, longer: str, rest: str) -> Checks:  # fmt: skip
     known = page.known
     row = known.rows[(page.variant, known.profiled)]
     reasons = str(row.get("throttle_reasons") or "")
@@ -429,8 +447,8 @@ def _limits_limited(page: Place, limit: str, before: str | None, after: str | No
     if watts:
         yield Check(watts, known.measured(page.variant, names[1], known.profiled), exact=True)
     column = "sustained_us" if sustained else "hot_us"
-    yield Check(rest, known.measured(page.variant, "median_us", known.profiled) / US[unit], exact=True)
-    yield Check(long, known.measured(page.variant, column, known.profiled) / US[other], exact=True)
+    yield Check(long, known.measured(page.variant, column, known.profiled) / US[unit], exact=True)
+    yield Check(rest, "at rest" if sustained else "with a cold L2")
     times = [known.measured(page.variant, name, known.profiled) for name in (column, "median_us")]
     yield Check(longer, times[0] / times[1])
 
@@ -469,21 +487,21 @@ def _limits_hidden(page: Place, share: str | None, of_parent: str | None, parent
 
 _SAME = (
     rf"(?:; the same bytes use {N} % of L2)?(?:; device memory is at {N} %)?"
-    rf"(?:, mainly through its {Q} shared-memory wavefronts)?"
-    rf"(?: \(global and local accesses use {N} % of its bandwidth\))?"
+    rf"(?:, mainly through its (?:{Q} )?shared-memory wavefronts)?"
+    rf"(?: \((?:that of its busiest part; )?global and local accesses use {N} % of its bandwidth\))?"
 )
 _LIMITS: Sequence[Rule] = (
-    (rf"\b[Ii]t is bound by ({CEILING}), at {N} % of its peak{_SAME}", _limits_bound),
-    (rf"The busiest units? (?:is|are) ({CEILING}), at {N} % of (?:its|their) peak{_SAME}", _limits_close),
-    (rf"No unit is near its peak; the busiest (?:is|are) ({CEILING}), at {N} %{_SAME}", _limits_far),
-    (rf"The largest stall is (\w+) \({N} % of warp cycles{PLACE}\): waiting for ([\w ,-]+)\.", _limits_stall),
-    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?(?:; achieved occupancy is {N} %"
-     r"( \(more than theory allows: the counters are inexact\))?)?", _limits_occupied),
-    (rf"The kernel moves {N} (\w?B) to and from device memory, (?:{N} times|about) the compulsory {N} (\w?B)",
-     _limits_traffic),
-    (rf"Bank conflicts cause {N} % of its {Q} shared-memory wavefronts", _limits_conflicts),
+    (rf"\b[Ii]t is bound by ({CEILING})(?:, at {N} % of its peak)?{_SAME}", _limits_bound),
+    (rf"The busiest units? (?:is|are) ({CEILING})(?:, at {N} % of (?:its|their) peak)?{_SAME}", _limits_close),
+    (rf"No unit is near its peak; the busiest (?:is|are) ({CEILING})(?:, at {N} %)?{_SAME}", _limits_far),
+    (rf"The largest stall is (\w+) \({N} % of warp cycles{PLACE}\)(?:: waiting for ([\w ,-]+))?\.", _limits_stall),
+    (rf"Theoretical occupancy is {N} %(?:, limited by [\w, ]+)?", _limits_occupied),
+    (rf"[Aa]chieved occupancy is {N} %( \(more than theory allows: the counters are inexact\))?", _limits_achieved),
+    (rf"(?:The kernel moves {N} (\w?B) to and from device memory,|Device-memory traffic is) (?:{N} times|about) the"
+     rf" compulsory {N} (\w?B)", _limits_traffic),
+    (rf"Bank conflicts cause {N} % of its (?:{Q} )?shared-memory wavefronts", _limits_conflicts),
     (rf"launches are limited by ([\w ]+): ((set SM clock {N} → {N} MHz)?(?: at )?(?:{N} W)?; )?{TIME}"
-     rf" (?:at rest|with a cold L2), {TIME} (?:sustained|back to back) \({N}x the time\)",
+     rf" a launch, {N}x the time (at rest|with a cold L2)",
      lambda page, limit, _, __, *rest: _limits_limited(page, limit, *rest)),
     (rf"a launch that took {N}x the cycles of the timed ones", _limits_profiled),
     (rf"copies take {TIME} of a launch", _limits_copies),

@@ -212,7 +212,7 @@ def _main_path(page: Place, row: Cells, cells: list[str]) -> Checks:
     elif row["over the previous step"]:
         same = known.parent(name) in known.alike.get(name, [])
         yield Check(row["over the previous step"], "same kernel" if same else "an unknown form")
-    for other, ratio in re.findall(rf"(\S+) {N}x", cells[3]):
+    for other, ratio in re.findall(rf"(\S+) {N}x", " ".join(cells[3:])):
         yield Check(ratio, known.ratio(name, other))
 
 

@@ -186,6 +186,11 @@ class Evidence:
         low, high = (self.measured(variant, end, case) for end in ends)
         return low, high
 
+    def ratio_ends(self, slow: str, fast: str, case: str = "") -> tuple[float, float]:
+        """Returns the least and the largest `ratio` within the intervals of two variants."""
+        (low, high), (least, most) = self.interval(slow, case), self.interval(fast, case)
+        return low / most, high / least
+
     def tied(self, a: str, b: str, case: str = "") -> bool:
         """Returns whether the intervals of two variants overlap."""
         (low_a, high_a), (low_b, high_b) = self.interval(a, case), self.interval(b, case)

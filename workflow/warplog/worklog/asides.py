@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warplog.catalog.claims import (
@@ -104,11 +104,12 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     return ", ".join([first, *(f"{count} {verdict}" for verdict, count in rest)]) + where
 
 
-def lines_table(lines: Sequence[Row]) -> Table | None:
+def lines_table(lines: Sequence[Row], own: Collection[str] = ()) -> Table | None:
     """Returns a kernel's hottest source lines: four by samples, and one by instructions or excess wavefronts.
 
     They are in the order of their samples; a row about all other lines follows. Columns that are empty for all of
-    these lines are left out. None if there are no lines or only empty columns.
+    these lines are left out. None if there are no lines or only empty columns. `own` are the names of the project's
+    files: the text of others is not known, so that the table says where they belong.
     """
     excess = sum(max(number(row["shared_wavefronts_excess"]), 0.0) for row in lines)
     hottest = sorted(
@@ -118,7 +119,7 @@ def lines_table(lines: Sequence[Row]) -> Table | None:
     shown = sorted(
         [*kept, *sorted(others, key=lambda row: -_heat(row, excess))[:1]], key=lambda row: -_samples(row)
     )
-    rows = [_line(row) for row in shown]
+    rows = [_line(row, own) for row in shown]
     columns = [column for column in range(len(_LINES)) if column < 2 or any(row[column] for row in rows)]
     if not rows or columns == [0, 1]:
         return None
@@ -153,13 +154,20 @@ def _known(rows: Sequence[Row], name: str) -> list[float]:
     return [value for row in rows if (value := number(row[name])) > 0]
 
 
-def _line(row: Row) -> tuple[str, ...]:
+def outside(file: str) -> str:
+    """Returns what a file belongs to that is not the project's: the CUDA toolkit, or a library of Python."""
+    return "library of Python" if file.endswith(".py") else "header of the CUDA toolkit"
+
+
+def _line(row: Row, own: Collection[str]) -> tuple[str, ...]:
     shares = [number(row[name]) for name in _SHARES]
     cells = [share_text(share) if share > 0 else "" for share in shares]
     lost = number(row["shared_wavefronts_excess"])
+    file = text(row["file"]).rsplit("/", 1)[-1]
+    unknown = f"(in a {outside(file)})" if own and file not in own else ""
     return (
-        f"{text(row['file']).rsplit('/', 1)[-1]}:{number(row['line']):.0f}",
-        text(row["text"]).strip(),
+        f"{file}:{number(row['line']):.0f}",
+        text(row["text"]).strip() or unknown,
         *cells,
         rounded(lost) if lost > 0 else "",
         text(row["stall"]) if shares[0] >= _LEAST_SHARE or math.isnan(shares[0]) else "",

@@ -99,7 +99,7 @@ class StateChange:
 
     `evidence` holds the first two counters of EVIDENCE that changed in the same direction, by at least 5 % and, on a
     log scale, by at least half of the change of the state: a small change does not explain a large one. `wait` is what
-    the state waits for, where its name does not say it.
+    the state waits for in the variant's kernel, and `parents` in its parent's, where its name does not say it.
     """
 
     name: str
@@ -107,6 +107,7 @@ class StateChange:
     after: float
     evidence: tuple[Change, ...]
     wait: Wait | None = None
+    parents: Wait | None = None
 
     @property
     def share(self) -> float:

@@ -102,9 +102,10 @@ def _tile_end(
 
 
 def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wait]]) -> StateChange:
-    """Returns the state with what it waits for, in the kernel that spends more time in it."""
-    wait = known.get(step.parent if state.share > 0 else step.variant, {}).get(state.name)
-    return replace(state, wait=wait, evidence=() if wait and wait.line else state.evidence) if wait else state
+    """Returns the state with what it waits for in the kernels of the variant and of its parent."""
+    wait, parents = (known.get(name, {}).get(state.name) for name in (step.variant, step.parent))
+    is_placed = any(one and one.line for one in (wait, parents))
+    return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
 
 
 def waits_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> dict[str, dict[str, Wait]]:

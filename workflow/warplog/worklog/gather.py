@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,18 @@ from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, record
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
-from warplog.worklog.page import Page, Picture, Summary
+from warplog.worklog.page import Page, Picture, Rung, Summary
 from warplog.worklog.pictures import charts
 from warplog.worklog.pictures.captions import caption
 from warplog.worklog.sentences import times_text
-from warplog.worklog.step_tables import BOUND_NOTE, FACTOR_NOTES, KEPT_NOTE, STATE_NOTES, state_meanings
+from warplog.worklog.step_tables import (
+    BOUND_NOTE,
+    EXPECTED_NOTE,
+    FACTOR_NOTES,
+    KEPT_NOTE,
+    STATE_NOTES,
+    state_meanings,
+)
 
 _ORDER = (
     "warp_stalls",
@@ -105,6 +113,7 @@ def gather(
     why = _SERIAL if "overlap" in family.figures else _COPIES
     counters = (_COUNTERS if ladder.counted else _NO_COUNTERS).format(case=tables.profiled_case, reason=why)
     has_published = any(variant.published for variant in family.variants)
+    rungs = ladder.rungs()
     return Page(
         family=family.name,
         title=family.title,
@@ -115,13 +124,8 @@ def gather(
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
-        notes=(
-            *(*FACTOR_NOTES, *STATE_NOTES, BOUND_NOTE, *([KEPT_NOTE] if ladder.keeps_results else [])),
-            *(*state_meanings(ladder.states), *LINE_NOTES),
-        )
-        if ladder.counted
-        else (),
-        rungs=ladder.rungs(),
+        notes=_notes(ladder, rungs),
+        rungs=rungs,
         waiting=_waiting(ladder),
         summaries=_summaries(ladder),
         pictures=tuple(drawn[name] for name in order),
@@ -168,6 +172,17 @@ def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
 def _is_slower_at_full_clock(row: Row) -> bool:
     run = regimes.long_run(row)
     return run is not None and not run.limited_by
+
+
+def _notes(ladder: Ladder, rungs: Sequence[Rung]) -> tuple[str, ...]:
+    """Returns how to read the tables of the rungs, and the words of answers to expectations that occur."""
+    answers = " ".join((rung.answer + " ".join(where for _, where in rung.elsewhere)) for rung in rungs)
+    expected = (EXPECTED_NOTE,) if re.search(r"about (?:the|as) expected|within noise of", answers) else ()
+    if not ladder.counted:
+        return expected
+    kept = (KEPT_NOTE,) if ladder.keeps_results else ()
+    tables = (*FACTOR_NOTES, *STATE_NOTES, BOUND_NOTE, *kept, *state_meanings(ladder.states), *LINE_NOTES)
+    return (*expected, *tables)
 
 
 def _headline(family: Family, case: str) -> tuple[str, ...]:

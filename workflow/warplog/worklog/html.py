@@ -13,6 +13,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, visible
 from warplog.metrics import STALL_REASONS
 from warplog.plotting.memory_chart import EXPLANATION, HEIGHT, WIDTH
+from warplog.worklog.asides import outside
 from warplog.worklog.code.listing import Change, Code, Line
 from warplog.worklog.code.sources import SourceView
 from warplog.worklog.page import Page, Picture, Rung
@@ -26,7 +27,7 @@ _ANY = "|".join(STALL_REASONS)
 _LONG = "|".join(reason for reason in STALL_REASONS if "_" in reason)
 # Names of warp states in a sentence; "barrier" and "wait" only where they are used as names.
 _QUOTED = re.compile(r"`([^`]+)`")
-_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=[,)])|(?<= is )(?:{_ANY})(?= \()")
+_STATES = re.compile(rf"\b(?:{_LONG})\b|(?<=\()(?:{_ANY})(?=[,;)])|(?<= is )(?:{_ANY})(?= \()")
 _MENTION = re.compile(r"\b([\w.]+\.(?:cuh?|hpp|h)):(\d+)\b")
 # A web address, also without its scheme, as in "siboehm.com/articles/22/CUDA-MMM"; the text is escaped.
 _ADDRESS = re.compile(
@@ -101,7 +102,7 @@ def _environment() -> "Environment":
     environment.globals.update(memory_note=note, memory_size=(WIDTH, HEIGHT))
     environment.filters.update(
         states=_mark_states, image=_image, anchor=_anchor, width=_width, sentence=_sentence,
-        quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
+        outside=outside, quoted=_mark_quoted, changes=_changes, source=_source, linked=_linked, place=_place, web=_web,
     )  # fmt: skip
     return environment
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -56,11 +56,13 @@ from warplog.worklog.sentences import (
     time_text,
     times_text,
     traffic_sentences,
+    values_told,
 )
 from warplog.worklog.step_tables import factor_table, state_table
 from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
 _SLOWER = 0.98  # speed over the parent's below which a variant is told to be slower at other cases
+_NO_TIME = "no time"
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
 
@@ -240,12 +242,7 @@ class Ladder:
     def _rung(self, variant: Variant, row: Row) -> Rung:
         step, bound = self.steps.get(variant.name), self.bounds[variant.name]
         good, ratio = row["status"] == "ok", number(row.get("ratio_to_baseline"))
-        launch = self.launches[variant.name]
-        limits = (
-            *(bound_sentences(bound) if self.counted else long_run_sentences(bound.long_run)),
-            *traffic_sentences(launch, self._compulsory_bytes(row)),
-            *occupancy_sentences(bound),
-        )
+        limits = self._limits(row, bound, values_told(step) if step and good else frozenset())
         same = self._is_same(variant.name)
         apart = [step] if step and not step.gap and not same else []
         heat = HeatMap() if same else self.heat[variant.name]
@@ -253,6 +250,8 @@ class Ladder:
         claims = self.claimed.get(variant.name, ())
         expected = plain(row.get("expected"))
         figures, got = self._figures(row), self._got(row) if expected else None
+        elsewhere = self._elsewhere(row, expected) if got else ()
+        named = [where.split()[1] for _, where in elsewhere]
         return Rung(
             name=variant.name,
             language=variant.language if len(self.languages) > 1 else "",
@@ -260,10 +259,13 @@ class Ladder:
             gap=str(row["gap"]),
             idea=str(row["idea"]),
             origins=_origins(row, self._unused(row)),
-            figures=tuple(figure for figure in figures if figure != self._gain(row)) if got else figures,
+            figures=tuple(one for one in figures if one != self._gain(row) and one[0] != got[0])
+            if got
+            else figures,
             got=got,
-            elsewhere=self._elsewhere(row, expected) if got else (),
-            answer=self._answer(row, expected) if got else "",
+            speed=self.speed(row) if good else "",
+            elsewhere=elsewhere,
+            answer=self._answer(row, expected, named) if got else "",
             verdict=claims_verdict(claims, self.tables.case, self._cases),
             percent=100 * ratio if good and not math.isnan(ratio) else None,
             noise=_noise(row) if good else "",
@@ -271,11 +273,16 @@ class Ladder:
             if variant.prebuilt
             else excerpt(variant.file, _text(row, "kernel"), variant.headers()),
             printed=self._printed(variant),
-            story=(*(self._story(step) if step and good else ()), *(self._overlapping(row) if good else ())),
+            story=(
+                *(self._story(step, named) if step and good else ()),
+                *(self._overlapping(row) if good else ()),
+            ),
             factors=factor_table(apart, key=False) if apart else None,
             states=state_table(apart, key=False) if apart and apart[0].states else None,
             limits=limits if good and not same else (),
-            lines=lines_table(self._lines(variant.name)) if good and not same else None,
+            lines=lines_table(self._lines(variant.name), self._sources[variant.name])
+            if good and not same
+            else None,
             claims=claims_table(claims),
             remarks=(*(one for one in _remarks(row) if one not in self.shared), *self._spilling(row))
             if good
@@ -289,6 +296,16 @@ class Ladder:
             heat=heat,
             sass=() if same else self._machine_code(variant),
             memory=self._memory(variant) if good and not same else (),
+        )
+
+    def _limits(self, row: Row, bound: Bound, said: Collection[str]) -> tuple[str, ...]:
+        """Returns the sentences on what bounds a variant, without the values in `said`: those on its step gave them."""
+        launch = self.launches[str(row["variant"])]
+        wavefronts = () if math.isnan(bound.shared) else ("shared_wavefronts",)
+        return (
+            *(bound_sentences(bound, said) if self.counted else long_run_sentences(bound.long_run)),
+            *traffic_sentences(launch, self._compulsory_bytes(row), {*said, *wavefronts}),
+            *occupancy_sentences(bound, said),
         )
 
     def _unused(self, row: Row) -> dict[str, str]:
@@ -330,12 +347,15 @@ class Ladder:
         """Whether counters are captured for the family."""
         return "ncu" in self.family.measuring.profilers
 
-    def _story(self, step: Step) -> tuple[str, ...]:
-        """Returns the sentences about a step, without the headline ratio that the page shows above them."""
+    def _story(self, step: Step, named: Collection[str]) -> tuple[str, ...]:
+        """Returns the sentences about a step, without the headline ratio that the page shows above them.
+
+        `named` are the other cases whose ratios it shows there too.
+        """
         if not self.counted and not math.isnan(step.ratio):
             return ()
         if self._is_same(step.variant):
-            return self._same_kernel(step.variant)
+            return self._same_kernel(step.variant, named)
         if step.case == self.tables.case or math.isnan(step.ratio):
             return reasons(step)
         told = sentences(step)
@@ -343,15 +363,19 @@ class Ladder:
             return told
         return f"At {step.case}, where the counters were captured: {told[0]}", *told[1:]
 
-    def _same_kernel(self, name: str) -> tuple[str, ...]:
-        """Names the first step with a variant's kernel, and the case where the variant differs most from its parent."""
+    def _same_kernel(self, name: str, named: Collection[str]) -> tuple[str, ...]:
+        """Names the first step with a variant's kernel, and the case where the variant differs most from its parent.
+
+        Unless that is one of those in `named`, whose ratios are known.
+        """
         first, parent = self.alike[name][0], str(self.rows[name]["parent"])
         place = list(self.rows).index(first) + 1
         told = [f"Same kernel as {first} at {self.tables.case}; see step {place} for its counters."]
         apart = {case: ratio for case, (ratio, tied) in self._over(name, parent).items() if not tied}
         if apart:
             case = max(apart, key=lambda one: abs(math.log(apart[one])))
-            told.append(f"It differs most at {case}: {times_text(apart[case])} the speed of {parent}.")
+            most = f"It differs most at {case}: {times_text(apart[case])} the speed of {parent}."
+            told += [most] if case not in named else []
         return tuple(told)
 
     def _over(self, name: str, other: str) -> dict[str, tuple[float, bool]]:
@@ -439,48 +463,60 @@ class Ladder:
         return (self._over_parent(row) or self._share(row)) if row["status"] == "ok" else None
 
     def _got(self, row: Row) -> tuple[str, str] | None:
-        """Returns `_gain` with the case, and the regime if it is known."""
-        if (gain := self._gain(row)) is None:
-            return None
-        return gain[0], f"{gain[1]} ({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+        """Returns `_gain` with the case, and the regime if it is known; the speed of the baseline."""
+        where = f"({row['case']}{', at rest' if regimes.at_rest([row]) else ''})"
+        if gain := self._gain(row):
+            return gain[0], f"{gain[1]} {where}"
+        return (self.speed(row), where) if row["is_baseline"] and row["status"] == "ok" else None
 
-    def _answer(self, row: Row, expected: str) -> str:
+    def _answer(self, row: Row, expected: str, named: Collection[str]) -> str:
         """Returns whether the expectation is met at the headline case, and where a variant loses to its parent."""
-        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row)]
+        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row, named)]
         return "; ".join(filter(None, found))
 
     def _answers(self, row: Row, expected: str) -> dict[str, str]:
         """Returns by case whether the expectation is met, where it can be judged."""
-        name, parent = str(row["variant"]), str(row["parent"] or "")
+        name, parent = str(row["variant"]), str(row["parent"] or row.get("baseline") or "")
         known: dict[str, dict[str, Measured]] = {case: {} for case in self._by_case}
         for other in self.rows:
             for case, (ratio, tied) in self._over(name, other).items() if other != name else ():
-                us = number(self._by_case[case][other]["median_us"])
-                known[case][other] = Measured(ratio, tied, us - us / ratio)
-        return answers(expected, parent, known, str(row["case"]), str(row["gpu_name"]))
+                known[case][other] = _measured(
+                    ratio, tied, self._by_case[case][name], self._by_case[case][other]
+                )
+        return answers(
+            expected, parent, known, str(row["case"]), str(row["gpu_name"]), _tflops(self._by_case, name)
+        )
 
-    def _slower_elsewhere(self, row: Row) -> str:
-        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too."""
+    def _slower_elsewhere(self, row: Row, named: Collection[str]) -> str:
+        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too.
+
+        The worst case is left out if it is one of those in `named`, whose ratios follow.
+        """
         parent = str(row["parent"] or "")
         found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
         slower = {case: ratio for case, (ratio, tied) in found.items() if ratio < _SLOWER and not tied}
         if not slower or row["case"] in slower or row["case"] not in found:
             return ""
         worst = min(slower, key=slower.__getitem__)
-        return f"slower at {len(slower)} of {len(found)} cases, {times_text(slower[worst])} at {worst}"
+        at_worst = "" if worst in named else f", {times_text(slower[worst])} at {worst}"
+        return f"slower at {len(slower)} of {len(found)} cases{at_worst}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""
         found, told = [], self._answers(row, expected)
-        for case in named_cases(expected, self._by_case):
+        for case in dict.fromkeys((*named_cases(expected, self._by_case), *told)):
             if case == row["case"]:
                 continue
             mine, parent = (
                 self._by_case[case].get(str(name), {}) for name in (row["variant"], row["parent"])
             )
-            where = f"at {case}" + (f" ({told[case]})" if case in told else "")
-            found.append((_gain_at(mine, parent if row["parent"] in self.rows else None), where))
-        return tuple((value, f"{where}{tied}") for (value, tied), where in found)
+            value, tied = _gain_at(mine, parent if row["parent"] in self.rows else None)
+            if value == _NO_TIME and case not in expected:  # of those above the sizes that it names
+                continue
+            value = self.speed(mine) if row["is_baseline"] else value
+            beside = "; ".join(filter(None, (tied, told.get(case, ""))))
+            found.append((value, f"at {case}" + (f" ({beside})" if beside else "")))
+        return tuple(found)
 
     @cached_property
     def _by_case(self) -> dict[str, dict[str, Row]]:
@@ -530,9 +566,28 @@ def _gain_at(row: Row, parent: Row | None) -> tuple[str, str]:
         ratio = number(row.get("ratio_to_baseline"))
         return ("no share" if math.isnan(ratio) else f"{published.share(ratio)} %", "")
     if any(one.get("status") != "ok" or not number(one["median_us"]) > 0 for one in (row, parent)):
-        return "no time", ""
-    tied = " (tied within noise)" if regimes.tied(row, parent) else ""
+        return _NO_TIME, ""
+    tied = "tied within noise" if regimes.tied(row, parent) else ""
     return times_text(parent["median_us"] / row["median_us"]), tied
+
+
+def _measured(ratio: float, tied: bool, mine: Row, other: Row) -> Measured:
+    """Returns how a variant compares with another one, given the rows of both at a case."""
+    us, (low, high), (least, most) = number(other["median_us"]), *map(regimes.interval_us, (mine, other))
+    ends = (1.0, 1.0) if tied and ratio == 1 else (least / high, most / low)
+    return Measured(ratio, tied, us - us / ratio, ends)
+
+
+def _tflops(by_case: Mapping[str, Mapping[str, Row]], name: str) -> dict[str, Measured]:
+    """Returns the speed of a variant in TFLOP/s by case, of the cases where it is known."""
+    found = {}
+    for case, rows in by_case.items():
+        row = rows.get(name, {})
+        speed = number(row.get("gflops")) / 1e3
+        if row.get("status") == "ok" and speed > 0:
+            low, high = (speed * number(row["median_us"]) / us for us in reversed(regimes.interval_us(row)))
+            found[case] = Measured(speed, False, ends=(low, high))
+    return found
 
 
 def _changed(variant: Variant, parent: Variant) -> str:
@@ -574,7 +629,8 @@ def _noise(row: Row) -> str:
     spread = f"quartiles {_between(low, high)}" if low != high else f"both quartiles {low}"
     where = regimes.where_timed([row])
     if regimes.has_processes([row]):
-        ends = _between(*map(time_text, regimes.interval_us(row)))
+        least, most = map(time_text, regimes.interval_us(row))
+        ends = f"{least} each" if least == most else _between(least, most)
         of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches in all"
         return f"{median} {where}: {of}; {spread}."
     return f"{median} {where}: median of {samples} launches; {spread}."

@@ -35,9 +35,10 @@ class Rung:
         idea: The variant's idea in one sentence.
         origins: Parent, credit and parameters, one text each.
         figures: Headline numbers as (value, description), without `got`.
-        got: What to compare with the expectation: the gain over the parent, or the share of the baseline without one;
-            None if nothing was expected or there is no time.
+        got: What to compare with the expectation: the gain over the parent, or the share of the baseline without one,
+            or the baseline's speed; None if nothing was expected or there is no time.
         elsewhere: The same at the other cases that the expectation names, as (value, case).
+        speed: The speed at the headline case; "" without a time.
         answer: Whether the gain over the parent is within the expected range; "" if no range was expected.
         verdict: How many of its claims are confirmed; "" without claims.
         percent: Speed in percent of the baseline, drawn as a bar; None if unknown.
@@ -90,6 +91,7 @@ class Rung:
     elsewhere: tuple[tuple[str, str], ...] = ()
     verdict: str = ""
     answer: str = ""
+    speed: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Sentences about the steps of a ladder and about what bounds a kernel, as far as the counters show."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from warplog.core.numbers import short_number
@@ -100,12 +100,38 @@ def reasons(step: Step) -> tuple[str, ...]:
     return (*twin, *_why(step), *_clock(step), *_states(step), *_remark(step))
 
 
+def values_told(step: Step) -> frozenset[str]:
+    """Returns the counters of the variant whose values `reasons` gives for a step that it explains.
+
+    The warp states whose waits it gives are among them. What follows need not repeat either.
+    """
+    if math.isnan(step.ratio) or step.gap or not step.explicable:
+        return frozenset()
+    states = _told_states(step)
+    changes = [*_told_units(step), _unit_that_explains(step), step.use.occupancy]
+    changes += [change for state in states for change in state.evidence]
+    waits = {one.name for one in states if one.after >= _LEAST_END * one.before}
+    return _evidence_told(step) | {one.name for one in changes if one} | waits
+
+
+def _evidence_told(step: Step) -> frozenset[str]:
+    """Returns the counters that are told before the warp states: traffic, sectors, factors and what explains these."""
+    factors = _told_factors(step)
+    behind = (one for factor in factors for one in factor.evidence)
+    changes = (*step.use.traffic, *_sectors(step), *(one.change for one in factors), *behind)
+    return frozenset(one.name for one in changes)
+
+
+def _told_factors(step: Step) -> list[Factor]:
+    """Returns the factors to mention: none if all of them are against the step, unless schedulers are idle."""
+    large = main_factors(step)
+    return large if step.use.idle or any((one.factor > 1) == (step.ratio > 1) for one in large) else []
+
+
 def _why(step: Step) -> list[str]:
     """Describes what brings the ratio: atomics, parallelism or a unit at the same traffic, otherwise the factors."""
-    first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], main_factors(step)
+    first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], _told_factors(step)
     explains = any((one.factor > 1) == (step.ratio > 1) for one in large)
-    if not explains and not step.use.idle:
-        large = []
     told = []
     for word, helps in (("in its favour", True), ("against it", False)):
         factors = [_factor(one) for one in large if (one.factor > 1) == helps]
@@ -203,12 +229,17 @@ def _use(step: Step) -> list[str]:
 
 
 def _units(step: Step) -> list[str]:
+    units = [f"{UNITS[one.name]} {_span(one)}" for one in _told_units(step)]
+    return [f"utilisation: {listed(units)}"] if units else []
+
+
+def _told_units(step: Step) -> list[Change]:
+    """Returns the units whose use is told after the factors."""
     if step.use.contended[1]:
         return []
     # At the same traffic, a slower kernel uses the unit less: no reason, but a result.
-    told = step.use.even if step.ratio < 1 or _unit_that_explains(step) else {}
-    units = [f"{UNITS[one.name]} {_span(one)}" for one in step.use.units if one.name not in told]
-    return [f"utilisation: {listed(units)}"] if units else []
+    even = step.use.even if step.ratio < 1 or _unit_that_explains(step) else {}
+    return [one for one in step.use.units if one.name not in even]
 
 
 def _traffic(step: Step) -> list[str]:
@@ -248,8 +279,8 @@ def _offset(step: Step) -> tuple[str, ...]:
 
 
 def _tied_state(state: StateChange, step: Step) -> str:
-    what, _ = _waits_for(state.name, state.wait)
-    about = "" if state.name == ISSUING else f" (waiting for {what})"
+    what, *_, parents = _waited_for(state, step)
+    about = "" if state.name == ISSUING else f" (waiting for {', '.join(filter(None, (what, parents)))})"
     return f"{state.name}{about}: {state_span(state, step)}"
 
 
@@ -296,7 +327,7 @@ def brief(step: Step) -> tuple[str, ...]:
 
 
 def _brief_state(state: StateChange, step: Step) -> str:
-    what, _ = _waits_for(state.name, state.wait)
+    what, *_ = _waited_for(state, step)
     about = "" if state.name == ISSUING else f" ({what})"
     return f"{'less' if state.share > 0 else 'more'} {state.name}{about}: {state_span(state, step)}"
 
@@ -359,16 +390,26 @@ def _factor(factor: Factor) -> str:
     word = "mainly" if whole > _MOST_OF_IT else "including"
     evidence = f", {word} {listed([_moved(c) for c in factor.evidence])}" if factor.evidence else ""
     if factor.evidence and factor.evidence[0].name == WAVES:
-        evidence = f", with {_span(factor.evidence[0])} waves of blocks"
+        fuller = "fuller" if factor.factor > 1 else "less full"
+        evidence = f", with a {fuller} last wave of blocks: {_span(factor.evidence[0])} waves"
     return f"{_moved(factor.change)} ({times_text(factor.factor)}{evidence})"
 
 
 def _states(step: Step) -> list[str]:
-    """Describes the two states that changed most in the step's direction, and the largest one against it."""
+    """Describes the states of `_told_states`, and the counters that changed along with them, each value once."""
+    said, found = set(_evidence_told(step)), []
+    for state in _told_states(step):
+        found.append(_state(state, step, said))
+        said |= {change.name for change in state.evidence}
+    return found
+
+
+def _told_states(step: Step) -> tuple[StateChange, ...]:
+    """Returns the two states that changed most in the step's direction, and the largest one against it."""
     found = main_states(step)
     if abs(math.log(step.ratio)) > _LARGE:  # then all states change, and those that change most are enough
         found = tuple(one for one in found if one.share / found[0].share >= _MOST_OF_IT)
-    return [_state(state, step) for state in found]
+    return found
 
 
 def main_states(step: Step) -> tuple[StateChange, ...]:
@@ -377,19 +418,23 @@ def main_states(step: Step) -> tuple[StateChange, ...]:
     None if no state changed in its direction: what a step saves does not explain why it is slower.
     """
     states = [one for one in step.states if abs(one.share) >= _LEAST_STATE]
+    if step.use.idle:  # then the time in which warps issue grows with that in which they poll
+        states = [one for one in states if one.name != ISSUING]
     saved = [s for s in states if s.share > 0]
     lost = [s for s in states if s.share < 0]
     mine, others = (saved, lost) if step.ratio > 1 else (lost, saved)
     return (*mine[:_MOST_STATES], *others[:1]) if mine else ()
 
 
-def _state(state: StateChange, step: Step) -> str:
-    what, place = _waits_for(state.name, state.wait)
-    text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({state.name}{place})"
+def _state(state: StateChange, step: Step, said: Collection[str]) -> str:
+    what, place, parents = _waited_for(state, step)
+    where = "; ".join(filter(None, (f"{state.name}{place}", parents)))
+    text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({where})"
     text += f": {state_span(state, step)}"
     if not state.evidence:
         return f"{text}."
-    moved = listed([f"{name_of(change)} ({_span(change)})" for change in state.evidence])
+    spans = {change.name: "" if change.name in said else f" ({_span(change)})" for change in state.evidence}
+    moved = listed([f"{name_of(change)}{spans[change.name]}" for change in state.evidence])
     return f"{text}; {moved} {'fell' if state.share > 0 else 'rose'} as well."
 
 
@@ -405,6 +450,20 @@ def _us_span(before: float, after: float) -> str:
         short_number(us / scale) if us >= _LEAST_END * max(before, after) else "0" for us in (before, after)
     )
     return f"{' → '.join(ends)} {unit}"
+
+
+def _waited_for(state: StateChange, step: Step) -> tuple[str, str, str]:
+    """Returns what the state waits for in the variant's kernel and where, and in its parent's if that is another wait.
+
+    A kernel that spends no time in the state waits for nothing: then it is told of the other one only.
+    """
+    what, place = _waits_for(state.name, state.wait)
+    before, _ = _waits_for(state.name, state.parents)
+    least = _LEAST_END * max(state.before, state.after)
+    if state.after < least:
+        return before, "", ""
+    differs = before not in what and state.before >= least
+    return what, place, f"in {step.parent} for {before}" if differs else ""
 
 
 def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:
@@ -454,15 +513,19 @@ _LEAST_CLOCK = 0.99
 _LEAST_L1_PCT = 0.5
 
 
-def bound_sentences(bound: Bound) -> tuple[str, ...]:
-    """Describes what bounds the kernel, the stall its warps spend most cycles in, and what limits long runs."""
+def bound_sentences(bound: Bound, said: Collection[str] = ()) -> tuple[str, ...]:
+    """Describes what bounds the kernel, the stall its warps spend most cycles in, and what limits long runs.
+
+    `said` holds the counters whose values the reader knows, and the states whose waits: see `values_told`.
+    """
     if bound.gap:
         return (f"What bounds it is unknown: {bound.gap}.", *long_run_sentences(bound.long_run))
-    text = [*long_run_sentences(bound.long_run), _ceiling(bound)]
+    text = [*long_run_sentences(bound.long_run), _ceiling(bound, said)]
     if bound.stall:
         what, place = _waits_for(bound.stall, bound.wait)
-        share = f"{share_text(bound.stall_pct / 100)} of warp cycles{place}"
-        text.append(f"The largest stall is {bound.stall} ({share}): waiting for {what}.")
+        share = f"{share_text(bound.stall_pct / 100)} of warp cycles"
+        why = f" ({share})" if bound.stall in said else f" ({share}{place}): waiting for {what}"
+        text.append(f"The largest stall is {bound.stall}{why}.")
     if bound.copies_us > 0:
         text.append(
             f"The counters describe its kernel only: copies take {time_text(bound.copies_us)} of a launch."
@@ -473,36 +536,39 @@ def bound_sentences(bound: Bound) -> tuple[str, ...]:
     return tuple(text)
 
 
-def _ceiling(bound: Bound) -> str:
-    used, more = f"{short_number(bound.ceiling_pct)} %", ""
+def _ceiling(bound: Bound, said: Collection[str]) -> str:
+    known, more = bound.ceiling in {UNITS.get(name) for name in said}, ""
+    used = "" if known else f", at {short_number(bound.ceiling_pct)} %"
     beside = f"{short_number(bound.beside_pct)} %"
     if not math.isnan(bound.beside_pct) and bound.kind in ("near", "memory"):
         is_l2 = bound.ceiling == UNITS["l2_throughput_pct"]
         more = f"; device memory is at {beside}" if is_l2 else f"; the same bytes use {beside} of L2"
     if not math.isnan(bound.shared):
-        more = f", mainly through its {short_number(bound.shared)} shared-memory wavefronts"
+        number = "" if TRAFFIC[1] in said else f"{short_number(bound.shared)} "
+        more = f", mainly through its {number}shared-memory wavefronts"
     if bound.l1_bytes_pct >= _LEAST_L1_PCT:
-        more += f" (global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
+        part = "" if more else "that of its busiest part; "
+        more += (
+            f" ({part}global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
+        )
     at_rest = "At rest, it" if bound.long_run and bound.long_run.at_rest else "It"
     several = bound.ceiling == UNITS["issue_active_pct"]
-    its = "their" if several else "its"
-    far = (
-        f"No unit is near its peak; the busiest {'are' if several else 'is'} {bound.ceiling}, at {used}{more}"
-    )
+    of_peak = f"{used} of {'their' if several else 'its'} peak" if used else ""
+    far = f"No unit is near its peak; the busiest {'are' if several else 'is'} {bound.ceiling}{used}{more}"
     grid = "The grid does not fill the GPU"
     if not math.isnan(bound.blocks + bound.sms + bound.waves):
         blocks = f"{short_number(bound.blocks)} blocks for {bound.sms:.0f} SMs"
         grid += f": {blocks} ({short_number(bound.waves)} waves)"
     return {
-        "near": f"The busiest unit{'s are' if several else ' is'} {bound.ceiling}, at {used} of {its} peak{more}.",
+        "near": f"The busiest unit{'s are' if several else ' is'} {bound.ceiling}{of_peak}{more}.",
         "latency": f"{far}. Latency is the likely bound.",
         "launch": f"{far}. {grid}.",
         "atomics": f"{far}. Its global atomics contend for few addresses, and L2 serialises those on one address.",
-    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}, at {used} of its peak{more}.")
+    }.get(bound.kind, f"{at_rest} is bound by {bound.ceiling}{of_peak}{more}.")
 
 
 def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
-    """Says what limits launches back to back, and the time per launch at rest and then.
+    """Says what limits launches back to back, and how long one takes then.
 
     Empty if no limit is known and the clock stays as it is.
 
@@ -521,8 +587,7 @@ def long_run_sentences(run: LongRun | None) -> tuple[str, ...]:
     power = "" if math.isnan(run.watts) else f"{run.watts:.0f} W"
     at = " at ".join(filter(None, (clock, power)))
     rest = "at rest" if run.at_rest else "with a cold L2"
-    longer = f"{times_text(run.long_us / run.rest_us)} the time"
-    times = f"{time_text(run.rest_us)} {rest}, {time_text(run.long_us)} {run.regime} ({longer})"
+    times = f"{time_text(run.long_us)} a launch, {times_text(run.long_us / run.rest_us)} the time {rest}"
     return (f"{what}: {'; '.join(filter(None, (at, times)))}.",)
 
 
@@ -538,27 +603,33 @@ def time_text(us: float) -> str:
     return f"{us:.1f} µs" if us >= 100 else f"{us:.2f} µs"
 
 
-def occupancy_sentences(bound: Bound) -> tuple[str, ...]:
-    """Describes the occupancy and what limits it."""
+def occupancy_sentences(bound: Bound, said: Collection[str] = ()) -> tuple[str, ...]:
+    """Describes the occupancy and what limits it; `said` as for `bound_sentences`."""
     if bound.gap or math.isnan(bound.theoretical_pct):
         return ()
     whole = bound.theoretical_pct >= _WHOLE_PCT
     limits = listed([name.replace("_", " ") for name in bound.limiters])
-    text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
-    text += f", limited by {limits}" if limits and not whole else ""
+    limited = f"limited by {limits}" if limits and not whole else ""
+    if "theoretical_occupancy_pct" in said:
+        text = f"Theoretical occupancy is {limited}" if limited else ""
+    else:
+        text = f"Theoretical occupancy is {short_number(bound.theoretical_pct)} %"
+        text += f", {limited}" if limited else ""
     if not math.isnan(bound.achieved_pct):
-        text += f"; achieved occupancy is {short_number(bound.achieved_pct)} %"
+        text += f"{'; achieved' if text else 'Achieved'} occupancy is {short_number(bound.achieved_pct)} %"
         above = short_number(bound.achieved_pct) != short_number(bound.theoretical_pct)
         if above and bound.achieved_pct > bound.theoretical_pct:
             text += " (more than theory allows: the counters are inexact)"
-    return (f"{text}.",)
+    return (f"{text}.",) if text else ()
 
 
-def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> tuple[str, ...]:
+def traffic_sentences(
+    values: Mapping[str, float], compulsory_bytes: float, said: Collection[str] = ()
+) -> tuple[str, ...]:
     """Compares device-memory traffic with the compulsory traffic, and describes the cost of bank conflicts.
 
     `values` holds the metrics TRAFFIC. Conflicts are mentioned from 5 % of the wavefronts on, unless there are fewer
-    than one per 100 instructions.
+    than one per 100 instructions. `said` as for `bound_sentences`.
     """
     moved, whole, excess, instructions = (values.get(name, math.nan) for name in TRAFFIC)
     text = []
@@ -567,10 +638,18 @@ def traffic_sentences(values: Mapping[str, float], compulsory_bytes: float) -> t
         digits = 2 if times < 1 else 1 if times < 9.95 else 0
         how = "about" if abs(times - 1) < LEAST_TRAFFIC else f"{times:.{digits}f} times"
         least = f"{how} the compulsory {_bytes(compulsory_bytes)}"
-        text.append(f"The kernel moves {_bytes(moved)} to and from device memory, {least}.")
+        known = TRAFFIC[0] in said
+        what = (
+            "Device-memory traffic is"
+            if known
+            else f"The kernel moves {_bytes(moved)} to and from device memory,"
+        )
+        text.append(f"{what} {least}.")
     if excess >= _LEAST_CONFLICTS * whole > 0 and not whole < _LEAST_WAVEFRONTS * instructions:
-        share = share_text(excess / whole)
-        text.append(f"Bank conflicts cause {share} of its {short_number(whole)} shared-memory wavefronts.")
+        number = "" if TRAFFIC[1] in said else f"{short_number(whole)} "
+        text.append(
+            f"Bank conflicts cause {share_text(excess / whole)} of its {number}shared-memory wavefronts."
+        )
     return tuple(text)
 
 

@@ -22,6 +22,10 @@ FACTOR_NOTES = (
     "Factors account for the time; they are not independent causes. The remainder is what other kernels of the"
     " launch add, and the difference between the launches that were profiled and those that were timed.",
 )
+EXPECTED_NOTE = (
+    "Expectations: about an expected value means within 5 % of it, and within noise of it that the ranges between"
+    " processes leave it possible."
+)
 STATE_NOTES = (
     "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
     " warps spend in each. Saved is the difference of the two kernels' times (negative: the state costs more).",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from warplog.worklog import decomposition, explain, sentences
-from warplog.worklog.decomposition import Change, Factor, Step, Use
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step, Use
 from warplog.worklog.steps.use import use
 
 LIMITS = {f"occupancy_limit_{name}_blocks": 8.0 for name in ("warps", "registers", "shared_memory", "blocks")}
@@ -38,6 +38,26 @@ def test_a_kernel_that_waits_for_a_unit_is_told_by_that_unit_and_not_by_its_inst
     )
     busy = use(BEFORE, AFTER | {"issue_active_pct": 25.0}, 132.0)
     assert "In its favour: instructions 200 → 172 (1.16x)." in explain.sentence(step(busy))
+
+
+def test_more_instructions_of_warps_that_poll_are_no_cause_where_another_unit_is_used_three_times_as_much():
+    polls = Factor(Change("instructions_executed", 100.0, 370.0), 0.27)
+    faster = Factor(Change("ipc", 0.45, 1.0), 2.2)
+    states = (
+        StateChange("long_scoreboard", 0.2, 0.9, ()),
+        StateChange("issuing or ready", 0.05, 0.25, (polls.change,)),
+        StateChange("wait", 0.1, 0.2, ()),
+    )
+    loss = replace(step(use(BEFORE, AFTER, 132.0)), ratio=0.6, factors=(polls, faster), states=states)
+
+    def told(issuing):
+        return explain.sentence(replace(loss, use=use(BEFORE, AFTER | {"issue_active_pct": issuing}, 132.0)))
+
+    assert "instructions" not in told(22.0), "L2 is at 68 %"
+    assert "Issuing or ready" not in told(22.0)
+    assert "(wait)" in told(22.0)
+    assert "Against it: instructions 100 → 370 (0.270x)." in told(24.0)
+    assert "Issuing or ready" in told(24.0)
 
 
 def test_a_slower_kernel_with_the_same_traffic_is_not_told_by_the_use_that_falls():
@@ -90,7 +110,11 @@ def test_what_does_not_change_or_was_not_counted_is_left_out():
 
 @pytest.mark.parametrize(
     ("waves", "told"),
-    [((3.88, 3.10), ", with 3.88 → 3.1 waves of blocks"), ((1.0, 1.0), ""), ((3.1, 3.88), "")],
+    [
+        ((3.88, 3.10), ", with a less full last wave of blocks: 3.88 → 3.1 waves"),
+        ((1.0, 1.0), ""),
+        ((3.1, 3.88), ""),
+    ],
 )
 def test_sm_activity_that_a_partial_last_wave_accounts_for_names_the_waves(waves, told):
     pair = [

@@ -4,7 +4,9 @@ import pytest
 
 import shipped_families
 from warplog.catalog.header import read_source
-from warplog.worklog.code.waits import waits
+from warplog.worklog.code.waits import Wait, waits
+from warplog.worklog.decomposition import Change, Factor, StateChange, Step
+from warplog.worklog.explain import sentence
 
 WGMMA = ("WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE", "HGMMA.64x128x16.F32.BF16", "BAR.SYNC.DEFER_BLOCKING")
 TMA = ("UTMALDG.2D", "SYNCS.ARRIVE.TRANS64", "SYNCS.EXCH.64", "SYNCS.PHASECHK.TRANS64.TRYWAIT")
@@ -89,3 +91,53 @@ def test_the_shipped_barriers_are_recognised():
         rows = [line("} while (!is_over);", "long_scoreboard", 0.8, number, "mbarrier.cuh")]
         found = told(rows, TMA, {"long_scoreboard": 0.8}, texts)
         assert found == {"long_scoreboard": ("TMA loads", f"mbarrier.cuh:{number}")}
+
+
+MULTIPLY = Wait("the tensor cores", "the wgmma wait", "child.cu:9")
+UNKNOWN = Wait(EITHER["long_scoreboard"])
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (
+            StateChange("barrier", 0.4, 0.2, (), MULTIPLY, Wait("the tensor cores", "the wgmma wait", "parent.cu:7")),
+            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9): 40 → 20 µs.",
+        ),
+        (
+            StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN, Wait("TMA loads", "the mbarrier wait", "p.cu:7")),
+            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard; in parent for TMA loads):"
+            " 40 → 20 µs.",
+        ),
+        (
+            StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN),
+            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard): 40 → 20 µs.",
+        ),
+        (
+            StateChange("barrier", 0.4, 0.2, (), MULTIPLY),
+            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9; in parent for a barrier):"
+            " 40 → 20 µs.",
+        ),
+        (
+            StateChange("barrier", 0.2, 0.0, (), Wait(EITHER["barrier"]), MULTIPLY),
+            "Waiting for the tensor cores (barrier): 20 → 0 µs.",
+        ),
+        (
+            StateChange("barrier", 0.0, 0.02, (), MULTIPLY),
+            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9): 0 → 2 µs.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wait_is_named_by_the_code_of_the_kernel_that_it_is_in(state, told):
+    faster = (Factor(Change("ipc", 1.0, 1.5), 1.5),)
+    states = (StateChange("wait", 0.5, 0.1, ()), state)
+    step = Step("f", "child", "parent", "1", 1.5, faster, states, 1.0, kernel_us=(100.0, 67.0))
+    assert told in sentence(step)
+
+
+def test_a_tied_step_names_both_waits_too():
+    states = (StateChange("wait", 0.5, 0.1, ()), StateChange("barrier", 0.1, 0.4, (), MULTIPLY))
+    step = Step("f", "child", "parent", "1", 1.0, (), states, 1.0, tied=True, kernel_us=(100.0, 100.0))
+    assert "more barrier (waiting for the tensor cores, in parent for a barrier): 10 → 40 µs." in sentence(
+        step
+    )

@@ -117,8 +117,13 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
         yield Check(times, factor)
         yield Check(side, "In its favour" if factor > 1 else "Against it")
         yield from _steps_span(page, metric, before, after)
-        if waves := re.fullmatch(rf", with {Q} → {Q} waves of blocks", evidence):
-            yield from _steps_span(page, "waves_per_sm", *waves.groups())
+        if waves := re.fullmatch(
+            rf", with a (fuller|less full) last wave of blocks: {Q} → {Q} waves", evidence
+        ):
+            yield from _steps_span(page, "waves_per_sm", *waves.groups()[1:])
+            filled = [known.counter(one, "waves_per_sm") for one in (_steps_parent(page), page.variant)]
+            filled = [one / math.ceil(one - 1e-6) for one in filled]
+            yield Check(waves[1], "fuller" if filled[1] > filled[0] else "less full")
             continue
         moved = 0.0
         for opcode, was, now in re.findall(rf"(\w+) instructions {Q} → {Q}", evidence):
@@ -173,6 +178,8 @@ def _steps_state(
     kind: str | None,
     file: str | None,
     line: str | None,
+    parent: str | None,
+    otherwise: str | None,
     before: str,
     after: str,
     unit: str,
@@ -181,17 +188,39 @@ def _steps_state(
     known, state = page.known, name or "issuing or ready"
     both = _steps_parent(page), page.variant
     fell = known.spent_us(both[0], state) > known.spent_us(both[1], state)
-    if name and what:
-        yield from waited_for(page, both[0] if fell else both[1], name, what, kind, file, line)
+    if name and what and after == "0":
+        yield from _parents_wait(page, name, what)
+    elif name and what:
+        yield from waited_for(page, page.variant, name, what, kind, file, line)
+    if name and otherwise:
+        yield Check(str(parent), both[0])
+        yield from _parents_wait(page, name, otherwise)
     yield from _spent(page, state, before, after, unit)
     if not more:
         return
     yield Check(more.split()[-3], "fell" if fell else "rose")
-    for plain, was, now in re.findall(rf"([A-Za-z][\w -]*?) \({Q}(?: ?B)? → {Q}(?: ?B)?\)", more):
+    found = re.findall(
+        rf"([A-Za-z][\w -]*?)(?: \({Q}(?: ?B)? → {Q}(?: ?B)?\))?(?= and |, | fell| rose)",
+        more.removeprefix("; "),
+    )
+    yield Check(str(len(found) > 0), "True")
+    for plain, was, now in found:
         metric = metric_of(plain.removeprefix("and "))
-        yield from _steps_span(page, metric, was, now)
+        if was:  # otherwise it is told before
+            yield from _steps_span(page, metric, was, now)
         values = [known.counter(one, metric) for one in both]
         yield Check("fell" if fell else "rose", "fell" if values[0] > values[1] else "rose")
+
+
+def _parents_wait(page: Place, state: str, what: str) -> Checks:
+    """Checks what a state waits for in the parent's kernel, whose lines the page does not name."""
+    known, parent = page.known, _steps_parent(page)
+    kind = {"barrier": "wgmma", "long_scoreboard": "mbarrier"}.get(state, "none")
+    mine = [row for row in known.hot(parent) if row["stall"] == state]
+    placed = [row for row in mine if kind in f"{row['file']}{row['text']}"]
+    found = sum(row["stall_samples"] / row["samples"] * row["sample_share"] for row in placed)
+    is_placed = found >= 0.5 * known.counter(parent, f"stall_{state}_pct") / 100 > 0
+    yield from waited_for(page, parent, state, what, kind if is_placed else None, None, None)
 
 
 def _spent(page: Place, state: str, before: str, after: str, unit: str) -> Checks:
@@ -374,7 +403,7 @@ STEPS: Sequence[Rule] = (
     (r"(In its favour|Against it): ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"mean SM clock during a launch (rises|falls) from {N} to {N} MHz", _steps_clock),
     (
-        rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}\)|Issuing or ready): {_SPAN}"
+        rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}(?:; in {V} for ([\w ,-]+))?\)|Issuing or ready): {_SPAN}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),

@@ -38,12 +38,12 @@ class HeatMap:
 
     Attributes:
         moved: The line of today's source for (file, line) as recorded, where it is another one.
-        elsewhere: Rows about lines that no source of the project has: toolkit headers, or code that is gone.
+        outside: The lines with samples or instructions in files that are not the project's, by file.
     """
 
     places: Mapping[Place, Heat] = field(default_factory=dict)
     moved: Mapping[Place, Place] = field(default_factory=dict)
-    elsewhere: tuple[Mapping[str, Any], ...] = ()
+    outside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def hot(self, file: str, least: float) -> list[int]:
         """Returns the numbers of the lines of a file that have at least the share `least`."""
@@ -59,17 +59,18 @@ def heat_map(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Hea
     split = {name: list(map(_one_spaced, text.splitlines())) for name, text in texts.items()}
     places: dict[Place, Heat] = {}
     moved: dict[Place, Place] = {}
-    elsewhere: list[Mapping[str, Any]] = []
+    outside: dict[str, tuple[int, ...]] = {}
     for row in rows:
         name, number = str(row["file"]).rsplit("/", 1)[-1], int(row["line"])
         found = _line(split.get(name, ()), number, _one_spaced(str(row.get("text") or "")))
+        if name not in split:
+            outside[name] = (*outside.get(name, ()), number)
         if not found:
-            elsewhere.append(row)
             continue
         if found != number:
             moved[name, number] = name, found
         places[name, found] = _hotter(places.get((name, found)), _heat(row))
-    return HeatMap(places, moved, tuple(elsewhere))
+    return HeatMap(places, moved, outside)
 
 
 def _one_spaced(line: str) -> str:

@@ -149,17 +149,15 @@ def waterfall(
 
 
 def path_table(fall: Waterfall) -> Table:
-    """Returns the steps of the main path with their speed, the gain over the previous step, and their detours."""
+    """Returns the steps of the main path with their speed, the gain over the previous step, and detours if any."""
     rows = []
     for step in fall.steps:
         beside = ", ".join(f"{one.name} {one.ratio or one.verdict}".strip() for one in step.detours)
         notes = ", ".join(filter(None, ("tied" if step.is_tied else "", step.beyond)))
         rows.append((step.name, step.speed, step.ratio + (f" ({notes})" if notes else ""), beside))
-    return Table(
-        ("main path", "speed", "over the previous step", "detours, over the step of this row"),
-        tuple(rows),
-        frozenset({1, 2}),
-    )
+    titles = ("main path", "speed", "over the previous step", "detours, over this step")
+    kept = len(titles) if any(row[-1] for row in rows) else len(titles) - 1
+    return Table(titles[:kept], tuple(row[:kept] for row in rows), frozenset({1, 2}))
 
 
 def counters(step: Step | None) -> tuple[tuple[str, str, str], ...]:

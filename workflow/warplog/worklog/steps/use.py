@@ -8,7 +8,7 @@ from warplog.worklog.decomposition import Change, Use, Values
 
 _SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 _BLOCKS, _WAVES, _OCCUPANCY = "grid_blocks", "waves_per_sm", "theoretical_occupancy_pct"
-COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, "issue_active_pct", "dram_bytes", "l2_bytes")
+COUNTERS = (*bounds.COUNTERS, *_SECTORS, _BLOCKS, bounds.ISSUE, "dram_bytes", "l2_bytes")
 BLOCKS = "blocks_per_sm"
 _TENSOR = "pipe_tensor_pct"
 # The traffic of a unit, which is told with it from a change of 5 % on; that of others only from a factor of 1.5 on.
@@ -17,8 +17,9 @@ _LEAST_TRAFFIC, _LARGE_TRAFFIC = 1.05, 1.5
 _LEAST_POINTS = 2.0
 _FULL, _MORE_WAVES = 1.0, 2.0
 _IN_USE_PCT = 1.0
-# Where schedulers issue in less than a fifth of the cycles before and after, instructions do not set the time.
-_IDLE_PCT = 20.0
+# Where schedulers issue in less than a fifth of the cycles, or another unit is used three times as much, before and
+# after, instructions do not set the time. A warp that waits may execute more of them, since it polls.
+_IDLE_PCT, _IDLE_BESIDE = 20.0, 3.0
 
 
 def use(before: Values, after: Values, sms: float) -> Use:
@@ -58,7 +59,15 @@ def use(before: Values, after: Values, sms: float) -> Use:
         occupancy=occupancy,
         grid=_grid(pair),
         sectors=tuple(one for one in _changes(_SECTORS, pair) if _times(one) >= _LARGE_TRAFFIC),
-        idle=all(values.get("issue_active_pct", math.inf) < _IDLE_PCT for values in pair),
+        idle=all(_is_idle(values, one) for values, one in zip(pair, known, strict=True)),
+    )
+
+
+def _is_idle(values: Values, known: Values) -> bool:
+    """Returns whether the schedulers of a kernel issue so rarely that its instructions do not set its time."""
+    issuing = known.get(bounds.ISSUE, math.inf)
+    return values.get(bounds.ISSUE, math.inf) < _IDLE_PCT or _IDLE_BESIDE * issuing <= max(
+        known.values(), default=0.0
     )
 
 
