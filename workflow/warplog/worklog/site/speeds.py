@@ -8,9 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in
+from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
 from warplog.plotting.style import MARKERS, Look, new_figure, styled
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number
@@ -105,6 +106,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series) -
     known = values.dropna()
     if len(known) and known.max() > 10 * known[known > 0].min():
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_xlim(left=0)
     axes.grid(axis="x")
