@@ -155,6 +155,8 @@ def test_a_figure_over_several_orders_of_magnitude_has_plain_numbers_at_its_axes
     figure.draw_without_rendering()
     for axes in figure.axes:
         assert axes.get_xscale() == "log"
+        assert axes.get_xlabel().endswith("(log scale)")
+        assert all(line.get_visible() for line in axes.get_xgridlines())
         labels = [label.get_text() for label in axes.get_xticklabels()]
         assert {"1", "10"} <= set(labels)
         assert all(re.fullmatch(r"[\d.\u2009]+", label) for label in labels)
