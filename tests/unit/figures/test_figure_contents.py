@@ -106,6 +106,13 @@ def test_roofline_holds_points_roofs_and_the_compulsory_intensity(good):
     assert rows.loc["FP32 peak", "peak_source"] in shown("roofline", good).get_supxlabel().replace("\n", " ")
 
 
+def test_the_compulsory_intensity_is_written_without_an_exponent(good):
+    assert "compulsory traffic: 512 FLOP/B" in texts(shown("roofline", good))
+    large = good.measurements.assign(gflops=2.667 * good.measurements["gflops"])
+    figure = drawn("roofline", replace(good, measurements=large))
+    assert "compulsory traffic: 1\u2009370 FLOP/B" in texts(figure)
+
+
 def covering(figure):
     """The pairs of texts of a figure that overlap, and the texts that reach beyond its edge."""
     figure.draw_without_rendering()

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from drawn_figures import FIGURES
@@ -104,6 +105,15 @@ def test_figure_without_title_keeps_title_origin_and_notes_for_the_caption(good,
     written("ladder", good, tmp_path / "with_title", style="paper", titles=True)
     assert caption[0] in (tmp_path / "with_title.svg").read_text(encoding="utf-8")
     assert not (tmp_path / "with_title.txt").exists()
+
+
+def test_names_of_variants_are_whole_in_one_column(good, tmp_path):
+    name = "vectorized_untransposed"
+    rows = good.variants.replace({"variant": {"autotuned": name}})
+    measured = good.measurements.replace({"variant": {"autotuned": name}, "parent": {"autotuned": name}})
+    tables = replace(good, variants=rows, measurements=measured)
+    written("ladder", tables, tmp_path / "x", style="paper", width_in=3.3)
+    assert f">{name}<" in (tmp_path / "x.svg").read_text(encoding="utf-8")
 
 
 def test_values_are_those_of_the_tables_at_any_width(good, tmp_path):

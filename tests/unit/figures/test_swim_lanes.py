@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from drawn_figures import texts
 from matplotlib.colors import to_hex
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from figure_tables import sgemm
@@ -16,6 +17,7 @@ from script_modules import script
 from shipped_families import FAMILIES
 from warplog import figures
 from warplog.plotting import style
+from warplog.plotting.settings import settings_of
 from warplog.tables import timelines, view
 
 pytestmark = pytest.mark.filterwarnings("error:.*constrained_layout.*")
@@ -147,6 +149,21 @@ def test_no_text_is_too_small_or_beyond_the_edge(drawn):
     assert box.x1 < drawn.get_figwidth() + 0.05
     assert box.y1 < drawn.get_figheight() + 0.05
     assert min(t.get_fontsize() for t in drawn.findobj(Text) if t.get_text()) >= 8
+
+
+def test_in_one_column_the_lanes_have_most_of_the_width_and_no_text_is_beyond_the_edge(tables):
+    settings = settings_of({"style": "paper", "width_in": 3.3})
+    figure = FIGURE.draw(FIGURE.data(tables), style.look(tables, settings))
+    with style.theme(settings):
+        figure.draw_without_rendering()
+        box = figure.get_tightbbox()
+    assert figure.get_figwidth() == 3.3
+    assert (box.x0, box.x1) == pytest.approx((0, 3.3), abs=0.12)
+    lanes = [axes for axes in figure.axes if axes.patches]
+    assert lanes
+    assert min(axes.get_position().width for axes in lanes) > 0.6
+    (legend,) = figure.findobj(Legend)
+    assert legend.get_window_extent().x1 < figure.bbox.x1
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

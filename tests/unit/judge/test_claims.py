@@ -18,6 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.judge import claims
 from warplog.metrics import METRICS
 from warplog.plotting import style
+from warplog.plotting.settings import settings_of
 from warplog.tables import files, view
 from warplog.tables.quantities import Quantities
 
@@ -345,11 +346,12 @@ def test_families_have_claims():
     assert {f.name for f in FAMILIES.values() if f.claims} >= {"sgemm", "bf16_gemm", "reduction", "histogram"}
 
 
-def drawn(rows, family="sgemm"):
+def drawn(rows, family="sgemm", settings=None):
     loaded = view.load(TABLES, family)
     loaded = dataclasses.replace(loaded, claims=files.as_frame(rows, CLAIMS, "claims"))
     module = figures.module("claims")
-    return module.draw(module.data(loaded), style.look(loaded))
+    look = style.look(loaded, settings) if settings else style.look(loaded)
+    return module.draw(module.data(loaded), look)
 
 
 def words(picture):
@@ -378,6 +380,14 @@ def test_the_figure_cuts_neither_claims_nor_conditions(recorded):
     assert len(shown) == len(recorded)
     picture.draw_without_rendering()
     assert max(text.get_window_extent().x1 for text in picture.axes[0].texts) <= picture.bbox.x1
+
+
+def test_in_one_column_every_claim_ends_within_its_coloured_row(recorded):
+    picture = drawn(list(recorded.values()), settings=settings_of({"style": "paper", "width_in": 3.3}))
+    with style.theme(settings_of({"style": "paper", "width_in": 3.3})):
+        picture.draw_without_rendering()
+        (axes,) = picture.axes
+        assert max(text.get_window_extent().x1 for text in axes.texts) <= axes.bbox.x1
 
 
 def test_the_figure_without_claims_says_so():

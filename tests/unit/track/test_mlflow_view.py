@@ -95,6 +95,7 @@ def test_every_chart_lies_in_a_section_and_ours_come_first(view):
     assert [name[0] for name in names[:3]] == ["1", "2", "3"]
     assert "matrix size n" in names[0]
     assert [s["display"] for s in state["compareRunSections"]] == [True] * 3 + [False] * (len(names) - 3)
+    assert {s["columns"] for s in state["compareRunSections"]} == {2}
     assert len({c["uuid"] for c in state["compareRunCharts"]}) == len(state["compareRunCharts"])
     assert len(set(names)) == len(sections)
 

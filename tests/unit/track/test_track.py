@@ -319,3 +319,23 @@ def test_a_report_of_the_whole_family_lies_with_the_baselines_run(variant, repor
     found = logging.kept_report({"profile_ncu.json": {"report": report}}, variant, "cublas")
     assert found == (kept[0] if kept else "")
     assert logging.kept_report({}, variant, "cublas") == ""
+
+
+@pytest.mark.parametrize(
+    ("slower", "said"),
+    [
+        (1.2, "36.3 TFLOP/s at rest, 30.3 TFLOP/s sustained, 71 % of cublas"),
+        (1.0001, "36.3 TFLOP/s at rest and sustained, 71 % of cublas"),
+    ],
+)
+def test_the_experiments_result_says_an_equal_speed_once(project, slower, said):
+    def edited(rows):
+        return rows.assign(
+            set_mhz=1980.0,
+            sustained_us=slower * rows["median_us"],
+            sustained_gflops=rows["gflops"] / slower,
+        )
+
+    project.edit("measurements", edited)
+    project.log()
+    assert said in project.experiment().tags["mlflow.note.content"].splitlines()[0]

@@ -110,3 +110,33 @@ def test_the_library_comes_in_one_piece_that_ends_no_script():
     assert "vegaEmbed" in library
     assert "</script" not in library
     assert len(library) < 2 << 20
+
+
+def made_up(kinds, highlighted=()):
+    """The charts of a ladder with a variant of each of these kinds in turn, as a specification."""
+    regime = {"regime": "at rest", "speed": 1.0, "percent": 1.0, "time_us": 1.0}
+    values = [
+        {"variant": f"v{place}", "place": place, "kind": kind, "case": "64", "size": 64.0, **regime}
+        for place, kind in enumerate(kinds)
+    ]
+    return json.loads(charts.chart(values, "64", "cublas", "TFLOP/s", "matrix size n", highlighted))
+
+
+def test_variants_that_are_shown_first_share_no_colour():
+    first = ["v1", "v12", "v25", "v20", "v27", "v0"]
+    spec = made_up(["main path"] * 28, first)["vconcat"][1]
+    scale = spec["encoding"]["color"]["condition"]["scale"]
+    of = dict(zip(scale["domain"], scale["range"], strict=True))
+    assert list(of) == [f"v{place}" for place in range(28)], "in the order of the ladder"
+    assert len({of[name] for name in first}) == len(first)
+    assert not {of[name] for name in first} & {of[name] for name in list(of)[:12] if name not in first}
+
+
+def test_the_legend_of_the_bars_names_only_kinds_that_there_are():
+    def named(*kinds):
+        scale = made_up(kinds)["vconcat"][0]["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    assert list(named("baseline", "detour", "main path")) == ["main path", "detour", "baseline"]
+    assert list(named("main path", "baseline")) == ["main path", "baseline"]
+    assert named("main path", "baseline").items() <= named("baseline", "detour", "main path").items()

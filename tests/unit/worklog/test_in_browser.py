@@ -1,5 +1,6 @@
 """The page in a real browser: charts, heat map, links, print and phone; nothing is asked of a network."""
 
+import itertools
 import math
 import re
 import shutil
@@ -190,3 +191,56 @@ def test_print_shows_the_figures_and_not_the_charts(opened):
     page.emulate_media(media="print")
     assert not page.is_visible("#chart")
     assert page.is_visible(".fall")
+
+
+def test_numbers_at_the_axis_of_the_bars_stand_apart(browser, recorded, tmp_path):
+    rows = recorded.measurements
+    path = tmp_path / "sgemm.html"
+    path.write_text(
+        html(told(replace(recorded, measurements=rows.assign(gflops=80 * rows["gflops"]))), charts.library())
+    )
+    shown = Shown(browser, path.as_uri())
+    boxes = shown.drawn().eval_on_selector_all(
+        "#chart svg .role-axis-label text",
+        "all => all.map(one => [one.textContent, one.getBoundingClientRect()]).map(([text, box]) => "
+        "[text, box.left, box.right, box.top]).filter(one => /^[0-9.,]+$/.test(one[0]))",
+    )
+    top = min(box[3] for box in boxes)
+    bars = sorted((box for box in boxes if box[3] == top), key=lambda box: box[1])
+    assert bars[-1][0] == "4500"
+    assert all(after[1] - before[2] > 6 for before, after in itertools.pairwise(bars))
+    shown.close()
+
+
+def test_the_heat_map_opens_at_the_line_with_most_samples(opened):
+    page = opened.page
+    for part in ("#rung-warptile", "#rung-warptile .source"):
+        page.eval_on_selector(part, "one => { one.open = true; }")
+    seen = """box => {
+        const line = box.querySelector(".heat[style]").getBoundingClientRect(), frame = box.getBoundingClientRect();
+        return box.scrollTop > 0 && line.top > frame.top && line.bottom < frame.bottom; }"""
+    page.wait_for_function(f"({seen})(document.querySelector('#rung-warptile .heatmap'))")
+
+
+def test_on_a_phone_no_name_of_the_main_path_is_broken(browser, page, tmp_path):
+    steps = tuple(replace(step, name="wgmma_tile128x256") for step in page.waterfall.steps)
+    path = tmp_path / "sgemm.html"
+    path.write_text(html(replace(page, waterfall=replace(page.waterfall, steps=steps))))
+    shown = Shown(browser, path.as_uri(), width=390)
+    lines = """all => all.map(one => { const text = document.createRange(); text.selectNodeContents(one);
+        return text.getClientRects().length; })"""
+    assert set(shown.page.eval_on_selector_all(".fall .name", lines)) == {1}
+    shown.close()
+
+
+def test_in_print_a_line_that_is_too_wide_goes_on_below_its_code(browser, address):
+    shown = Shown(browser, address, width=680)
+    shown.page.emulate_media(media="print")
+    starts = """all => all.filter(one => one.offsetWidth && one.querySelector(".sign")).map(one =>
+        one.querySelector(".sign").getBoundingClientRect().right - one.getBoundingClientRect().left
+        - parseFloat(getComputedStyle(one).paddingLeft))"""
+    for listing in (".listing.hot .l", ".listing:not(.hot) .l"):
+        found = shown.page.eval_on_selector_all(listing, starts)
+        assert found
+        assert max(map(abs, found)) < 1
+    shown.close()

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from worklog_pages import CAMPAIGN, CLAIM, RECORDED
 
+from warplog.worklog.site import speeds
 from warplog.worklog.site.beside import beside, overview
 from warplog.worklog.site.pages import Site, case_file
 
@@ -150,3 +151,15 @@ def test_the_site_has_a_page_for_a_campaign_of_another_gpu_only(page, recorded, 
     site.finish(CAMPAIGN)
     assert (tmp_path / "site" / "beside-second.html").is_file() == written
     assert ("beside-second.html" in (tmp_path / "site" / "index.html").read_text()) == written
+
+
+def test_a_figure_over_several_orders_of_magnitude_has_plain_numbers_at_its_axes(recorded):
+    figure = speeds.draw(speeds.data({"h200": recorded, "h100": other(recorded)}))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_xscale() == "log"
+        assert axes.get_xlabel().endswith("(log scale)")
+        assert all(line.get_visible() for line in axes.get_xgridlines())
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert {"1", "10"} <= set(labels)
+        assert all(re.fullmatch(r"[\d.\u2009]+", label) for label in labels)

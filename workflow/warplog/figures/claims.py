@@ -73,7 +73,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
         _draw_row(axes, str(verdict), top, top + high)
         for name, lines in cells.items():
             for place, line in enumerate(lines):
-                axes.text(columns[name][0], _baseline(top) + line_in() * place, line)
+                # The layout would make the axes narrower for a text that ends near their edge.
+                axes.text(columns[name][0], _baseline(top) + line_in() * place, line, in_layout=False)
         top += high
     return figure
 
@@ -96,7 +97,7 @@ def _columns(texts: Sequence[Mapping[str, str]]) -> dict[str, tuple[float, float
         for name in names
         if name != "claim"
     }
-    widths["claim"] = width_in() - 0.1 - MARK_IN - sum(width + GAP_IN for width in widths.values())
+    widths["claim"] = width_in() - 0.16 - MARK_IN - sum(width + GAP_IN for width in widths.values())
     starts = itertools.accumulate((widths[name] + GAP_IN for name in names[:-1]), initial=MARK_IN)
     return {name: (start, widths[name]) for name, start in zip(names, starts, strict=True)}
 

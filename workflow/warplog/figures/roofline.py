@@ -353,7 +353,7 @@ def _algorithm(axes: Axes, mark: Mapping[Hashable, Any]) -> None:
     axes.axvline(at, color=MUTED, lw=0.9, ls=(0, (4, 2)), zorder=0.9)
     left = np.log(at / low) > np.log(high / at)
     axes.annotate(
-        f"{mark['label']}: {f'{at:#.3g}'.rstrip('0').rstrip('.')} FLOP/B",
+        f"{mark['label']}: {tick(float(f'{at:.3g}'))} FLOP/B",
         (at, 0),
         (-4 if left else 4, 4),
         color=MUTED,

@@ -8,9 +8,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from warplog.metrics.tracks import WORKING, Span, bubbles
-from warplog.plotting.labels import MUTED, gap_note, line_in, number, width_in, wrap
+from warplog.plotting.labels import (
+    MUTED,
+    gap_note,
+    is_narrow,
+    line_in,
+    number,
+    text_width_in,
+    width_in,
+    wrap,
+)
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.files import ORIGIN_COLUMNS
 from warplog.tables.view import FigureTables, gap_text
@@ -24,7 +34,7 @@ NOTE = (
 )
 NOTHING = "no timeline captured; run `uv run snakemake timeline`"
 MOST_LANES = 12
-_LEGEND_COLUMNS = 3
+_LEGEND_COLUMNS, _KEY_IN = (3, 2, 1), 0.5  # the most that have room; the width of a key beside its text
 # Region: colour of Okabe and Ito, safe for colour-blind readers, and what it means.
 LOOKS = {
     "load": ("#0072B2", "load"),
@@ -179,11 +189,14 @@ def _in_lanes(rows: pd.DataFrame) -> pd.DataFrame:
 def draw(data: pd.DataFrame, look: Look) -> Figure:
     """Draws a panel per variant and a lane per warp; time in microseconds below and in clocks above."""
     groups = [rows for _, rows in data.groupby("variant", sort=False, dropna=False)]
-    heads = [_heading(rows) for rows in groups]
+    room_in = width_in() - 0.4 - _names_in(groups)
+    heads = [_heading(rows, room_in) for rows in groups]
     lanes = [max(1, rows["lane"].nunique()) for rows in groups]
     heights = [line_in() * (n + len(head)) + 0.75 for n, head in zip(lanes, heads, strict=True)]
     used = [name for name in LOOKS if (data["region"] == name).any()]
-    legend_in = line_in() * -(-len(used) // _LEGEND_COLUMNS)
+    keys_in = sorted((_KEY_IN + text_width_in(LOOKS[name][1]) for name in used), reverse=True)
+    columns = next((n for n in _LEGEND_COLUMNS if sum(keys_in[:n]) <= room_in), 1)
+    legend_in = line_in() * -(-len(used) // columns)
     figure = new_figure(
         f"{_finding(groups)} · {data['family'].iloc[0]}", sum(heights) + legend_in + 0.1, NOTE, look
     )
@@ -191,7 +204,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     top.axis("off")
     if used:
         patches = [Patch(fc=LOOKS[name][0], label=LOOKS[name][1]) for name in used]
-        top.legend(handles=patches, loc="center left", ncols=_LEGEND_COLUMNS, frameon=False, borderpad=0)
+        top.legend(handles=patches, loc="center left", ncols=columns, frameon=False, borderpad=0)
     for axes, rows, head in zip(panels, groups, heads, strict=True):
         axes.set_title("\n".join(head), loc="left", pad=6, linespacing=1.25)
         _panel(axes, rows)
@@ -209,8 +222,11 @@ def _finding(groups: Sequence[pd.DataFrame]) -> str:
     return f"{TITLE}: a look-back takes {number(max(backs))} µs" if backs else TITLE
 
 
-def _heading(rows: pd.DataFrame) -> list[str]:
-    """Returns the lines above a panel: the variant, and its numbers as far as its kernel has such regions."""
+def _heading(rows: pd.DataFrame, width: float) -> list[str]:
+    """Returns the lines above a panel: the variant, and its numbers as far as its kernel has such regions.
+
+    A line is at most `width` inches wide.
+    """
     first = rows.iloc[0]
     if first["gap"]:
         return [str(first["variant"])] if isinstance(first["variant"], str) else []
@@ -224,7 +240,7 @@ def _heading(rows: pd.DataFrame) -> list[str]:
     parts += [f"mean interval {number(first['region_us'])} µs"]
     parts += [f"overhead {first['overhead_pct']:.2f} % ({first['noise_pct']:.2f} %)".replace("-", "−")]
     name = f"{first['variant']}, case {first['case']}, SM {first['sm']:.0f}, {which}"
-    return [name, *wrap("; ".join(parts), width_in() - 1.5)]
+    return [*wrap(name, width), *wrap("; ".join(parts), width)]
 
 
 def _who(groups: Sequence[pd.DataFrame]) -> str:
@@ -262,7 +278,10 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         colour, is_short = LOOKS[str(region)][0], length < (end - begin) / 100
         edge = colour if is_short or region == "wait" else "white"
         axes.barh(lane, length, 0.84, left=start, color=colour, ec=edge, lw=0.5, zorder=3 if is_short else 2)
-    axes.set(xlim=(begin, end), xlabel="time since the launch's first warp started (µs)")
+    axes.set(
+        xlim=(begin, end),
+        xlabel="time (µs)" if is_narrow() else "time since the launch's first warp started (µs)",
+    )
     first = rows.iloc[0]
     mhz = float(first["sm_mhz"])
     origin = float(first["start_us"] - first["start_clocks"] / mhz)
@@ -275,6 +294,16 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
 
     above = axes.secondary_xaxis("top", functions=(kiloclocks, microseconds))
     above.set_xlabel("thousand clocks of the SM", color=MUTED)
+    if is_narrow():
+        for axis in (axes.xaxis, above.xaxis):
+            axis.set_major_locator(MaxNLocator(5))
+
+
+def _names_in(groups: Sequence[pd.DataFrame]) -> float:
+    """Returns the width of the longest name of a lane in inches."""
+    drawn = [rows.drop_duplicates("lane") for rows in groups if not rows["gap"].iloc[0]]
+    names = [name for lanes in drawn for name in _names(lanes, lanes["slot"].nunique() > 1)]
+    return max(map(text_width_in, names), default=0.0)
 
 
 def _names(lanes: pd.DataFrame, several: bool) -> Sequence[str]:

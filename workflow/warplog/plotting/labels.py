@@ -68,7 +68,7 @@ def row_in() -> float:
 
 def name_in() -> float:
     """Returns the maximum width of a variant's name in inches."""
-    return min(1.8, 0.36 * width_in())
+    return min(1.8, 0.42 * width_in())
 
 
 def _advance_in(character: str, bold: bool = False) -> float:

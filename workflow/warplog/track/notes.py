@@ -114,7 +114,12 @@ def _result(quantity: Quantity, case: str, runs: Sequence[Run]) -> str:
     text = f"{best.variant} reaches {_number(best.headline(name) * factor)} {unit}"
     if name == "gflops" and not _lacks(best, "sustained_gflops"):
         longer, factor = _scale("sustained_gflops", [best])
-        text += f" at rest, {_number(best.headline('sustained_gflops') * factor)} {longer}"
+        speed = f"{_number(best.headline('sustained_gflops') * factor)} {longer}"
+        text += (
+            " at rest and sustained"
+            if text.endswith(speed.removesuffix(" sustained"))
+            else f" at rest, {speed}"
+        )
     baseline = next((run for run in runs if run.is_baseline), None)
     if baseline is not None and not _lacks(best, "ratio_to_baseline"):
         text += f", {100 * best.headline('ratio_to_baseline'):.0f} % of {baseline.variant}"

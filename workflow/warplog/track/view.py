@@ -25,6 +25,7 @@ TAG_PREFIX = "mlflow.sharedViewState."
 MOST_TAG_CHARACTERS = 20_000
 _MARK = "deflate;"
 _STALL_CHARTS = 4
+_CHARTS_A_ROW = 2  # of three, the names do not fit beside the panel that a fresh browser opens
 # One bar chart per metric, if it was measured. The UI uses the metric's name as the title.
 _WHY_BARS = (
     "achieved_occupancy_pct",
@@ -238,7 +239,7 @@ def _chart(kind: str, section: str, settings: Mapping[str, Any]) -> dict[str, An
 
 def _section(name: str, unfolded: bool) -> dict[str, Any]:
     settled = {"display": unfolded, "isReordered": True, "deleted": False, "isGenerated": False}
-    return {"uuid": _id(name), "name": name, **settled}
+    return {"uuid": _id(name), "name": name, "columns": _CHARTS_A_ROW, **settled}
 
 
 def _id(*parts: str) -> str:

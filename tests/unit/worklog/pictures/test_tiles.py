@@ -53,3 +53,7 @@ def test_every_shape_lies_within_its_drawing():
             assert one.x >= 0 <= one.y
             assert one.x + one.width <= panel.width
             assert one.y + one.height <= panel.height
+
+
+def test_only_tiles_with_many_cells_have_thinner_lines():
+    assert [panel.is_fine for panel in panels(tiling({"BLOCK": 32}, "BLOCK * BLOCK"))] == [False, True]

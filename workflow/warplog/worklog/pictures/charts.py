@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.text import visible
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     import altair as alt
 
 Row = Mapping[str, Any]
-_FEW = 10  # variants for which there are strong colours
+# Those of the scheme tableau10; pale ones follow for the variants that are not shown at first.
+_STRONG = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d", "#ff9da6")
+_PALE = ("#9ecae9", "#ffbf79", "#88d27a", "#83bcb6", "#d6a5c9", "#f2cf5b", "#d8b5a5", "#bab0ac")
+_KINDS = {"main path": "#3f86b5", "detour": "#a3adb3", "baseline": "#7d5ba6"}
+_NUMBER = "~f"  # without separators, as in the text of the page
 _WIDTH, _BAR = 600, 17
 
 
@@ -114,7 +119,8 @@ def chart(
         *([alt.Tooltip("percent:Q", format=".1f", title=units[1])] if len(units) > 1 else []),
         alt.Tooltip("time_us:Q", format=".5~g", title="µs"), alt.Tooltip("regime:N"),
     ]  # fmt: skip
-    kinds = alt.Scale(domain=["main path", "detour", "baseline"], range=["#3f86b5", "#a3adb3", "#7d5ba6"])
+    shown = [kind for kind in _KINDS if any(one["kind"] == kind for one in values)]
+    kinds = alt.Scale(domain=shown, range=[_KINDS[kind] for kind in shown])
     bars = (
         base.transform_filter("datum['case'] == in_case")
         .transform_calculate(sorted="in_order == 'ladder' ? datum.place : -datum.value")
@@ -126,7 +132,7 @@ def chart(
                 title=None,
                 axis=alt.Axis(labelLimit=220),
             ),
-            x=alt.X("value:Q", title=None),
+            x=alt.X("value:Q", title=None, axis=alt.Axis(format=_NUMBER, tickCount=8)),
             color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
             tooltip=tooltip,
         )
@@ -134,7 +140,7 @@ def chart(
             width=_WIDTH,
             height=alt.Step(_BAR),
             title=alt.TitleParams(
-                text=alt.expr("in_unit + ' at ' + in_case + ', ' + in_regime"), anchor="start"
+                text=alt.expr("in_unit + ' at ' + in_case + ', ' + in_regime"), anchor="start", frame="group"
             ),
         )
     )
@@ -148,15 +154,14 @@ def chart(
     below = (
         marks.encode(
             x=across,
-            y=alt.Y("value:Q", title=None),
+            y=alt.Y("value:Q", title=None, axis=alt.Axis(format=_NUMBER)),
             detail="variant:N",
             color=alt.when(chosen)
             .then(
                 alt.Color(
                     "variant:N",
-                    sort=names,
                     title="click to choose",
-                    scale=alt.Scale(scheme="tableau20" if len(names) > _FEW else "tableau10"),
+                    scale=alt.Scale(domain=names, range=_colours(names, list(map(visible, highlighted)))),
                     legend=alt.Legend(symbolLimit=60, labelLimit=200),
                 )
             )
@@ -169,13 +174,22 @@ def chart(
             width=_WIDTH - 60,
             height=320,
             title=alt.TitleParams(
-                text=alt.expr(f"in_unit + ' by {along}, ' + in_regime{_only(values)}"), anchor="start"
+                text=alt.expr(f"in_unit + ' by {along}, ' + in_regime{_only(values)}"),
+                anchor="start",
+                frame="group",
             ),
         )
     )
     whole = alt.vconcat(bars, below).resolve_scale(color="independent").add_params(case, scale, regime, sort)
     # Checking it against the schema of Vega-Lite would take longer than making it; a test does.
     return str(whole.configure_view(stroke=None).to_json(indent=None, validate=False))
+
+
+def _colours(names: Sequence[str], highlighted: Sequence[str]) -> list[str]:
+    """Returns a colour per variant; those that are highlighted come first, so that no two of them share one."""
+    first = sorted(names, key=lambda name: name not in highlighted)
+    of = dict(zip(first, cycle(_STRONG + _PALE), strict=False))
+    return [of[name] for name in names]
 
 
 def _only(values: Sequence[Row]) -> str:

@@ -16,6 +16,7 @@ _DECLARATION = re.compile(r"\bconstexpr int ([^;]*);")
 _CONSTANT = re.compile(r"([A-Z][A-Z0-9_]*) = (?:\w+::)?(\w+)(?: \* (?:\w+::)?(\w+))?$")
 _SIDE = 150.0  # of the square in which a tile is drawn
 _MOST_CELLS = 64  # per direction; a finer grid would be grey
+_FINE = 6.0  # the side of cells below which thinner lines divide them
 _DEEPEST = 3  # a constant of a constant of a constant
 _WARP = 32  # threads
 
@@ -66,6 +67,11 @@ class Panel:
     width: float
     height: float
     shapes: tuple[Shape, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether lines of the usual width would take much of its area."""
+        return any(min(one.width, one.height) < _FINE for one in self.shapes if one.kind == "tile")
 
 
 def tiling(parameters: Mapping[str, int], source: str) -> Tiling | None:

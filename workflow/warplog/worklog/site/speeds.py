@@ -8,9 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from warplog.core.numbers import rate_unit
-from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in
+from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
 from warplog.plotting.style import MARKERS, Look, new_figure, styled
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number
@@ -79,11 +80,9 @@ def draw(rows: pd.DataFrame) -> Figure:
         1, 2 if shares else 1, sharey=True, squeeze=False, width_ratios=[3, 2][: 1 + shares]
     )
     bar_rows(panels[0, 0], names["variant"], names["is_baseline"])
-    _panel(panels[0, 0], rows, gpus, rows["value"] * factor)
-    panels[0, 0].set_xlabel(unit)
+    _panel(panels[0, 0], rows, gpus, rows["value"] * factor, unit)
     if shares:
-        _panel(panels[0, 1], rows, gpus, 100 * rows["share_of_peak"])
-        panels[0, 1].set_xlabel("% of the GPU's peak")
+        _panel(panels[0, 1], rows, gpus, 100 * rows["share_of_peak"], "% of the GPU's peak")
     places = {name: place for place, name in enumerate(names["variant"])}
     for name, gap in _gaps(rows).items():
         gap_note(panels[0, 0], places[name], gap)
@@ -91,7 +90,7 @@ def draw(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series, label: str) -> None:
     """Draws a line from the slowest to the fastest GPU of each variant, and a marker per GPU."""
     places = rows["variant"].map({name: place for place, name in enumerate(rows["variant"].unique())})
     ends = values.groupby(places).agg(["min", "max"]).dropna()
@@ -105,10 +104,14 @@ def _panel(axes: Axes, rows: pd.DataFrame, gpus: list[str], values: pd.Series) -
     known = values.dropna()
     if len(known) and known.max() > 10 * known[known > 0].min():
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        label += " (log scale)"
     else:
         axes.set_xlim(left=0)
-    axes.grid(axis="x")
-    axes.spines[["right", "top"]].set_visible(False)
+    axes.set_xlabel(label)
+    axes.grid(True, axis="x")  # without True, a second call would hide it again
+    axes.spines[["left", "right", "top"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
 
