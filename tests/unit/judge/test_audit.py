@@ -89,7 +89,12 @@ def test_a_page_as_it_was_written_passes_and_all_its_numbers_are_attributed(resu
     [
         ("**44.5 TFLOP/s** at 4096", "**45.5 TFLOP/s** at 4096", "45.5", "44.506"),
         ("**44.5 TFLOP/s** at 4096", "**44.5 GFLOP/s** at 4096", "44.5", "44506."),
-        ("In its favour: instr", "Against it: instr", "Against it", "In its favour"),
+        (
+            "Factors in its favour: instr",
+            "Factors against it: instr",
+            "Factors against it",
+            "Factors in its favour",
+        ),
         ("(1.80x, mainly IADD3", "(1.80x, including IADD3", "including", "mainly"),
         ("(1.80x, mainly IADD3", "(1.90x, mainly IADD3", "1.90", "1.79"),
         ("Sectors per global load 16.5 → 2.5", "Sectors per global load 16.5 → 4.5", "4.5", "2.5"),

@@ -27,7 +27,7 @@ SMS = 132.0
         (
             {"l1_throughput_pct": 40.0, "sm_throughput_pct": 89.9, "issue_active_pct": 60.0},
             "near",
-            "an unnamed unit of the SM",
+            "a part of the SM that ncu does not name",
         ),
         ({"l2_throughput_pct": 95.0, "dram_throughput_pct": 80.0}, "memory", "L2"),
         ({"l2_throughput_pct": 30.0, "waves_per_sm": 8.0}, "latency", "L2"),

@@ -211,7 +211,7 @@ def test_a_step_reads_as_a_sentence():
         kernel_us=(before["duration_us"], after["duration_us"]),
     )
     assert explain.sentence(step) == (
-        "1.25x as fast as vectorized. In its favour: instructions per cycle 3.2 → 4 (1.25x)."
+        "1.25x as fast as vectorized. Factors in its favour: instructions per cycle 3.2 → 4 (1.25x)."
         " Waiting for data from shared memory or a special function (short_scoreboard): 957 → 717 µs; excess shared"
         " wavefronts (285 M → 17 M) fell as well."
     )
@@ -235,7 +235,7 @@ def test_the_opcodes_that_went_are_named_with_the_instructions():
     step = decomposition.Step("f", "b", "a", "1", 2.0, (first,), (), 1.0)
     told = explain.sentence(step)
     evidence = "IADD3 instructions 3 G → 100 M and LDG instructions 1 G → 30 M"
-    assert f"In its favour: instructions 8 G → 4 G (2.00x, mainly {evidence})." in told
+    assert f"Factors in its favour: instructions 8 G → 4 G (2.00x, mainly {evidence})." in told
     before["instructions_executed"] = 12e9
     first = decomposition.factors(before, after, (math.nan, math.nan), SMS)[0]
     step = decomposition.Step("f", "b", "a", "1", 3.0, (first,), (), 1.0)
@@ -252,7 +252,7 @@ def test_a_factor_as_small_as_between_two_profiles_of_the_same_kernel_is_not_tol
         change = decomposition.Factor(decomposition.Change(name, 14.06, 13.85), factor)
         ratio = 0.96 if factor < 1 else 1.04
         text = explain.sentence(decomposition.Step("f", "b", "a", "1", ratio, (change,), (), 1.0))
-        assert ("Against it" in text or "In its favour" in text) == told
+        assert ("Factors against it" in text or "Factors in its favour" in text) == told
 
 
 def test_the_clock_results_from_the_power_and_is_never_told_as_a_cause():
@@ -260,8 +260,8 @@ def test_the_clock_results_from_the_power_and_is_never_told_as_a_cause():
     more = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 200.0), 0.5)
     step = decomposition.Step("f", "b", "a", "1", 0.55, (more, clock), (), 1.0)
     told = explain.sentence(step)
-    assert "Against it: instructions 100 → 200 (0.500x)." in told
-    assert "In its favour" not in told
+    assert "Factors against it: instructions 100 → 200 (0.500x)." in told
+    assert "Factors in its favour" not in told
     assert "The mean SM clock during a launch rises from 1650 to 1815 MHz." in told
     assert not any("clock" in reason for reason in sentences.brief(step))
 
@@ -279,7 +279,7 @@ def test_what_makes_a_step_slower_is_told_apart():
     after = kernel(1e9, {"selected": 1.0, "long_scoreboard": 1.0}, 50)
     factors = decomposition.factors(before, after, (1980, 1980), SMS)
     step = decomposition.Step("f", "b", "a", "1", 2.5, factors, (), 1.0)
-    assert "In its favour: instructions per cycle 6.4 → 16 (2.50x)." in explain.sentence(step)
+    assert "Factors in its favour: instructions per cycle 6.4 → 16 (2.50x)." in explain.sentence(step)
 
 
 def test_a_ratio_that_the_counters_do_not_make_is_not_explained_and_the_page_says_why():
@@ -292,7 +292,8 @@ def test_a_ratio_that_the_counters_do_not_make_is_not_explained_and_the_page_say
     small = replace(step, ratio=1.1, factors=(fewer,), remainder=1.068)
     assert half in explain.sentence(small)
     assert explain.sentence(replace(step, ratio=1.01, remainder=1.031)) == (
-        "1.01x as fast as a. The difference (1 %) is smaller than that between the profiled and the timed launches"
+        "1.01x as fast as a. The counters cannot explain the difference (1 %): it is smaller"
+        " than that between the profiled and the timed launches"
         " (3.1 %)."
     )
 

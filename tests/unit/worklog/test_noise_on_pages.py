@@ -154,9 +154,12 @@ def test_a_remainder_that_is_larger_than_the_gain_is_all_that_is_said_about_the_
     step = decomposition.Step("f", "b", "a", "1", 1.013, (factor,), (), 0.983)
     assert sentences(step) == (
         "1.01x as fast as a.",
-        "The difference (1.3 %) is smaller than that between the profiled and the timed launches (1.7 %).",
+        "The counters cannot explain the difference (1.3 %): it is smaller"
+        " than that between the profiled and the timed launches (1.7 %).",
     )
-    assert "In its favour: instructions 100 → 97 (1.03x)." in sentences(replace(step, remainder=0.999))
+    assert "Factors in its favour: instructions 100 → 97 (1.03x)." in sentences(
+        replace(step, remainder=0.999)
+    )
     assert sentences(replace(step, remark="the counters cover a part"))[-1] == "The counters cover a part."
 
 

@@ -440,7 +440,7 @@ def test_a_size_beyond_a_variants_own_limit_is_not_run_and_the_table_says_why(re
     page = told(replace(recorded, measurements=rows))
     speeds = page.summaries[0].table
     assert [row[-1] for row in speeds.rows if row[0] == "vectorized"] == ["not run"]
-    note = "Not run: cases beyond a variant's own limit: M at most 4096 (vectorized)."
+    note = "Not run: cases beyond the size to which a variant is limited: M at most 4096 (vectorized)."
     assert speeds.notes == (note,)
     assert note in Page(html(page)).text
     rows.loc[hit, "reason"] = "needs sm_100a, this GPU is sm_90"

@@ -325,6 +325,11 @@ _RUNG: Sequence[Rule] = (
         r"((?:, \d+ (?:refuted|within noise|not judged))*)(?: \(at ([^)]*)\))?(?=\.$)",
         _rung_claims,
     ),
+    (
+        r"(?<=[;:] )claims at ([^:]*): (\d+) (confirmed|refuted|within noise|not judged)"
+        r"((?:, \d+ (?:refuted|within noise|not judged))*)(?=\.$)",
+        lambda page, cases, count, verdict, rest: _rung_claims(page, count, verdict, rest, cases),
+    ),
     (rf"\*\*{N} {UNIT}\*\* at ([^\s,]+)", _rung_speed),
     (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),

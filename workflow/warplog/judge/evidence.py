@@ -33,7 +33,7 @@ NAMES = {
 }  # fmt: skip
 CEILINGS = {
     "device memory": "dram_throughput_pct", "L2": "l2_throughput_pct", "L1/TEX": "l1_throughput_pct",
-    "the SM's issue slots": "issue_active_pct", "an unnamed unit of the SM": "sm_throughput_pct",
+    "the SM's issue slots": "issue_active_pct", "a part of the SM that ncu does not name": "sm_throughput_pct",
     "the FMA pipe": "pipe_fma_pct", "the ALU pipe": "pipe_alu_pct", "the LSU pipe": "pipe_lsu_pct",
     "the FP64 pipe": "pipe_fp64_pct", "the tensor pipe": "pipe_tensor_pct", "the XU pipe": "pipe_xu_pct",
 }  # fmt: skip

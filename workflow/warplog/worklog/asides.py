@@ -80,7 +80,8 @@ def claims_table(claims: Sequence[Row]) -> Table | None:
 def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[str] = ()) -> str:
     """Returns how many claims are confirmed, and what the others are: "3 claims confirmed, 1 refuted".
 
-    " (at 1024 and 8192)" follows if `headline` is a case and the claims are not all about it; `order` is that of cases.
+    Their cases are named if `headline` is a case and the claims are not all about it, in the order of `order`: "claims
+    at 1024 and 8192: 3 confirmed, 1 refuted", "claim refuted (at 1024)".
     """
     if not claims:
         return ""
@@ -95,13 +96,15 @@ def claims_verdict(claims: Sequence[Row], headline: str = "", order: Sequence[st
     if not told:
         return ""
     (verdict, count), *rest = told
-    first = (
-        f"{count} claims {verdict}" if count > 1 else f"claim {verdict}" if not rest else f"1 claim {verdict}"
-    )
     cases = {case for row in claims for case in _cases(row).split(", ")}
     named = sorted(cases, key=lambda case: (order.index(case) if case in order else len(order), case))
-    where = f" (at {listed(named)})" if headline and named != [headline] else ""
-    return ", ".join([first, *(f"{count} {verdict}" for verdict, count in rest)]) + where
+    others = "".join(f", {number} {word}" for word, number in rest)
+    if headline and named != [headline]:
+        if rest:
+            return f"claims at {listed(named)}: {count} {verdict}{others}"
+        return f"{f'{count} claims' if count > 1 else 'claim'} {verdict} (at {listed(named)})"
+    first = f"{count} claims" if count > 1 else "1 claim" if rest else "claim"
+    return f"{first} {verdict}{others}"
 
 
 def lines_table(lines: Sequence[Row], own: Collection[str] = ()) -> Table | None:

@@ -24,7 +24,7 @@ _PIPES = {
 }
 SM = "sm_throughput_pct"  # the use of the busiest unit of an SM, whichever that is
 ISSUE = "issue_active_pct"
-_COMPUTE = {SM: "an unnamed unit of the SM", **_PIPES, ISSUE: "the SM's issue slots"}
+_COMPUTE = {SM: "a part of the SM that ncu does not name", **_PIPES, ISSUE: "the SM's issue slots"}
 NAMES = {**_MEMORY, **_COMPUTE, _MEMORY_SPEED: "the memory system"}  # of the ceilings, by counter
 _LIMITS = tuple(
     f"occupancy_limit_{resource}_blocks"

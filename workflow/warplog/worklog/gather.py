@@ -56,8 +56,8 @@ _MEDIAN = "the median of launches"
 _PROCESSES = "the median over {processes} processes of the median of each process's launches"
 _CLOCKS = (
     "The SM clock is read twice: the set SM clock, which the driver has chosen, just before each launch (a launch that"
-    " starts noticeably below the maximum is discarded), and the mean SM clock during the launch. The mean is lower in"
-    " kernels that draw much power, since the clock generator skips cycles while the supply voltage drops."
+    " starts noticeably below the maximum is discarded), and the mean SM clock during the launch. The mean can be"
+    " lower, since the clock generator skips cycles when the supply voltage drops, as in kernels that draw much power."
 )
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
@@ -409,7 +409,7 @@ def _not_run(ladder: Ladder) -> tuple[str, ...]:
         if limit := own_limit(str(row["status"]), plain(row["reason"])):
             limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
-    return (f"Not run: cases beyond a variant's own limit: {found}.",) if found else ()
+    return (f"Not run: cases beyond the size to which a variant is limited: {found}.",) if found else ()
 
 
 def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:

@@ -61,7 +61,7 @@ from warplog.worklog.sentences import (
 from warplog.worklog.step_tables import factor_table, state_table
 from warplog.worklog.steps.expectations import Measured, answers, named_cases
 
-_SLOWER = 0.98  # speed over the parent's below which a variant is told to be slower at other cases
+_ELSEWHERE_PCT = 2  # by which a variant is slower or faster than its parent at other cases, to be told
 _NO_TIME = "no time"
 _LAUNCH = ("registers_per_thread", "block_threads", "shared_bytes_per_block")
 
@@ -470,8 +470,8 @@ class Ladder:
         return (self.speed(row), where) if row["is_baseline"] and row["status"] == "ok" else None
 
     def _answer(self, row: Row, expected: str, named: Collection[str]) -> str:
-        """Returns whether the expectation is met at the headline case, and where a variant loses to its parent."""
-        found = [self._answers(row, expected).get(str(row["case"]), ""), self._slower_elsewhere(row, named)]
+        """Returns whether the expectation is met at the headline case, and at how many cases it is otherwise."""
+        found = [self._answers(row, expected).get(str(row["case"]), ""), self._reversed(row, named)]
         return "; ".join(filter(None, found))
 
     def _answers(self, row: Row, expected: str) -> dict[str, str]:
@@ -487,19 +487,29 @@ class Ladder:
             expected, parent, known, str(row["case"]), str(row["gpu_name"]), _tflops(self._by_case, name)
         )
 
-    def _slower_elsewhere(self, row: Row, named: Collection[str]) -> str:
-        """Returns at how many cases a variant is slower than its parent, unless it is at the headline case too.
+    def _reversed(self, row: Row, named: Collection[str]) -> str:
+        """Returns at how many cases a variant is slower than its parent although it is faster at the headline case.
 
-        The worst case is left out if it is one of those in `named`, whose ratios follow.
+        Or the other way around. The case with the largest difference is left out if it is one of those in `named`,
+        whose ratios follow.
         """
         parent = str(row["parent"] or "")
         found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
-        slower = {case: ratio for case, (ratio, tied) in found.items() if ratio < _SLOWER and not tied}
-        if not slower or row["case"] in slower or row["case"] not in found:
+        if row["case"] not in found:
             return ""
-        worst = min(slower, key=slower.__getitem__)
-        at_worst = "" if worst in named else f", {times_text(slower[worst])} at {worst}"
-        return f"slower at {len(slower)} of {len(found)} cases{at_worst}"
+        faster = found[row["case"]][0] >= 1
+        least = 1 + _ELSEWHERE_PCT / 100
+        turned = {
+            case: max(ratio, 1 / ratio)
+            for case, (ratio, tied) in found.items()
+            if not tied and (1 / ratio if faster else ratio) > least
+        }
+        if not turned:
+            return ""
+        most = max(turned, key=turned.__getitem__)
+        at_most = "" if most in named else f", {times_text(found[most][0])} at {most}"
+        word = "slower" if faster else "faster"
+        return f"{word} by more than {_ELSEWHERE_PCT} % at {len(turned)} of {len(found)} cases{at_most}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""

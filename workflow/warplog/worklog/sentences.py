@@ -133,7 +133,7 @@ def _why(step: Step) -> list[str]:
     first, large = [*_contended(step), *_parallel(step), *_by_unit(step)], _told_factors(step)
     explains = any((one.factor > 1) == (step.ratio > 1) for one in large)
     told = []
-    for word, helps in (("in its favour", True), ("against it", False)):
+    for word, helps in (("factors in its favour", True), ("factors against it", False)):
         factors = [_factor(one) for one in large if (one.factor > 1) == helps]
         told += [f"{word}: {listed(factors)}"] if factors else []
     ordered = (*first, *told, *_use(step)) if explains else (*first, *_use(step), *told)
@@ -262,7 +262,7 @@ def _unexplained(step: Step) -> str:
     if step.is_within_runs:
         own, runs = (100 * (max(one, 1 / one) - 1) for one in (step.ratio, step.remainder))
         than = f"that between the profiled and the timed launches ({runs:.2g} %)"
-        return f"the difference ({own:.2g} %) is smaller than {than}"
+        return f"the counters cannot explain the difference ({own:.2g} %): it is smaller than {than}"
     return "the counters account for less than half of the difference"
 
 

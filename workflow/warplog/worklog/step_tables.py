@@ -18,23 +18,24 @@ FACTOR_NOTES = (
     " faster than its parent. The product of all factors and the remainder is the ratio of the two speeds.",
     "Instructions are counted per warp. Instructions per cycle are those that an SM executes in a cycle in which it has"
     " active warps. SM activity is the share of the kernel's cycles in which an SM has active warps, averaged over the"
-    " SMs. The mean SM clock is that during the timed launches, which is lower in kernels that draw much power.",
+    " SMs. The mean SM clock is that during the timed launches.",
     "Factors account for the time; they are not independent causes. The remainder is what other kernels of the"
     " launch add, and the difference between the launches that were profiled and those that were timed.",
 )
 EXPECTED_NOTE = (
-    "Expectations: about an expected value means within 5 % of it, and within noise of it that the ranges between"
-    " processes leave it possible."
+    'Expectations: "about" means within 5 % of the expected value; "within noise" means that the spread between'
+    " processes does not exclude it."
 )
 STATE_NOTES = (
     "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
-    " warps spend in each. Saved is the difference of the two kernels' times (negative: the state costs more).",
+    " warps spend in each. Saved is the parent's time in a state minus the variant's (negative: the state costs more).",
     "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
     " issues). They are not stalls, but fewer instructions shorten them too.",
 )
 BOUND_NOTE = (
     "A kernel is bound by a unit that it uses to 90 % of its peak. For device memory 80 % is enough, since refreshes"
-    " keep its peak out of reach. If it uses no unit to 60 %, latency is its likely bound."
+    " and changes between reads and writes keep its peak out of reach. If it uses no unit to 60 %, latency is its"
+    " likely bound."
 )
 KEPT_NOTE = (
     "A kernel that moves less than the compulsory traffic presumably leaves results in L2 when it ends."
@@ -45,6 +46,10 @@ _MEANINGS = {
     "dispatch_stall": "the dispatcher holds back an instruction that is ready, because of a conflict",
     "drain": "a warp has ended, and its stores are still on their way to memory",
     "imc_miss": "a constant is not in the constant cache",
+    "long_scoreboard": "the result of an access to global, local or texture memory has not arrived",
+    "short_scoreboard": "the result of shared memory or a special function has not arrived",
+    "math_pipe_throttle": "the pipe that the instruction needs is busy",
+    "wait": "the fixed latency of the instruction before has not passed",
     "lg_throttle": "the queue of global and local accesses is full",
     "mio_throttle": "the queue of shared-memory and special instructions is full",
     "no_instruction": "the next instruction is not yet fetched",

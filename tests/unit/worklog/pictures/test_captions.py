@@ -30,7 +30,7 @@ def test_a_sentence_about_what_the_family_does_not_have_is_left_out(recorded):
 def test_captions_of_throughput_follow_how_the_cases_are_drawn(recorded):
     source = REPORT / "throughput_vs_size.rst"
     lines = caption(source, recorded)
-    assert "A line that still rises" in lines
+    assert "whose line still rises" in lines
     assert "side by side" not in lines
     dots = caption(source, replace(recorded, measurements=recorded.measurements.assign(size=4096.0)))
     assert "side by side" in dots

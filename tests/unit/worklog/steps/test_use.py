@@ -37,7 +37,7 @@ def test_a_kernel_that_waits_for_a_unit_is_told_by_that_unit_and_not_by_its_inst
         "utilisation: L2 85 % → 68 % and the tensor pipe 38 % → 44 %",
     )
     busy = use(BEFORE, AFTER | {"issue_active_pct": 25.0}, 132.0)
-    assert "In its favour: instructions 200 → 172 (1.16x)." in explain.sentence(step(busy))
+    assert "Factors in its favour: instructions 200 → 172 (1.16x)." in explain.sentence(step(busy))
 
 
 def test_more_instructions_of_warps_that_poll_are_no_cause_where_another_unit_is_used_three_times_as_much():
@@ -56,7 +56,7 @@ def test_more_instructions_of_warps_that_poll_are_no_cause_where_another_unit_is
     assert "instructions" not in told(22.0), "L2 is at 68 %"
     assert "Issuing or ready" not in told(22.0)
     assert "(wait)" in told(22.0)
-    assert "Against it: instructions 100 → 370 (0.270x)." in told(24.0)
+    assert "Factors against it: instructions 100 → 370 (0.270x)." in told(24.0)
     assert "Issuing or ready" in told(24.0)
 
 

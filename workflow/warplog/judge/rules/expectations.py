@@ -1,5 +1,6 @@
 """What stands beside an expectation: what the page prints, and what the tables give."""
 
+import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -199,17 +200,19 @@ def _rung_met(page: Place, told: str, case: str = "") -> Checks:
     )
 
 
-def _rung_slower(page: Place, count: str, cases: str, ratio: str | None, case: str | None) -> Checks:
+def _rung_reversed(
+    page: Place, word: str, count: str, cases: str, ratio: str | None, case: str | None
+) -> Checks:
     known, parent = page.known, page.known.parent(page.variant)
-    both = [one for one in known.cases if known.ratio(parent, page.variant, one) > 0]
-    slower = [
-        one
-        for one in both
-        if known.ratio(parent, page.variant, one) < 0.98 and known.faster(parent, page.variant, one)
-    ]
-    yield Check(count, len(slower), exact=True)
+    both = {one: known.ratio(parent, page.variant, one) for one in known.cases}
+    both = {one: found for one, found in both.items() if found > 0}
+    yield Check(word, "slower" if both.get(known.case, math.nan) >= 1 else "faster")
+    pair = (parent, page.variant) if word == "slower" else (page.variant, parent)
+    differs = {one: found if word == "faster" else 1 / found for one, found in both.items()}
+    turned = [one for one in both if differs[one] > 1.02 and known.faster(*pair, one)]
+    yield Check(count, len(turned), exact=True)
     yield Check(cases, len(both), exact=True)
-    worst = min(slower, key=lambda one: known.ratio(parent, page.variant, one), default="none")
+    worst = max(turned, key=differs.__getitem__, default="none")
     if not ratio or not case:  # it follows with the other sizes that the expectation names
         yield Check("named", "named" if _is_named(page, worst) else "not named")
         return
@@ -234,5 +237,8 @@ EXPECTATIONS: Sequence[Rule] = (
         r"(?=;|\.$)",
         _rung_met,
     ),
-    (rf"(?<=; )slower at (\d+) of (\d+) cases(?:, {N}x at ([^\s;]+?))?(?=;|\.$)", _rung_slower),
+    (
+        rf"(?<=; )(slower|faster) by more than 2 % at (\d+) of (\d+) cases(?:, {N}x at ([^\s;]+?))?(?=;|\.$)",
+        _rung_reversed,
+    ),
 )

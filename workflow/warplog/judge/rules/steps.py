@@ -115,7 +115,7 @@ def _steps_factors(page: Place, side: str, listed: str) -> Checks:
         metric = metric_of(name.removeprefix("and "))
         factor = known.factor(_steps_parent(page), page.variant, metric)
         yield Check(times, factor)
-        yield Check(side, "In its favour" if factor > 1 else "Against it")
+        yield Check(side, "Factors in its favour" if factor > 1 else "Factors against it")
         yield from _steps_span(page, metric, before, after)
         if waves := re.fullmatch(
             rf", with a (fuller|less full) last wave of blocks: {Q} → {Q} waves", evidence
@@ -374,7 +374,8 @@ STEPS: Sequence[Rule] = (
         _steps_elsewhere,
     ),
     (
-        rf"The difference \({N} %\) is smaller than that between the profiled and the timed launches \({N} %\)",
+        rf"The counters cannot explain the difference \({N} %\): it is smaller"
+        rf" than that between the profiled and the timed launches \({N} %\)",
         _steps_runs,
     ),
     (r"Contended global atomics (bound it|no longer bound it)", _steps_contended),
@@ -400,7 +401,7 @@ STEPS: Sequence[Rule] = (
         rf" instructions, (\d+) registers in both\){_REACHES}",
         _steps_recompiled,
     ),
-    (r"(In its favour|Against it): ((?:(?!\. ).)*)\.", _steps_factors),
+    (r"(Factors in its favour|Factors against it): ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"mean SM clock during a launch (rises|falls) from {N} to {N} MHz", _steps_clock),
     (
         rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}(?:; in {V} for ([\w ,-]+))?\)|Issuing or ready): {_SPAN}"

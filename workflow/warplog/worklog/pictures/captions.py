@@ -142,13 +142,14 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
     "memory_chart": {
         "A grey arrow": _shows(idle=True),
         "A counter that was not recorded": _shows("n/a"),
-        "Tensor cores that read": _executes("hgmma", "utmaldg"),
+        "Tensor cores read": _executes("hgmma"),
+        "The TMA unit writes": _executes("utmaldg"),
         "Generic loads": _shows("generic loads"),
     },
     "roofline": {
         "Copies by the TMA unit": _executes("utmaldg", "utmastg"),
         "A launch that also copies": _has_copies,
-        "Of more than six variants": _has_long_ladder,
+        "Only six variants are coloured": _has_long_ladder,
         "A dashed roof": _has_roof("clock"),
     },
     "swim_lanes": {
@@ -161,8 +162,8 @@ CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
         "GB/s counts": _keeps_results,
         "The horizontal line": _shows_peak,
         "Open markers": _has_open_marks,
-        "Of more than six variants": _has_long_ladder,
-        "A line that still rises": _has_lines,
+        "Only six variants are coloured": _has_long_ladder,
+        "A variant whose line still rises": _has_lines,
         "A line ends": _ends_early,
         "Cases that are no series": _not(_has_lines),
         "A cross marks": _has_failures,

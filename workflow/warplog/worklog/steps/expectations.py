@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -278,7 +278,17 @@ def named_cases(expected: str, cases: Iterable[str]) -> tuple[str, ...]:
     for names, above in (
         (one[0] or one[2], one[1] or one[3]) for one in re.findall(listed, _plain(expected, known))
     ):
-        found += re.findall(each, names)
+        found += re.findall(each, _whole_ranges(names, known))
         if above and found[-1].isdigit():
             found += sorted((c for c in known if c.isdigit() and int(c) > int(found[-1])), key=int)
     return tuple(dict.fromkeys(found))
+
+
+def _whole_ranges(names: str, cases: Sequence[str]) -> str:
+    """Adds the cases between the ends of a range of numbers: "128 to 512" becomes "128, 256, 512"."""
+
+    def between(found: "re.Match[str]") -> str:
+        low, high = int(found[1]), int(found[2])
+        return ", ".join(sorted((one for one in cases if one.isdigit() and low <= int(one) <= high), key=int))
+
+    return re.sub(r"\b(\d+) to (\d+)\b(?![\w-])", between, names)
