@@ -5,7 +5,7 @@ import random
 import pytest
 
 SEED = 20261122
-FEW, MANY = 6, 10_000
+FEW, MANY = 4, 10_000
 
 
 @pytest.fixture(params=["records", "tables"])

@@ -14,7 +14,7 @@ from faulty import Faults, copy_of
 
 SEED = 20261122
 FIRST, LATER = "a first store", "changed numbers beside another campaign"
-FEW, MANY = 4, 100
+FEW, MANY = 3, 100
 ARTIFACTS = "results/mlartifacts"
 
 

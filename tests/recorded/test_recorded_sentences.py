@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,17 @@ TABLES = ROOT / "tables"
 CAPTIONS = Path(__file__).parents[2] / "workflow" / "report"
 
 
+@cache
+def of_all_families():
+    return view.read_all(TABLES)
+
+
+@cache
+def tables_of(family):
+    """The tables of a family of the recorded campaign, which no test changes."""
+    return view.of_family(of_all_families(), TABLES, family)
+
+
 @pytest.fixture(scope="module")
 def told():
     """The sentences of steps of the recorded campaign, by family and variant."""
@@ -33,7 +45,7 @@ def told():
         sources = {
             v.name: {path.name: read_source(path) for path in (v.file, *v.headers())} for v in variants
         }
-        for step in explain.steps(view.load(TABLES, family), sources):
+        for step in explain.steps(tables_of(family), sources):
             found[family, step.variant] = sentence(step)
     return found
 
@@ -114,7 +126,7 @@ def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
     """At rows of 16 KiB, one_exchange launches the instantiation of a template in which one block handles a row."""
     variant = shipped_families.FAMILIES["layernorm"].variant("one_exchange")
     texts = {path.name: read_source(path) for path in (variant.file, *variant.headers())}
-    limits = explain.bounds_of(view.load(TABLES, "layernorm"), {variant.name: texts})
+    limits = explain.bounds_of(tables_of("layernorm"), {variant.name: texts})
     one = next(limit for limit in limits if limit.variant == variant.name)
     assert (one.stall, one.wait) == ("long_scoreboard", None)
 
@@ -146,7 +158,7 @@ def pages():
     families = winners.with_winners(shipped_families.FAMILIES, campaign["gpu"])
     found = {}
     for name in _PAGES:
-        page = worklog.gather(families[name], view.load(TABLES, name), campaign, [], CAPTIONS)
+        page = worklog.gather(families[name], tables_of(name), campaign, [], CAPTIONS)
         found[name] = worklog.markdown(page, ROOT), evidence.read(TABLES, name)
     return found
 

@@ -285,7 +285,7 @@ def test_a_killed_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copy / "workflow")}
     variants = [variant.name for variant in FAMILIES["transpose"].variants[:3]]
     chosen = {"families": "transpose", "variants": ",".join(variants)}
-    command = [sys.executable, "-m", "snakemake", *arguments("build", **chosen)]
+    command = [snakemake_runs.interpreter(), "-m", "snakemake", *arguments("build", **chosen)]
     running = subprocess.Popen(
         command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

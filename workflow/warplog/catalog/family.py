@@ -4,6 +4,7 @@ import importlib.util
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -199,7 +200,7 @@ class Family:
     tolerances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     timeline: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property  # each formula that is evaluated names it
     def file(self) -> Path:
         """The family.yaml of this family."""
         return self.folder / "family.yaml"

@@ -238,13 +238,25 @@ class Evidence:
 
     def spills(self, variant: str) -> tuple[float, float]:
         """Returns the bytes of spill stores and loads of the launched kernel, which add up to its `spill_bytes`."""
-        metrics, total = self.tables["metrics"], self.variants.get(variant, {}).get("spill_bytes")
-        mine = metrics[(metrics["variant"] == variant) & metrics["metric"].str.startswith("spill_")]
-        by_kernel = mine.pivot_table(index="kernel", columns="metric", values="value", aggfunc="first")
-        for stores, loads in by_kernel.reindex(columns=["spill_store_bytes", "spill_load_bytes"]).to_numpy():
+        total = self.variants.get(variant, {}).get("spill_bytes")
+        for stores, loads in self._spills.get(variant, ()):
             if stores + loads == total:
-                return float(stores), float(loads)
+                return stores, loads
         return math.nan, math.nan
+
+    @cached_property
+    def _spills(self) -> dict[str, list[tuple[float, float]]]:
+        """The bytes of spill stores and loads of the kernels of each variant's build."""
+        metrics = self.tables["metrics"]
+        rows = metrics[metrics["metric"].str.startswith("spill_")]
+        wide = rows.pivot_table(
+            index=["variant", "kernel"], columns="metric", values="value", aggfunc="first"
+        )
+        wide = wide.reindex(columns=["spill_store_bytes", "spill_load_bytes"])
+        found: dict[str, list[tuple[float, float]]] = {}
+        for (variant, _), stores, loads in wide.itertuples(name=None):
+            found.setdefault(str(variant), []).append((float(stores), float(loads)))
+        return found
 
     def factor(self, parent: str, variant: str, metric: str) -> float:
         """Returns how many times faster the change of a metric makes the variant."""

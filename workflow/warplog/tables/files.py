@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+# Pages and figures read text cell by cell, for which Python's strings take a fraction of the time of Arrow's.
+pd.set_option("mode.string_storage", "python")
+
 
 def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     """Writes <table>.parquet and <table>.csv for every table, and columns.csv; the same rows give the same bytes.

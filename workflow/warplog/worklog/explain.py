@@ -52,14 +52,14 @@ def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tupl
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
     rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
     counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
-    contended = {one.variant for one in bounds_of(tables, sources) if one.kind == "atomics"}
+    known = waits_of(tables, sources)
+    contended = {one.variant for one in _bounds(tables, known) if one.kind == "atomics"}
     gaps = _tile_ends(tables)
     found = [
         _step(tables, rows, counters, name)
         for name, row in rows.items()
         if isinstance(row["parent"], str) and row["parent"]
     ]
-    known = waits_of(tables, sources)
     twins = kinship.twins(tables, {name: list(texts) for name, texts in sources.items()})
     return tuple(
         replace(
@@ -143,7 +143,10 @@ def _executed(lines: Sequence[Mapping[str, Any]]) -> float:
 
 def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Bound, ...]:
     """Returns what bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
-    known = waits_of(tables, sources)
+    return _bounds(tables, waits_of(tables, sources))
+
+
+def _bounds(tables: FigureTables, known: Mapping[str, Mapping[str, Wait]]) -> tuple[Bound, ...]:
     sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
     rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
     opcodes, copies = _opcodes(tables), _copies(tables)
@@ -186,10 +189,11 @@ def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:
     """Returns the number of instructions by opcode in the machine code, by variant and kernel name."""
     rows = tables.metrics[tables.metrics["metric"].str.startswith(_SASS)]
     counts: dict[tuple[str, str], dict[str, float]] = {}
-    for row in rows.to_dict("records"):
-        own = counts.setdefault((str(row["variant"]), bare_name(str(row["kernel"]))), {})
-        opcode = str(row["metric"]).removeprefix(_SASS)
-        own[opcode] = own.get(opcode, 0.0) + float(row["value"] or 0.0)
+    columns = (rows[name].tolist() for name in ("variant", "kernel", "metric", "value"))
+    for variant, kernel, metric, value in zip(*columns, strict=True):
+        own = counts.setdefault((str(variant), bare_name(str(kernel))), {})
+        opcode = str(metric).removeprefix(_SASS)
+        own[opcode] = own.get(opcode, 0.0) + float(value or 0.0)
     return counts
 
 

@@ -4,7 +4,9 @@ import ctypes
 import os
 import shutil
 import subprocess
+import tempfile
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -190,25 +192,29 @@ def test_a_library_that_is_not_installed_is_named_with_the_remedy(tmp_path: Path
 @pytest.fixture
 def prebuilt(tmp_path: Path) -> Path:
     """Returns the project of a variant that is a compiled library."""
-    nvcc, _ = compilers()
     (tmp_path / "lib").mkdir()
-    (tmp_path / "mine.cu").write_text(source())
-    compiled(tmp_path, nvcc.path, "sm_90")
+    compiled(tmp_path, "sm_90")
     return tmp_path
 
 
-def compiled(root: Path, nvcc: Path, arch: str, soname: str = "", **parts: str) -> None:
+def compiled(root: Path, arch: str, soname: str = "", **parts: str) -> None:
     (root / "mine.cu").write_text(source(**parts))
+    (root / "lib" / "libmine.so").unlink(missing_ok=True)  # a process may have loaded it
+    (root / "lib" / "libmine.so").write_bytes(library(source(**parts), arch, soname))
+
+
+@cache
+def library(text: str, arch: str, soname: str) -> bytes:
+    """Returns what nvcc makes of a source, which it compiles once per process."""
+    nvcc, _ = compilers()
     code = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
-    options = [
-        "-shared",
-        "-Xcompiler",
-        "-fPIC",
-        "-gencode",
-        code,
-        *(["-Xlinker", f"-soname={soname}"] if soname else []),
-    ]
-    subprocess.run([nvcc, *options, root / "mine.cu", "-o", root / "lib" / "libmine.so"], check=True)
+    named = ["-Xlinker", f"-soname={soname}"] if soname else []
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "mine.cu")
+        made.write_text(text)
+        command = [nvcc.path, "-shared", "-Xcompiler", "-fPIC", "-gencode", code, *named, made]
+        subprocess.run([*command, "-o", made.with_suffix(".so")], check=True)
+        return made.with_suffix(".so").read_bytes()
 
 
 @pytest.mark.nvcc
@@ -224,7 +230,7 @@ def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(p
     assert "spill_store_bytes" not in kernel, "cuobjdump does not report spills"
     assert first["source_sha256"] == variant.fingerprint()
 
-    compiled(prebuilt, compilers()[0].path, "sm_90", result="0")
+    compiled(prebuilt, "sm_90", result="0")
     again = built(prebuilt, family)
     assert again["source_sha256"] != first["source_sha256"]
     assert again["library_sha256"] != first["library_sha256"], "a rebuilt library is measured again"
@@ -240,16 +246,10 @@ def called(library: Path, *arguments: object) -> int:
 @pytest.mark.nvcc
 def test_the_launcher_of_a_compiled_library_calls_its_own_copy(prebuilt: Path) -> None:
     """Two libraries with the same name in one process are two, and a later build does not change the first."""
-    nvcc, results = compilers()[0].path, []
+    results = []
     family = written(prebuilt, "library: ../../lib/libmine.so,")
     for number in (1, 2):
-        compiled(
-            prebuilt,
-            nvcc,
-            "sm_90",
-            early=f"if (N) return N * 10 + {number};",
-            soname="libmine.so",
-        )
+        compiled(prebuilt, "sm_90", "libmine.so", early=f"if (N) return N * 10 + {number};")
         built(prebuilt, family)
         results.append((prebuilt / "results/build").rename(prebuilt / f"build{number}") / "kernel.so")
     x, y, n, factor = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7), ctypes.c_float(2)
@@ -279,7 +279,7 @@ def test_a_borrowed_baseline_gets_its_arguments_by_name(tmp_path: Path) -> None:
 @pytest.mark.nvcc
 def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(prebuilt: Path) -> None:
     family = written(prebuilt, "library: ../../lib/libmine.so,")
-    compiled(prebuilt, compilers()[0].path, "sm_80")
+    compiled(prebuilt, "sm_80")
     record = built(prebuilt, family)
     assert record["status"] == "compile_error"
     assert "has machine code for sm_80 and no PTX; compile it for sm_90" in record["reason"]
