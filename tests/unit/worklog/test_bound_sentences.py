@@ -162,7 +162,7 @@ def test_a_busy_sub_unit_of_l1_is_not_told_as_its_bandwidth():
     """A quarter of L1's bytes: 32 of 128 per cycle and SM, although its busiest sub-unit is at 99 %."""
     values = {"l1_throughput_pct": 99.0, "l1_bytes": 32 * 132 * 1e6, "gpu_cycles": 1e6}
     assert bound_sentences(bound("a", values, 132.0)) == (
-        "It is bound by L1/TEX, at 99 % of its peak (that of its busiest part; global and local accesses use 25 %"
+        "It is bound by L1/TEX, at 99 % of its peak (in its busiest part; global and local accesses use 25 %"
         " of its bandwidth).",
     )
     assert "bandwidth" not in bound_sentences(bound("a", values | {"l2_throughput_pct": 99.5}, 132.0))[0]

@@ -131,14 +131,14 @@ def test_a_tied_step_says_which_states_offset_which():
     )
     step = decomposition.Step("f", "b", "a", "1", 1.001, (), states, 1.0, tied=True, kernel_us=(200.0, 200.0))
     assert explain.sentence(step) == (
-        "As fast as a within noise (1.001x). Less barrier (waiting for a barrier): 120 → 20 µs; more"
+        "As fast as a within noise (1.001x). Less time in barrier (waiting for a barrier): 120 → 20 µs; more in"
         " long_scoreboard (waiting for data from global or local memory): 20 → 110 µs."
     )
     assert explain.sentence(replace(step, states=states[2:])) == "As fast as a within noise (1.001x)."
     several = tuple(decomposition.StateChange(name, 0.1, 0.14, ()) for name in ("wait", "drain"))
     several = (decomposition.StateChange("barrier", 0.2, 0.1, ()), *several)
     assert explain.sentence(replace(step, states=several)).endswith(
-        "; more wait (waiting for a fixed-latency dependency): 20 → 28 µs"
+        "; more in wait (waiting for a fixed-latency dependency): 20 → 28 µs"
         " and drain (waiting for stores to drain): 20 → 28 µs."
     )
 

@@ -37,7 +37,7 @@ def test_a_step_within_noise_is_tied_and_is_not_explained(recorded):
     best = recorded.ladder("4096").set_index("variant").loc["warptile"]
     page = told(changed(recorded, "vectorized", median_us=best["median_us"] * 1.001, q1_us=best["q1_us"]))
     (offset,) = rung(page, "warptile").story
-    assert re.match(r"Less short_scoreboard .* µs; more issuing or ready: \d+ → \d+ µs\.$", offset)
+    assert re.match(r"Less time in short_scoreboard .* µs; more in issuing or ready: \d+ → \d+ µs\.$", offset)
     assert ("1.00x", "the speed of vectorized, tied within noise") in rung(page, "warptile").figures
 
 

@@ -415,6 +415,12 @@ def test_what_was_got_stands_beside_what_was_expected_with_the_verdict_on_the_cl
     )
 
 
+def test_a_claim_within_noise_is_explained_where_one_occurs(recorded):
+    noisy = CLAIM | {"verdict": "within_noise"}
+    assert any("neither confirmed nor refuted" in note for note in told(recorded, claims=[noisy]).notes)
+    assert not any("neither confirmed nor refuted" in note for note in told(recorded, claims=[CLAIM]).notes)
+
+
 def test_a_detour_shows_its_gain_before_it_is_unfolded(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "warptile", ["median_us", "q1_us", "q3_us"]] *= 2

@@ -90,7 +90,9 @@ def _lead_extremes(
     slower = sorted(name for name in ratios if ratios[name] < 1 and name not in same)
     yield Check(most, max(ratios, key=ratios.__getitem__))
     yield Check(gain, ratios.get(most, math.nan))
-    printed = dict(re.findall(rf"{V}[ \w-]* \({N}x\)", rest.replace("slower than the previous step: ", "")))
+    printed = dict(
+        re.findall(rf"{V}[ \w-]* \({N}x\)", re.sub(r"\w+ steps? \w+ slower than[^:]*: ", "", rest))
+    )
     least = min(ratios, key=ratios.__getitem__)
     alike = sum(f"{one:#.3g}" == f"{ratios[least]:#.3g}" for one in ratios.values()) > 1
     told = slower or ([] if alike and least not in same else [least])
@@ -163,7 +165,7 @@ _LEAD: Sequence[Rule] = (
     ),
     (
         rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step{_THAT}\)"
-        r"((?:(?:; slower than the previous step: |[;,] )[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
+        r"((?:(?:; (?:one step is|some steps are) slower than the previous one: |[;,] )[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
         _lead_extremes,
     ),
     (
@@ -334,7 +336,7 @@ _RUNG: Sequence[Rule] = (
     (rf"\*\*{N} {UNIT}\*\* (sustained|back to back)", _rung_long),
     (rf"\*\*{N}x\*\* the speed of {V}(, tied within noise)?{_THAT}", _rung_over),
     (rf"^{TIME} (?:with a cold L2|at rest): median of (?:(\d+) processes \((?:{_ENDS}|{TIME} each)\), )?(\d+) launches"
-     rf"(?: in all)?; (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
+     rf"; (?:quartiles {_ENDS}|both quartiles {TIME})\.", _rung_noise),
     (rf"One launch with a cold L2: {TIME}", _rung_one),
     (r"spill stores (\d+) B, loads (\d+) B", _rung_spills),
     (r"spill stores and loads (\d+) B", _rung_spills_in_all),
@@ -493,7 +495,7 @@ def _limits_hidden(page: Place, share: str | None, of_parent: str | None, parent
 _SAME = (
     rf"(?:; the same bytes use {N} % of L2)?(?:; device memory is at {N} %)?"
     rf"(?:, mainly through its (?:{Q} )?shared-memory wavefronts)?"
-    rf"(?: \((?:that of its busiest part; )?global and local accesses use {N} % of its bandwidth\))?"
+    rf"(?: \((?:in its busiest part; )?global and local accesses use {N} % of its bandwidth\))?"
 )
 _LIMITS: Sequence[Rule] = (
     (rf"\b[Ii]t is bound by ({CEILING})(?:, at {N} % of its peak)?{_SAME}", _limits_bound),

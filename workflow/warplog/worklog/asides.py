@@ -33,6 +33,10 @@ LINE_NOTES = (
     "Hottest lines: a sample counts for the instruction that a warp is about to issue, so that a wait appears at the"
     " instruction that has to wait: at a barrier, often on the line after it.",
 )
+CLAIM_NOTE = (
+    "Claims: a claim is within noise, neither confirmed nor refuted, if its bound lies within the spread or the floor of"
+    " the times behind it."
+)
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
 _CLAIMS = ("claim", "case", "verdict", "measured here", "confirmed if", "published", "source", "note")
 # A number in the evidence of a claim: `median_us(naive, 8192) = 3.5 us`; without a case, it is the claim's. The second

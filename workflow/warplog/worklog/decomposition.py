@@ -269,7 +269,7 @@ def _factor(name: str, before: Values, after: Values, power: int) -> Factor:
 def _waves(before: Values, after: Values, factor: float) -> tuple[Change, ...]:
     """Returns the waves of blocks, if filling the last one accounts for at least half of the busy share's factor."""
     waves = [values.get(WAVES, math.nan) for values in (before, after)]
-    if not all(one > 0 for one in waves) or factor == 1:
+    if not all(one > 1 for one in waves) or factor == 1:
         return ()
     filled = [one / math.ceil(one - 1e-6) for one in waves]
     part = math.log(filled[1] / filled[0]) / math.log(factor)

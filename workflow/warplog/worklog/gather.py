@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from warplog.catalog.claims import WITHIN_NOISE
 from warplog.catalog.contract import own_limit
 from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table, listed
@@ -15,7 +16,7 @@ from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
 from warplog.tables.view import FigureTables
 from warplog.worklog import kinship
-from warplog.worklog.asides import LINE_NOTES, Row, claims_table, number, records
+from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, Row, claims_table, number, records
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
@@ -175,14 +176,16 @@ def _is_slower_at_full_clock(row: Row) -> bool:
 
 
 def _notes(ladder: Ladder, rungs: Sequence[Rung]) -> tuple[str, ...]:
-    """Returns how to read the tables of the rungs, and the words of answers to expectations that occur."""
+    """Returns how to read the tables of the rungs, and the words that occur in answers to expectations and verdicts."""
+    noisy = any(row["verdict"] == WITHIN_NOISE for rows in ladder.claimed.values() for row in rows)
+    claims = (CLAIM_NOTE,) if noisy else ()
     answers = " ".join((rung.answer + " ".join(where for _, where in rung.elsewhere)) for rung in rungs)
     expected = (EXPECTED_NOTE,) if re.search(r"about (?:the|as) expected|within noise of", answers) else ()
     if not ladder.counted:
-        return expected
+        return (*expected, *claims)
     kept = (KEPT_NOTE,) if ladder.keeps_results else ()
     tables = (*FACTOR_NOTES, *STATE_NOTES, BOUND_NOTE, *kept, *state_meanings(ladder.states), *LINE_NOTES)
-    return (*expected, *tables)
+    return (*expected, *claims, *tables)
 
 
 def _headline(family: Family, case: str) -> tuple[str, ...]:
@@ -326,7 +329,8 @@ def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
         f"{name} ({times_text(ratios[name])})" for name in ratios if ratios[name] < 1 and name not in same
     ]
     if slower:
-        return f"; slower than the previous step: {', '.join(slower)}"
+        which = "one step is" if len(slower) == 1 else "some steps are"
+        return f"; {which} slower than the previous one: {', '.join(slower)}"
     least = min(ratios, key=ratios.__getitem__)
     if least in same:
         return f"; {least} is as fast as the previous step within noise ({times_text(ratios[least])})"

@@ -488,27 +488,23 @@ class Ladder:
         )
 
     def _reversed(self, row: Row, named: Collection[str]) -> str:
-        """Returns at how many cases a variant is slower than its parent although it is faster at the headline case.
+        """Returns at how many cases a variant is slower than its parent although it is not at the headline case.
 
-        Or the other way around. The case with the largest difference is left out if it is one of those in `named`,
-        whose ratios follow.
+        If it is slower there, at how many it is faster. The case with the largest difference is left out if it is one
+        of those in `named`, whose ratios follow.
         """
         parent = str(row["parent"] or "")
         found = self._over(str(row["variant"]), parent) if parent in self.rows else {}
         if row["case"] not in found:
             return ""
-        faster = found[row["case"]][0] >= 1
         least = 1 + _ELSEWHERE_PCT / 100
-        turned = {
-            case: max(ratio, 1 / ratio)
-            for case, (ratio, tied) in found.items()
-            if not tied and (1 / ratio if faster else ratio) > least
-        }
+        slower = {case: 1 / ratio for case, (ratio, tied) in found.items() if 1 / ratio > least and not tied}
+        faster = {case: ratio for case, (ratio, tied) in found.items() if ratio > least and not tied}
+        word, turned = ("faster", faster) if row["case"] in slower else ("slower", slower)
         if not turned:
             return ""
         most = max(turned, key=turned.__getitem__)
         at_most = "" if most in named else f", {times_text(found[most][0])} at {most}"
-        word = "slower" if faster else "faster"
         return f"{word} by more than {_ELSEWHERE_PCT} % at {len(turned)} of {len(found)} cases{at_most}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
@@ -641,7 +637,7 @@ def _noise(row: Row) -> str:
     if regimes.has_processes([row]):
         least, most = map(time_text, regimes.interval_us(row))
         ends = f"{least} each" if least == most else _between(least, most)
-        of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches in all"
+        of = f"median of {int(row['processes'])} processes ({ends}), {samples} launches"
         return f"{median} {where}: {of}; {spread}."
     return f"{median} {where}: median of {samples} launches; {spread}."
 

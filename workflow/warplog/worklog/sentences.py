@@ -275,7 +275,7 @@ def _offset(step: Step) -> tuple[str, ...]:
     kept = next(n for n in range(1, len(more) + 1)
                 if n == len(more) or -sum(one.share for one in more[:n]) >= _MOST_OF_IT * less[0].share)  # fmt: skip
     costs = listed([_tied_state(one, step) for one in more[:kept]])
-    return (f"Less {_tied_state(less[0], step)}; more {costs}.",)
+    return (f"Less time in {_tied_state(less[0], step)}; more in {costs}.",)
 
 
 def _tied_state(state: StateChange, step: Step) -> str:
@@ -547,7 +547,7 @@ def _ceiling(bound: Bound, said: Collection[str]) -> str:
         number = "" if TRAFFIC[1] in said else f"{short_number(bound.shared)} "
         more = f", mainly through its {number}shared-memory wavefronts"
     if bound.l1_bytes_pct >= _LEAST_L1_PCT:
-        part = "" if more else "that of its busiest part; "
+        part = "" if more else "in its busiest part; "
         more += (
             f" ({part}global and local accesses use {short_number(bound.l1_bytes_pct)} % of its bandwidth)"
         )

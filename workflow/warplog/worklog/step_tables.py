@@ -28,7 +28,8 @@ EXPECTED_NOTE = (
 )
 STATE_NOTES = (
     "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
-    " warps spend in each. Saved is the parent's time in a state minus the variant's (negative: the state costs more).",
+    " warps spend in each. Saved is the parent's time in a state minus the variant's (negative: the state costs more)."
+    " The waits of all warps count, also of those that delay nothing, such as a producer that is ahead.",
     "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
     " issues). They are not stalls, but fewer instructions shorten them too.",
 )

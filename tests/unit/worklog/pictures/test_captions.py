@@ -24,7 +24,7 @@ def test_a_sentence_about_what_the_family_does_not_have_is_left_out(recorded):
     assert caption(source, recorded).startswith("Shared-memory wavefronts of each variant of sgemm:")
     one = recorded.metrics.head(1).assign(metric="inst_hgmma", value=1.0)
     tensor = replace(recorded, metrics=pd.concat([recorded.metrics, one]))
-    assert "whose reads by wgmma no counter covers" in caption(source, tensor)
+    assert "No counter covers reads by wgmma" in caption(source, tensor)
 
 
 def test_captions_of_throughput_follow_how_the_cases_are_drawn(recorded):

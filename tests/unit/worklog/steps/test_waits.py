@@ -138,6 +138,6 @@ def test_a_wait_is_named_by_the_code_of_the_kernel_that_it_is_in(state, told):
 def test_a_tied_step_names_both_waits_too():
     states = (StateChange("wait", 0.5, 0.1, ()), StateChange("barrier", 0.1, 0.4, (), MULTIPLY))
     step = Step("f", "child", "parent", "1", 1.0, (), states, 1.0, tied=True, kernel_us=(100.0, 100.0))
-    assert "more barrier (waiting for the tensor cores, in parent for a barrier): 10 → 40 µs." in sentence(
+    assert "more in barrier (waiting for the tensor cores, in parent for a barrier): 10 → 40 µs." in sentence(
         step
     )

@@ -44,7 +44,9 @@ def _is_named(page: Place, case: str) -> bool:
     columns = [f"x{number}" for number in re.findall(r"at (\d+) columns", expected)]
     shaped = any(case.partition("-")[0].endswith(one) for one in columns)
     typed = case == f"{known.case}-bf16" and "in bf16" in expected
-    return case != known.case and (case in expected or larger or below or shaped or typed)
+    ranges = re.findall(r"at (\d+) to (\d+)\b(?! times)", expected)
+    within = case.isdigit() and any(int(low) <= int(case) <= int(high) for low, high in ranges)
+    return case != known.case and (case in expected or larger or below or shaped or typed or within)
 
 
 def _rung_no_time(page: Place, case: str) -> Checks:
@@ -206,7 +208,8 @@ def _rung_reversed(
     known, parent = page.known, page.known.parent(page.variant)
     both = {one: known.ratio(parent, page.variant, one) for one in known.cases}
     both = {one: found for one, found in both.items() if found > 0}
-    yield Check(word, "slower" if both.get(known.case, math.nan) >= 1 else "faster")
+    lost = both.get(known.case, math.nan) < 1 / 1.02 and known.faster(parent, page.variant, known.case)
+    yield Check(word, "faster" if lost else "slower")
     pair = (parent, page.variant) if word == "slower" else (page.variant, parent)
     differs = {one: found if word == "faster" else 1 / found for one, found in both.items()}
     turned = [one for one in both if differs[one] > 1.02 and known.faster(*pair, one)]

@@ -385,7 +385,7 @@ STEPS: Sequence[Rule] = (
         rf"gap in computing at the end of a tile (falls|rises) from {TIME} \(in {V}\) to {TIME}",
         _steps_tile_end,
     ),
-    (r"Less ([^.;]*?(?:\.\d[^.;]*?)*); more ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
+    (r"Less time in ([^.;]*?(?:\.\d[^.;]*?)*); more in ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
     (rf"{_AT}{N}x as fast as {V}\.", _steps_faster),
     (rf"{_AT}Takes {N}x the time of {V}\.", _steps_longer),
     (rf"{_AT}As fast as {V} within noise \({N}x\)\.", _steps_equal),

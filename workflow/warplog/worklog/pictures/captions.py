@@ -130,7 +130,7 @@ def _has_outline(tables: FigureTables) -> bool:
 
 # By figure, how a sentence of its caption begins, and when it applies.
 CONDITIONS: Mapping[str, Mapping[str, Applies]] = {
-    "bank_conflicts": {"A kernel whose reads by wgmma": _executes("hgmma")},
+    "bank_conflicts": {"No counter covers reads by wgmma": _executes("hgmma")},
     "ladder": {
         "Percentages refer to the baseline": _has_baseline,
         "Without a baseline": _not(_has_baseline),
