@@ -136,6 +136,17 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     assert found.ratio < 0.5
     before, after = cells(found.speeds, "warptile")["place"].split(" → ")
     assert int(before) < int(after)
+    unknown = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "not_measurable"}]))
+    assert beside(ours, unknown, NAMES).claims is None, "a claim that was not judged has no other verdict"
+
+
+def test_a_family_without_times_in_both_campaigns_is_not_in_the_overview(recorded):
+    nothing = replace(other(recorded), measurements=recorded.measurements.assign(status="crashed"))
+    found = {
+        "sgemm at 4096": beside(recorded, nothing, NAMES),
+        "again": beside(recorded, other(recorded), NAMES),
+    }
+    assert [row[0] for row in overview(found, NAMES)[2].rows] == ["again"]
 
 
 @pytest.mark.parametrize(("gpu", "written"), [("h100", True), ("h200", False)])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from warplog.catalog.claims import NOT_MEASURABLE
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes
@@ -28,7 +29,7 @@ class Beside:
     Attributes:
         speeds: Both speeds of each variant at the headline case, and their ratio as measured and normalised.
         steps: Steps that are faster than their parent in one campaign and slower in the other; None if there are none.
-        claims: Claims with another verdict; None if there are none.
+        claims: Claims with another verdict, of those judged in both; None if there are none.
         facts: What differs, one sentence each.
         fastest: The fastest variant besides the baseline in either campaign; "" if none has a time in both.
         ratio: Speed of the second one's fastest variant over that of the first; NaN without one.
@@ -61,10 +62,11 @@ Section = tuple[str, Sequence[str], Table]  # heading, address of the first cell
 
 
 def overview(found: Mapping[str, Beside], names: Names) -> Section:
-    """Returns what differs in each family, by its heading: the fastest variants, and how much turns."""
+    """Returns what differs in each family that has times in both campaigns, by its heading."""
     rows = tuple(
         (heading, *one.fastest, _times(one.ratio), *(_count(table) for table in (one.steps, one.claims)))
         for heading, one in found.items()
+        if one.fastest[0]
     )
     titles = (
         "family",
@@ -145,13 +147,16 @@ def _steps(
 
 
 def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | None:
-    known = {str(row["id"]): row for row in records(theirs.claims)}
-    lines = tuple(
-        (f"{row['id']}: {row['claim']}", _verdict(row), _verdict(known[str(row["id"])]))
-        for row in records(ours.claims)
-        if str(row["id"]) in known and row["verdict"] != known[str(row["id"])]["verdict"]
+    mine, other = (
+        {str(row["id"]): row for row in records(tables.claims) if row["verdict"] != NOT_MEASURABLE}
+        for tables in (ours, theirs)
     )
-    return Table(("claim", f"on {names[0]}", f"on {names[1]}"), tuple(lines)) if lines else None
+    lines = tuple(
+        (f"{name}: {row['claim']}", _verdict(row), _verdict(other[name]))
+        for name, row in mine.items()
+        if name in other and row["verdict"] != other[name]["verdict"]
+    )
+    return Table(("claim", f"on {names[0]}", f"on {names[1]}"), lines) if lines else None
 
 
 def _verdict(claim: Row) -> str:
