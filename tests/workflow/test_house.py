@@ -108,6 +108,13 @@ def test_rules_compute_nothing(project: Path) -> None:
             assert "log:" in rule or "script:" not in rule, rule
 
 
+def test_no_rule_needs_a_number_of_cores_which_a_run_on_a_cluster_does_not_have(project: Path) -> None:
+    """Snakemake refuses `workflow.cores` without --cores, even if the rule is not used."""
+    rules = {path.name: path.read_text() for path in (project / "workflow" / "rules").glob("*.smk")}
+    assert len(rules) > 5
+    assert not [name for name, text in rules.items() if "workflow.cores" in text]
+
+
 def test_the_root_snakefile_only_includes_the_workflow(project: Path) -> None:
     text = re.sub(r'^""".*?"""', "", (project / "Snakefile").read_text(), flags=re.DOTALL)
     statements = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]

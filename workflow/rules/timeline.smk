@@ -32,8 +32,8 @@ rule capture_timelines:
         update(results("timeline/{gpu}/{family}.json")),
     log:
         results("logs/timeline/{gpu}/{family}.log"),
-    # All cores except one, as for timing: the overhead of the marks is a difference of times.
-    threads: max(1, workflow.cores - 1)
+    # As for timing: the overhead of the marks is a difference of times.
+    threads: plan.timing_threads(workflow.resource_settings.cores)
     resources:
         **plan.boards.slots(),
         gpu=1,
