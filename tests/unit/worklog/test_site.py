@@ -1,5 +1,6 @@
 """A campaign as static pages whose links lead somewhere, and two campaigns side by side."""
 
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -136,6 +137,10 @@ def test_variants_that_change_places_steps_that_turn_and_claims_that_flip_are_sa
     assert found.ratio < 0.5
     before, after = cells(found.speeds, "warptile")["place"].split(" → ")
     assert int(before) < int(after)
+    bare = replace(
+        theirs, claims=pd.DataFrame([CLAIM | {"verdict": "refuted", "measured": 1.5, "unit": math.nan}])
+    )
+    assert beside(ours, bare, NAMES).claims.rows[0][2] == "refuted, 1.50"
     unknown = replace(theirs, claims=pd.DataFrame([CLAIM | {"verdict": "not_measurable"}]))
     assert beside(ours, unknown, NAMES).claims is None, "a claim that was not judged has no other verdict"
 

@@ -238,6 +238,7 @@ def test_an_expectation_about_a_number_of_columns_or_a_type_is_answered_at_these
     assert named_cases("at 128 columns", cases) == ("64x128", "64x128-bf16")
     sizes = ("64", "128", "256", "512", "1024")
     assert named_cases("3 to 4 times `a` at 128 to 512", sizes) == ("128", "256", "512")
+    assert named_cases("3 to 4 times `a` at 512 to 128", sizes) == ("128", "256", "512")
     assert named_cases("from 2048 on; from 1 MiB on", ("1", "1024", "2048", "4096")) == ("2048", "4096")
 
 

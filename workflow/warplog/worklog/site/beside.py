@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from warplog.catalog.claims import NOT_MEASURABLE
+from warplog.catalog.claims import NOT_MEASURABLE, verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number, records
+from warplog.worklog.asides import number, records, text
 from warplog.worklog.sentences import times_text
 
 Row = Mapping[str, Any]
@@ -161,8 +161,9 @@ def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | N
 
 def _verdict(claim: Row) -> str:
     """Returns the verdict on a claim and the number that it is based on: "refuted, 1.02 x"."""
-    verdict, measured = str(claim["verdict"]).replace("_", " "), number(claim["measured"])
-    return verdict if math.isnan(measured) else f"{verdict}, {with_unit(measured, str(claim['unit'] or ''))}"
+    measured = number(claim["measured"])
+    words = verdict_words(text(claim["verdict"]), measured, text(claim.get("reason")))
+    return ", ".join(filter(None, (words, with_unit(measured, text(claim["unit"])))))
 
 
 def _facts(

@@ -288,7 +288,7 @@ def _whole_ranges(names: str, cases: Sequence[str]) -> str:
     """Adds the cases between the ends of a range of numbers: "128 to 512" becomes "128, 256, 512"."""
 
     def between(found: "re.Match[str]") -> str:
-        low, high = int(found[1]), int(found[2])
+        low, high = sorted(map(int, found.groups()))
         return ", ".join(sorted((one for one in cases if one.isdigit() and low <= int(one) <= high), key=int))
 
     return re.sub(r"\b(\d+) to (\d+)\b(?![\w-])", between, names)
