@@ -135,7 +135,7 @@ def test_the_case_where_a_variant_differs_most_is_told_once():
     """With its kernel at the headline case, if the expectation does not name that case."""
     family = shipped_families.FAMILIES["softmax"]
     campaign = read_json(next((ROOT / "campaign").glob("*.json")), "record")
-    tables = view.load(TABLES, "softmax")
+    tables = tables_of("softmax")
 
     def step(expected):
         one = replace(tables, variants=tables.variants.assign(expected=expected))
@@ -300,3 +300,14 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
 )
 def test_an_error_in_such_a_sentence_is_found(pages, family, old, new):
     assert audited(pages, family, old, new).wrong
+
+
+@pytest.mark.parametrize(("before", "is_right"), [("", True), ("7", False)])
+def test_the_case_where_a_variant_differs_most_is_checked(pages, before, is_right):
+    """No recorded page has the sentence: the expectation of cluster names that case."""
+    text, _ = pages["softmax"]
+    ratio = re.search(r"\*\*(\S+x)\*\* at 1x65536 \(", text.partition("## 8. cluster")[2])[1]
+    most = f"It differs most at 1x65536: {before}{ratio} the speed of warp_per_row."
+    result = audited(pages, "softmax", r"(for its counters\.)(?=\n+## 9\. )", rf"\1 {most}")
+    assert result.passed == is_right, (result.wrong, result.unattributed)
+    assert not result.unattributed
