@@ -47,6 +47,11 @@ LONGEST = [
 ]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores, since tests wait for the disk and for programs a tenth of their time."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_finish() -> None:
     """Looks for no garbage among what was imported."""
     gc.freeze()

@@ -163,17 +163,28 @@ def pages():
     return found
 
 
-def audited(pages, family, old="", new=""):
-    text, known = pages[family]
-    assert re.search(old, text), old
+def audit(known, family, text):
     result = Audit()
-    PageAudit(f"{family}.md", known, result).run(re.sub(old, new, text, count=1) if old else text)
+    PageAudit(f"{family}.md", known, result).run(text)
     return result
+
+
+@pytest.fixture(scope="module")
+def sections(pages):
+    """The sections of each page, each at its line and without error."""
+    found = {}
+    for family, (text, known) in pages.items():
+        parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+        before = [sum(part.count("\n") for part in parts[:place]) for place in range(len(parts))]
+        found[family] = ["\n" * lines + part for lines, part in zip(before, parts, strict=True)]
+        assert all(audit(known, family, part).passed for part in found[family])
+    return found
 
 
 @pytest.mark.parametrize("family", _PAGES)
 def test_every_number_of_the_pages_is_attributed_and_right(pages, family):
-    result = audited(pages, family)
+    text, known = pages[family]
+    result = audit(known, family, text)
     assert result.passed, (result.wrong, result.unattributed)
     assert result.checked > (200 if family == "overlap" else 500), "overlap has no counters"
 
@@ -298,16 +309,17 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
         ("bf16_gemm", r"tied with it within noise: \w+, ", "tied with it within noise: "),
     ],
 )
-def test_an_error_in_such_a_sentence_is_found(pages, family, old, new):
-    assert audited(pages, family, old, new).wrong
+def test_an_error_in_such_a_sentence_is_found(pages, sections, family, old, new):
+    section = next(one for one in sections[family] if re.search(old, one))
+    assert audit(pages[family][1], family, re.sub(old, new, section, count=1)).wrong
 
 
 @pytest.mark.parametrize(("before", "is_right"), [("", True), ("7", False)])
 def test_the_case_where_a_variant_differs_most_is_checked(pages, before, is_right):
     """No recorded page has the sentence: the expectation of cluster names that case."""
-    text, _ = pages["softmax"]
+    text, known = pages["softmax"]
     ratio = re.search(r"\*\*(\S+x)\*\* at 1x65536 \(", text.partition("## 8. cluster")[2])[1]
     most = f"It differs most at 1x65536: {before}{ratio} the speed of warp_per_row."
-    result = audited(pages, "softmax", r"(for its counters\.)(?=\n+## 9\. )", rf"\1 {most}")
+    result = audit(known, "softmax", re.sub(r"(for its counters\.)(?=\n+## 9\. )", rf"\1 {most}", text))
     assert result.passed == is_right, (result.wrong, result.unattributed)
     assert not result.unattributed

@@ -1,17 +1,18 @@
 """Runs Snakemake and scripts as Python does, without importing libraries each time: see snakemake_server.py."""
 
-import atexit
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+
+import filelock
 
 SERVER = Path(__file__).with_name("snakemake_server.py")
 LONGEST_S = 580
@@ -21,15 +22,24 @@ _starting = threading.Lock()
 
 
 def _server() -> Path:
-    """Returns the socket of the process of this worker."""
+    """Returns the socket of the process that all workers of these tests share."""
     with _starting:
         return _started()
 
 
 @cache
 def _started() -> Path:
-    """Starts the process of this worker, which ends with its standard input; returns the socket where it listens."""
-    folder = Path(tempfile.mkdtemp(prefix="server"))
+    """Starts the process, unless another worker has; it ends with the tests. Returns the socket where it listens."""
+    shared = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    folder = Path(tempfile.gettempdir()) / f"warplog-tests-{shared or uuid.uuid4().hex}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with filelock.FileLock(folder / "starting"):
+        if not (folder / "socket").exists():
+            _start(folder, os.getppid() if shared else os.getpid())
+    return folder / "socket"
+
+
+def _start(folder: Path, tests: int) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= {
         "OPENBLAS_NUM_THREADS": "1",
@@ -37,17 +47,14 @@ def _started() -> Path:
     }  # no threads before a fork
     environment |= {"DO_NOT_TRACK": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     server = subprocess.Popen(
-        [sys.executable, SERVER, folder],
+        [sys.executable, SERVER, folder, str(tests)],
         env=environment,
-        stdin=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert server.stdout is not None
     assert server.stdout.readline() == "ready\n"
-    atexit.register(shutil.rmtree, folder)
-    atexit.register(server.communicate)
-    return folder / "socket"
 
 
 def interpreter() -> str:

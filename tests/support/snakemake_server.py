@@ -3,9 +3,9 @@
 A new process would spend one to three seconds on these imports. A fork sees the folder, the environment, the module
 path and the sitecustomize that a new process would see, and imports warplog itself.
 
-The process listens in the folder that is its argument, until its standard input ends. A connection passes standard
-output and error, and a line of JSON with the arguments of `run`; the answer is the exit status. If the connection is
-closed before, the program is killed.
+The process listens in the folder that is its first argument until the process whose number is the second one ends,
+and removes the folder. A connection passes standard output and error, and a line of JSON with the arguments of `run`;
+the answer is the exit status. If the connection is closed before, the program is killed.
 """
 
 import atexit
@@ -17,6 +17,7 @@ import os
 import random
 import runpy
 import select
+import shutil
 import signal
 import site
 import socket
@@ -155,7 +156,8 @@ def bundled_once(folder: Path) -> Callable[..., str]:
     return bundled
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, tests: int) -> None:
+    ended = os.pidfd_open(tests)
     vl_convert.javascript_bundle = bundled_once(folder)
     snakemake.cli.get_argument_parser()  # imports all plugins
     for name in LIBRARIES:
@@ -169,18 +171,18 @@ def main(folder: Path) -> None:
     gc.freeze()  # shared with the forks as long as nothing writes to it
     gc.set_threshold(100_000, 50, 100)
     print("ready", flush=True)
-    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
+    while ended not in select.select([ended, listener], [], [])[0]:
         link, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            sys.stdin = Path(os.devnull).open()  # noqa: SIM115
-            os.dup2(sys.stdin.fileno(), 0)
+            os.close(ended)
             answer(link, interpreter)
             os._exit(0)
         link.close()
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
             pass  # a child that has ended, and not the last
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 import pytest
 from jsonschema import ValidationError
-from worklog_pages import HOSTILE, Page, told
+from worklog_pages import HOSTILE, Page, charted
 
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
@@ -35,7 +35,7 @@ def test_values_are_those_of_the_tables_at_rest_and_back_to_back(page, recorded)
 
 def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
     rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
-    found = values(told(replace(recorded, measurements=rows)))
+    found = values(charted(replace(recorded, measurements=rows)))
     assert {regime for _, _, regime in found} == {"at rest", "back to back"}
     assert found["naive", "128", "back to back"]["percent"] == found["naive", "128", "at rest"]["percent"]
 
@@ -43,7 +43,7 @@ def test_sustained_times_replace_hot_ones_where_a_campaign_has_them(recorded):
 def test_a_regime_with_one_case_says_so_and_keeps_the_axis_of_all_sizes(recorded):
     rows = recorded.measurements.assign(sustained_us=recorded.measurements["median_us"] * 2, set_mhz=1980.0)
     rows.loc[rows["case"] != "4096", "sustained_us"] = float("nan")
-    page = told(replace(recorded, measurements=rows))
+    page = charted(replace(recorded, measurements=rows))
     title = json.loads(page.chart)["vconcat"][1]["title"]["text"]["expr"]
     assert '{"back to back": " (measured at 4096 only)"}[in_regime]' in title
     low, high = json.loads(page.chart)["vconcat"][1]["encoding"]["x"]["scale"]["domain"]
@@ -64,7 +64,7 @@ def below(page):
 
 def test_cases_of_the_same_size_stand_side_by_side_and_no_line_joins_them(page, recorded):
     assert (below(page)["encoding"]["x"]["field"], below(page)["mark"]["type"]) == ("size", "line")
-    same = below(told(replace(recorded, measurements=recorded.measurements.assign(size=4096.0))))
+    same = below(charted(replace(recorded, measurements=recorded.measurements.assign(size=4096.0))))
     assert (same["encoding"]["x"]["field"], same["mark"]["type"]) == ("case", "point")
     assert set(same["encoding"]["x"]["sort"]) == set(recorded.measurements["case"])
 
@@ -72,7 +72,7 @@ def test_cases_of_the_same_size_stand_side_by_side_and_no_line_joins_them(page, 
 @pytest.mark.parametrize("sizes", ["different", "the same"])
 def test_charts_fit_the_schema_of_vega_lite(page, recorded, sizes):
     alike = recorded.measurements.assign(size=4096.0)
-    shown = page if sizes == "different" else told(replace(recorded, measurements=alike))
+    shown = page if sizes == "different" else charted(replace(recorded, measurements=alike))
     alt.VConcatChart.from_json(shown.chart, validate=True)
     with pytest.raises(ValidationError):
         alt.VConcatChart.from_json(shown.chart.replace('"type": "', '"type": "un'), validate=True)
@@ -81,7 +81,7 @@ def test_charts_fit_the_schema_of_vega_lite(page, recorded, sizes):
 def test_a_line_leaves_out_a_case_of_another_kind(recorded):
     rows = recorded.measurements
     other = rows[rows["case"] == "4096"].assign(case="4095x4097", size=4095)
-    page = told(replace(recorded, measurements=pd.concat([rows, other])))
+    page = charted(replace(recorded, measurements=pd.concat([rows, other])))
     joined = {case: one["joined"] for (_, case, _), one in values(page).items()}
     assert [case for case, is_joined in joined.items() if not is_joined] == ["4095x4097"]
     assert "datum.joined" in json.dumps(below(page)["transform"])
@@ -98,7 +98,7 @@ def test_a_page_with_charts_is_one_file_that_asks_no_network(page):
 def test_no_name_ends_the_script(recorded):
     rows = recorded.measurements.assign(case=recorded.measurements["case"] + HOSTILE)
     variants = recorded.variants.assign(headline_case="4096" + HOSTILE)
-    source = html(told(replace(recorded, measurements=rows, variants=variants)), "0;")
+    source = html(charted(replace(recorded, measurements=rows, variants=variants)), "0;")
     assert Page(source).tags.count("script") == 2
     script = re.search(r"const SPEC = (.*);\n", source)[1]
     assert "<" not in script

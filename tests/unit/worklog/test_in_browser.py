@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from worklog_pages import CLAIM, FAMILY, hot_line, told
+from worklog_pages import CLAIM, FAMILY, charted, hot_line
 
 from warplog.worklog.html import html
 from warplog.worklog.pictures import charts
@@ -23,7 +23,7 @@ def address(recorded, tmp_path_factory):
     number = FAMILY.variant("warptile").file.read_text().splitlines().index(LINE) + 1
     line = hot_line(recorded, number, 0.4) | {"text": LINE, "instruction_share": math.nan}
     path = tmp_path_factory.mktemp("page") / "sgemm.html"
-    path.write_text(html(told(recorded, lines=[line]), charts.library()))
+    path.write_text(html(charted(recorded, lines=[line]), charts.library()))
     return path.as_uri()
 
 
@@ -171,7 +171,7 @@ def test_on_a_phone_a_figure_is_wide_enough_to_read_and_scrolls_by_itself(browse
 def test_the_verdict_beside_an_expectation_leads_to_the_claims(browser, recorded, tmp_path, scripts):
     tables = replace(recorded, variants=recorded.variants.assign(expected="more"))
     path = tmp_path / "sgemm.html"
-    path.write_text(html(told(tables, claims=[CLAIM]), charts.library()))
+    path.write_text(html(charted(tables, claims=[CLAIM]), charts.library()))
     shown = Shown(browser, path.as_uri(), java_script_enabled=scripts)
     shown.page.click("#rung-gmem_coalesced .got a")
     shown.page.wait_for_selector("text=C1: coalescing brings 6x", state="visible")
@@ -197,7 +197,9 @@ def test_numbers_at_the_axis_of_the_bars_stand_apart(browser, recorded, tmp_path
     rows = recorded.measurements
     path = tmp_path / "sgemm.html"
     path.write_text(
-        html(told(replace(recorded, measurements=rows.assign(gflops=80 * rows["gflops"]))), charts.library())
+        html(
+            charted(replace(recorded, measurements=rows.assign(gflops=80 * rows["gflops"]))), charts.library()
+        )
     )
     shown = Shown(browser, path.as_uri())
     boxes = shown.drawn().eval_on_selector_all(
