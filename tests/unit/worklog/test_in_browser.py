@@ -59,17 +59,26 @@ class Shown:
             ".map(one => one[1])",
         )
 
-    def close(self):
+    def check(self):
         assert self.wrong == []
         assert all(url.startswith(("file:", "data:", "blob:")) for url in self.asked)
+
+    def close(self):
+        self.check()
         self.page.close()
 
 
+@pytest.fixture(scope="module")
+def shared(browser, address):
+    return Shown(browser, address)
+
+
 @pytest.fixture
-def opened(browser, address):
-    one = Shown(browser, address)
-    yield one
-    one.close()
+def opened(shared):
+    """A page of several tests, since opening one takes a second; each leaves on it what it chose and unfolded."""
+    yield shared
+    shared.page.emulate_media(media="screen")
+    shared.check()
 
 
 def names(shown):
