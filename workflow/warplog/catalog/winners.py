@@ -65,5 +65,5 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
     if winner["seen"] < winner["settings"]:
         remarks.append(f"tuned on {gpu} with {winner['seen']} of {winner['settings']} settings measured")
     if winner["source_sha256"] != fingerprint(variant):
-        remarks.append(f"parameters searched on {gpu} for an earlier version of this source")
+        remarks.append(f"parameters from a search on {gpu} with an earlier version of this source")
     return replace(variant, parameters=variant.tune.parameters(setting), remark=text.join_notes(*remarks))

@@ -165,7 +165,8 @@ _LEAD: Sequence[Rule] = (
     ),
     (
         rf"Of these steps, {V} brings the largest speed-up \({N}x the speed of the previous step{_THAT}\)"
-        r"((?:(?:; (?:one step is|some steps are) slower than the previous one: |[;,] )[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
+        r"((?:(?:; (?:one step is|some steps are) slower than the previous one by more than the noise: |[;,] )"
+        r"[^.]*(?:\.\d[^.]*)*)?)\.(?= |$)",
         _lead_extremes,
     ),
     (

@@ -34,8 +34,8 @@ LINE_NOTES = (
     " instruction that has to wait: at a barrier, often on the line after it.",
 )
 CLAIM_NOTE = (
-    "Claims: a claim is within noise, neither confirmed nor refuted, if its bound lies within the spread or the floor"
-    " of the times behind it."
+    "Claims: a claim is within noise, neither confirmed nor refuted, if its bound lies within the uncertainty of the"
+    " times that it is computed from."
 )
 _LINES = ("line", "code", "samples", "instructions", "excess wavefronts", "main warp state")
 _CLAIMS = ("claim", "case", "verdict", "measured here", "confirmed if", "published", "source", "note")

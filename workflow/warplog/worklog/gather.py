@@ -58,7 +58,8 @@ _PROCESSES = "the median over {processes} processes of the median of each proces
 _CLOCKS = (
     "The SM clock is read twice: the set SM clock, which the driver has chosen, just before each launch (a launch that"
     " starts noticeably below the maximum is discarded), and the mean SM clock during the launch. The mean can be"
-    " lower, since the clock generator skips cycles when the supply voltage drops, as in kernels that draw much power."
+    " lower, since the clock generator skips cycles when the supply voltage drops, most of them in kernels that draw"
+    " much power."
 )
 _EMPTY = " The time between two CUDA events with no work between them is subtracted."
 _HOST = "A time is {median}, and includes the host's part of each launch, which cannot be queued ahead."
@@ -330,7 +331,7 @@ def _least(rows: Mapping[str, Row], ratios: Mapping[str, float]) -> str:
     ]
     if slower:
         which = "one step is" if len(slower) == 1 else "some steps are"
-        return f"; {which} slower than the previous one: {', '.join(slower)}"
+        return f"; {which} slower than the previous one by more than the noise: {', '.join(slower)}"
     least = min(ratios, key=ratios.__getitem__)
     if least in same:
         return f"; {least} is as fast as the previous step within noise ({times_text(ratios[least])})"

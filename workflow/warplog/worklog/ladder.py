@@ -505,7 +505,7 @@ class Ladder:
             return ""
         most = max(turned, key=turned.__getitem__)
         at_most = "" if most in named else f", {times_text(found[most][0])} at {most}"
-        return f"{word} by more than {_ELSEWHERE_PCT} % at {len(turned)} of {len(found)} cases{at_most}"
+        return f"{word} than {parent} by more than {_ELSEWHERE_PCT} % at {len(turned)} of {len(found)} cases{at_most}"
 
     def _elsewhere(self, row: Row, expected: str) -> tuple[tuple[str, str], ...]:
         """Returns the number of `_got` at each other case that the expectation names: ("1.02x", "at 8192")."""

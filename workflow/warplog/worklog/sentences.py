@@ -221,7 +221,7 @@ def _use(step: Step) -> list[str]:
         how = "falls" if gaps[1] < gaps[0] else "rises"
         ends = f"from {time_text(gaps[0])} (in {name}) to {time_text(gaps[1])}"
         told += (
-            [f"the median gap in computing at the end of a tile {how} {ends}"]
+            [f"the median pipeline bubble at the end of a tile {how} {ends}"]
             if max(gaps) >= _LEAST_GAP * min(gaps)
             else []
         )
@@ -363,7 +363,8 @@ def _same_kernel(step: Step) -> tuple[str, ...]:
         return (f"At {step.case}, it launches the same kernel as {twin.variant} {alike}.",)
     code = f"{twin.instructions[1]} instead of {twin.instructions[0]} instructions, {twin.registers} registers in both"
     return (
-        f"At {step.case}, it launches the kernel of {twin.variant}, compiled to other machine code ({code}){speed}.",
+        f"At {step.case}, it launches the kernel of {twin.variant}, compiled to different machine code"
+        f" ({code}){speed}.",
     )
 
 
@@ -428,7 +429,7 @@ def main_states(step: Step) -> tuple[StateChange, ...]:
 
 def _state(state: StateChange, step: Step, said: Collection[str]) -> str:
     what, place, parents = _waited_for(state, step)
-    where = "; ".join(filter(None, (f"{state.name}{place}", parents)))
+    where = ", ".join(filter(None, (f"{state.name}{place}", parents)))
     text = "Issuing or ready" if state.name == ISSUING else f"Waiting for {what} ({where})"
     text += f": {state_span(state, step)}"
     if not state.evidence:
@@ -463,7 +464,7 @@ def _waited_for(state: StateChange, step: Step) -> tuple[str, str, str]:
     if state.after < least:
         return before, "", ""
     differs = before not in what and state.before >= least
-    return what, place, f"in {step.parent} for {before}" if differs else ""
+    return what, place, f"where {step.parent} waits for {before}" if differs else ""
 
 
 def _waits_for(state: str, wait: Wait | None) -> tuple[str, str]:

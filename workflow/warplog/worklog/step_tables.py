@@ -29,14 +29,14 @@ EXPECTED_NOTE = (
 STATE_NOTES = (
     "Warp states: the time of a kernel under ncu is divided among the states in proportion to the cycles that all its"
     " warps spend in each. Saved is the parent's time in a state minus the variant's (negative: the state costs more)."
-    " The waits of all warps count, also of those that delay nothing, such as a producer that is ahead.",
+    " The waits of all warps count, even those of warps that delay nothing, such as a producer that is ahead.",
     "Issuing or ready sums the states selected (a warp issues) and not_selected (it is ready while another warp"
     " issues). They are not stalls, but fewer instructions shorten them too.",
 )
 BOUND_NOTE = (
-    "A kernel is bound by a unit that it uses to 90 % of its peak. For device memory 80 % is enough, since refreshes"
-    " and changes between reads and writes keep its peak out of reach. If it uses no unit to 60 %, latency is its"
-    " likely bound."
+    "A kernel is bound by a unit that runs at 90 % of its peak or more. For device memory 80 % is enough, since"
+    " refreshes and changes between reads and writes keep its peak out of reach. If no unit reaches 60 %, latency is"
+    " the likely bound."
 )
 KEPT_NOTE = (
     "A kernel that moves less than the compulsory traffic presumably leaves results in L2 when it ends."
@@ -47,7 +47,8 @@ _MEANINGS = {
     "dispatch_stall": "the dispatcher holds back an instruction that is ready, because of a conflict",
     "drain": "a warp has ended, and its stores are still on their way to memory",
     "imc_miss": "a constant is not in the constant cache",
-    "long_scoreboard": "the result of an access to global, local or texture memory has not arrived",
+    "long_scoreboard": "the result of an access to global, local or texture memory, or of a wait at an mbarrier, has"
+    " not arrived",
     "short_scoreboard": "the result of shared memory or a special function has not arrived",
     "math_pipe_throttle": "the pipe that the instruction needs is busy",
     "wait": "the fixed latency of the instruction before has not passed",

@@ -136,7 +136,7 @@ def test_the_gap_at_a_tile_end_is_compared_with_the_nearest_ancestor_that_has_a_
     )
     steps = {one.variant: one for one in explain.steps(replace(recorded, launches=launches))}
     assert (
-        f"The median gap in computing at the end of a tile falls from 3.36 µs (in {above}) to 1.42 µs."
+        f"The median pipeline bubble at the end of a tile falls from 3.36 µs (in {above}) to 1.42 µs."
         in explain.sentence(steps["warptile"])
     )
     assert not any(one.use.tile_end for name, one in steps.items() if name != "warptile")

@@ -106,8 +106,8 @@ UNKNOWN = Wait(EITHER["long_scoreboard"])
         ),
         (
             StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN, Wait("TMA loads", "the mbarrier wait", "p.cu:7")),
-            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard; in parent for TMA loads):"
-            " 40 → 20 µs.",
+            "Waiting for an mbarrier, or data from global or local memory (long_scoreboard, where parent waits for TMA"
+            " loads): 40 → 20 µs.",
         ),
         (
             StateChange("long_scoreboard", 0.4, 0.2, (), UNKNOWN),
@@ -115,8 +115,8 @@ UNKNOWN = Wait(EITHER["long_scoreboard"])
         ),
         (
             StateChange("barrier", 0.4, 0.2, (), MULTIPLY),
-            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9; in parent for a barrier):"
-            " 40 → 20 µs.",
+            "Waiting for the tensor cores (barrier, mostly at the wgmma wait of child.cu:9, where parent waits for a"
+            " barrier): 40 → 20 µs.",
         ),
         (
             StateChange("barrier", 0.2, 0.0, (), Wait(EITHER["barrier"]), MULTIPLY),
@@ -138,6 +138,7 @@ def test_a_wait_is_named_by_the_code_of_the_kernel_that_it_is_in(state, told):
 def test_a_tied_step_names_both_waits_too():
     states = (StateChange("wait", 0.5, 0.1, ()), StateChange("barrier", 0.1, 0.4, (), MULTIPLY))
     step = Step("f", "child", "parent", "1", 1.0, (), states, 1.0, tied=True, kernel_us=(100.0, 100.0))
-    assert "more in barrier (waiting for the tensor cores, in parent for a barrier): 10 → 40 µs." in sentence(
-        step
+    assert (
+        "more in barrier (waiting for the tensor cores, where parent waits for a barrier): 10 → 40 µs."
+        in sentence(step)
     )

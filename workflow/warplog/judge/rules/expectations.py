@@ -203,9 +203,10 @@ def _rung_met(page: Place, told: str, case: str = "") -> Checks:
 
 
 def _rung_reversed(
-    page: Place, word: str, count: str, cases: str, ratio: str | None, case: str | None
+    page: Place, word: str, than: str, count: str, cases: str, ratio: str | None, case: str | None
 ) -> Checks:
     known, parent = page.known, page.known.parent(page.variant)
+    yield Check(than, parent)
     both = {one: known.ratio(parent, page.variant, one) for one in known.cases}
     both = {one: found for one, found in both.items() if found > 0}
     lost = both.get(known.case, math.nan) < 1 / 1.02 and known.faster(parent, page.variant, known.case)
@@ -241,7 +242,7 @@ EXPECTATIONS: Sequence[Rule] = (
         _rung_met,
     ),
     (
-        rf"(?<=; )(slower|faster) by more than 2 % at (\d+) of (\d+) cases(?:, {N}x at ([^\s;]+?))?(?=;|\.$)",
+        rf"(?<=; )(slower|faster) than {V} by more than 2 % at (\d+) of (\d+) cases(?:, {N}x at ([^\s;]+?))?(?=;|\.$)",
         _rung_reversed,
     ),
 )

@@ -382,7 +382,7 @@ STEPS: Sequence[Rule] = (
     (rf"Same kernel as {V} at (\S+); see step (\d+) for its counters", _steps_one_kernel),
     (rf"It differs most at ([^\s:;]+): {N}x the speed of {V}\.", _steps_most),
     (
-        rf"gap in computing at the end of a tile (falls|rises) from {TIME} \(in {V}\) to {TIME}",
+        rf"pipeline bubble at the end of a tile (falls|rises) from {TIME} \(in {V}\) to {TIME}",
         _steps_tile_end,
     ),
     (r"Less time in ([^.;]*?(?:\.\d[^.;]*?)*); more in ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
@@ -397,14 +397,14 @@ STEPS: Sequence[Rule] = (
         _steps_same_kernel,
     ),
     (
-        rf"At (\S+), it launches the kernel of {V}, compiled to other machine code \((\d+) instead of (\d+)"
+        rf"At (\S+), it launches the kernel of {V}, compiled to different machine code \((\d+) instead of (\d+)"
         rf" instructions, (\d+) registers in both\){_REACHES}",
         _steps_recompiled,
     ),
     (r"(Factors in its favour|Factors against it): ((?:(?!\. ).)*)\.", _steps_factors),
     (rf"mean SM clock during a launch (rises|falls) from {N} to {N} MHz", _steps_clock),
     (
-        rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}(?:; in {V} for ([\w ,-]+))?\)|Issuing or ready): {_SPAN}"
+        rf"(?:Waiting for ([\w ,-]+) \((\w+){PLACE}(?:, where {V} waits for ([\w ,-]+))?\)|Issuing or ready): {_SPAN}"
         r"(; (?:(?!\. ).)*? (?:fell|rose) as well)?",
         _steps_state,
     ),
