@@ -43,6 +43,19 @@ def test_baseline_always_runs(place: Path) -> None:
     assert made.pairs() == [("sgemm", "naive"), ("sgemm", "cublas")]
 
 
+def test_families_that_a_selection_takes_off_the_tables_are_named(place: Path) -> None:
+    only = {**LIVE, "families": "sgemm"}
+    assert "leave out" not in plan.make_plan(only).message
+    tables = place / "results" / "tables"
+    tables.mkdir(parents=True)
+    (tables / "variants.csv").write_text("family,variant\nsgemm,naive\nscan,cub\nscan,naive\npower,zeros\n")
+    said = "tables, figures and pages will leave out scan and power, which are not in `families`; their records stay"
+    assert plan.make_plan(only).message.endswith(said)
+    assert "leave out" not in plan.make_plan(LIVE).message
+    (tables / "variants.csv").write_bytes(b"\xff\n1")
+    assert "leave out" not in plan.make_plan(only).message
+
+
 def test_choices_may_be_lists_strings_and_numbers(place: Path) -> None:
     made = plan.make_plan({**LIVE, "variants": ["sgemm/naive", "warptile"], "cases": 4096})
     assert [v for _, v in made.pairs()] == ["naive", "warptile", "cublas"]

@@ -5,7 +5,8 @@ Snakemake parses the workflow again on the node of each job, and then reads resu
 plan. Making a plan starts no process and writes no file.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import csv
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -16,7 +17,7 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
-from warplog.core import locks, paths, schema
+from warplog.core import locks, paths, schema, text
 from warplog.core.columns import TABLES
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
@@ -522,7 +523,7 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
     spread = _spread(settings, [results, project], found, families, chosen)
     if spread.several:
         message = f"{message}; the families are spread over {len(spread.uuids)} boards"
-    message = "; ".join((message, *spread.skipped))
+    message = "; ".join((message, *spread.skipped, *_no_longer_shown(results / "tables", chosen)))
     return Plan(
         settings,
         folders,
@@ -539,6 +540,21 @@ def make_plan(config: Mapping[str, Any], project: Path | None = None, results: P
         spread,
         results,
     )
+
+
+def _no_longer_shown(tables: Path, chosen: Container[str]) -> list[str]:
+    """Says which families the tables have that this run leaves out; [] if there are none.
+
+    Tables, figures and pages are those of one run. Records stay, so that the families come back without measuring.
+    """
+    try:
+        with (tables / "variants.csv").open(encoding="utf-8", newline="") as file:
+            shown = dict.fromkeys(row["family"] for row in csv.DictReader(file))
+    except (OSError, ValueError, KeyError, csv.Error):
+        return []  # there are none yet, or they will be made anew
+    gone = [name for name in shown if name not in chosen]
+    what = f"tables, figures and pages will leave out {text.listed(gone)}, which are not in `families`"
+    return [f"{what}; their records stay"] if gone else []
 
 
 def _campaign(
