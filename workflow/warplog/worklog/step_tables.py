@@ -43,6 +43,8 @@ KEPT_NOTE = (
 )
 # States whose names do not say what a warp waits for (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 _MEANINGS = {
+    "barrier": "other warps have not arrived at a barrier, or asynchronous products on tensor cores (sm_90) are not"
+    " complete",
     "branch_resolving": "the target of a branch is not yet computed",
     "dispatch_stall": "the dispatcher holds back an instruction that is ready, because of a conflict",
     "drain": "a warp has ended, and its stores are still on their way to memory",
