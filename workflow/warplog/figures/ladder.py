@@ -148,7 +148,7 @@ def _title(data: pd.DataFrame) -> str:
     if reference.startswith("the fastest"):
         return f"{best['variant']} is the fastest · {where}"
     reference += f" ({best['reference_note']})" if best["reference_note"] else ""
-    return f"{best['variant']} reaches {best['percent']:.0f} % of {reference} · {where}"
+    return f"{best['variant']} reaches {best['percent']:.1f} % of {reference} · {where}"
 
 
 def _note(data: pd.DataFrame) -> str:
