@@ -82,7 +82,8 @@ def test_a_step_of_a_kernel_that_waits_for_l2_or_tensor_cores_is_told_by_them(to
     assert re.search(r"Utilisation: L2 \S+ % → \S+ %", narrow)
     assert re.search(r"\(0\.\d+x, with a less full last wave of blocks: 3.88 → 3.1 waves\)", narrow)
     assert re.search(
-        r"The median pipeline bubble at the end of a tile falls from \S+ µs \(in wgmma_cluster\) to \S+ µs\.",
+        r"The median pipeline bubble at the end of a tile falls from \S+ µs \(in wgmma_cluster, the nearest"
+        r" ancestor with a timeline\) to \S+ µs\.",
         store,
     )
     assert "instructions" not in narrow + store
@@ -283,7 +284,7 @@ def test_variants_with_the_same_kernel_are_named_together_and_explained_once(pag
         ("bf16_gemm", r"\. The busiest unit is L2;", ". The busiest unit is the tensor pipe;"),
         ("bf16_gemm", r"; achieved occupancy is (\d)", r"; achieved occupancy is 9\1"),
         ("bf16_gemm", r"tile falls from (\S+) µs (.*?) to (\S+) µs", r"tile falls from \3 µs \2 to \1 µs"),
-        ("bf16_gemm", r"\(in wgmma_cluster\)", "(in wgmma_tuned)"),
+        ("bf16_gemm", r"\(in wgmma_cluster, the nearest", "(in wgmma_tuned, the nearest"),
         ("bf16_gemm", r"a launch (rises|falls) from (\d+) to (\d+) MHz", r"a launch \1 from \3 to \2 MHz"),
         ("bf16_gemm", r"Less time in (\w+) (\([^)]*\)): (\S+) → (\S+) µs", r"Less time in \1 \2: \4 → \3 µs"),
         ("bf16_gemm", r"1\.\d+x the time at rest", "9.99x the time at rest"),

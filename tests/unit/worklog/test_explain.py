@@ -286,7 +286,7 @@ def test_a_ratio_that_the_counters_do_not_make_is_not_explained_and_the_page_say
     same = kernel(1e9, {"selected": 1.0}, 25)
     factors = decomposition.factors(same, same, (math.nan, math.nan), math.nan)
     step = decomposition.Step("f", "b", "a", "1", 1.3, factors, (), 1.3)
-    half = "The counters account for less than half of the difference."
+    half = "The counters account for less than half of the difference from a."
     assert explain.sentence(step) == f"1.30x as fast as a. {half}"
     fewer = decomposition.Factor(decomposition.Change("instructions_executed", 100.0, 97.0), 1.03)
     small = replace(step, ratio=1.1, factors=(fewer,), remainder=1.068)

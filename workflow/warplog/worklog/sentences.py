@@ -97,7 +97,8 @@ def reasons(step: Step) -> tuple[str, ...]:
     if not step.explicable:
         remark = () if step.is_elsewhere else _remark(step)
         return (*twin, f"{_capital(_unexplained(step))}.", *_clock(step), *remark)
-    return (*twin, *_why(step), *_clock(step), *_states(step), *_remark(step))
+    # Last, since what comes before compares with the parent, and this with another variant.
+    return (*_why(step), *_clock(step), *_states(step), *_remark(step), *twin)
 
 
 def values_told(step: Step) -> frozenset[str]:
@@ -219,7 +220,8 @@ def _use(step: Step) -> list[str]:
     if end := step.use.tile_end:
         name, *gaps = end
         how = "falls" if gaps[1] < gaps[0] else "rises"
-        ends = f"from {time_text(gaps[0])} (in {name}) to {time_text(gaps[1])}"
+        whose = name if name == step.parent else f"{name}, the nearest ancestor with a timeline"
+        ends = f"from {time_text(gaps[0])} (in {whose}) to {time_text(gaps[1])}"
         told += (
             [f"the median pipeline bubble at the end of a tile {how} {ends}"]
             if max(gaps) >= _LEAST_GAP * min(gaps)
@@ -263,7 +265,7 @@ def _unexplained(step: Step) -> str:
         own, runs = (100 * (max(one, 1 / one) - 1) for one in (step.ratio, step.remainder))
         than = f"that between the profiled and the timed launches ({runs:.2g} %)"
         return f"the counters cannot explain the difference ({own:.2g} %): it is smaller than {than}"
-    return "the counters account for less than half of the difference"
+    return f"the counters account for less than half of the difference from {step.parent}"
 
 
 def _offset(step: Step) -> tuple[str, ...]:

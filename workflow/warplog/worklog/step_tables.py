@@ -16,9 +16,9 @@ _DIGITS, _MOST_DECIMALS = 4, 2
 FACTOR_NOTES = (
     "Each variant is compared with its parent, the variant that it is based on. A factor above 1 makes the variant"
     " faster than its parent. The product of all factors and the remainder is the ratio of the two speeds.",
-    "Instructions are counted per warp. Instructions per cycle are those that an SM executes in a cycle in which it has"
-    " active warps. SM activity is the share of the kernel's cycles in which an SM has active warps, averaged over the"
-    " SMs. The mean SM clock is that during the timed launches.",
+    "An instruction counts once for each warp that executes it. Instructions per cycle are those that an SM executes in"
+    " a cycle in which it has active warps. SM activity is the share of the kernel's cycles in which an SM has active"
+    " warps, averaged over the SMs. The mean SM clock is that during the timed launches.",
     "Factors account for the time; they are not independent causes. The remainder is what other kernels of the"
     " launch add, and the difference between the launches that were profiled and those that were timed.",
 )

@@ -382,7 +382,8 @@ STEPS: Sequence[Rule] = (
     (rf"Same kernel as {V} at (\S+); see step (\d+) for its counters", _steps_one_kernel),
     (rf"It differs most at ([^\s:;]+): {N}x the speed of {V}\.", _steps_most),
     (
-        rf"pipeline bubble at the end of a tile (falls|rises) from {TIME} \(in {V}\) to {TIME}",
+        rf"pipeline bubble at the end of a tile (falls|rises) from {TIME}"
+        rf" \(in {V}(?:, the nearest ancestor with a timeline)?\) to {TIME}",
         _steps_tile_end,
     ),
     (r"Less time in ([^.;]*?(?:\.\d[^.;]*?)*); more in ((?:(?!\. ).)*?)\.(?= |$)", _steps_offset),
