@@ -358,7 +358,7 @@ def _recorded_verdicts(folder: Path, family: str, gpu: str) -> list[dict[str, An
     """
     from warplog.core.columns import CLAIMS
     from warplog.core.schema import suggest
-    from warplog.tables.files import read_table
+    from warplog.tables.files import as_rows, read_table
 
     table = read_table(folder, "claims").reindex(columns=list(CLAIMS), fill_value="")
     for column, name in (("family", family), ("gpu", gpu)):
@@ -366,7 +366,7 @@ def _recorded_verdicts(folder: Path, family: str, gpu: str) -> list[dict[str, An
         if name and name not in known:
             raise WarplogError(f"{folder}/claims: no {column} {name!r}; {suggest(name, known)}")
         table = table[table[column] == name] if name else table
-    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+    return as_rows(table)
 
 
 def _published(options: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Do this campaign's numbers confirm what was published about these kernels?"""
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from warplog.core.numbers import with_unit
 from warplog.core.text import one_line
 from warplog.plotting.labels import FAINT, MUTED, fit, is_narrow, line_in, text_width_in, width_in, wrap
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, words
 
 NEEDS = ("claims",)
@@ -57,7 +57,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     found = claims["verdict"].value_counts()
     shown = {verdict: words(verdict) for verdict in LOOKS} | {NOT_MEASURABLE: NOT_JUDGED}
     counts = [f"{LOOKS[v][0]} {found[v]} {word}" for v, word in shown.items() if v in found] or [NOTHING]
-    texts = [_texts(row) for row in claims.to_dict("records")]
+    texts = [_texts(row) for row in as_rows(claims)]
     columns = _columns(texts)
     rows = [{name: _lines(text[name], width) for name, (_, width) in columns.items()} for text in texts]
     heights = [PAD_IN + line_in() * max(map(len, cells.values())) for cells in rows]
@@ -79,7 +79,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _texts(row: Mapping[Hashable, Any]) -> dict[str, str]:
+def _texts(row: Mapping[str, Any]) -> dict[str, str]:
     shown = {name: row[name] for name in COLUMNS if name != "measured"}
     margin = f" ({row['margin']})" if isinstance(row["margin"], str) and row["margin"] else ""
     shown["measured"] = with_unit(row["measured"], str(row["unit"] or "")) + margin

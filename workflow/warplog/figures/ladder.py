@@ -25,7 +25,7 @@ from warplog.plotting.labels import (
 )
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
@@ -54,7 +54,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         reference = (
             f"the fastest, {rows['variant'].iloc[int(median.argmin())]}" if median.notna().any() else ""
         )
-        lows, highs = zip(*map(regimes.interval_us, rows.to_dict("records")), strict=True)
+        lows, highs = zip(*map(regimes.interval_us, as_rows(rows)), strict=True)
         ratios = [median.min() / times for times in (median, pd.Series(highs), pd.Series(lows))]
     parents = rows["parent"].map(dict(zip(rows["variant"], median, strict=True)))
     quantity = tables.quantity()
@@ -66,7 +66,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows["rate"] = rows[quantity.column].where(good)
     rows["rate_unit"] = quantity.unit
     rows["gain_over_parent"] = parents / median
-    records = {str(row["variant"]): row for row in rows.to_dict("records")}
+    records = {str(row["variant"]): row for row in as_rows(rows)}
     rows["tied"] = [
         bool(gain > 0) and regimes.tied(row, records[row["parent"]])
         for row, gain in zip(records.values(), rows["gain_over_parent"], strict=True)
@@ -101,7 +101,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _note_on(tables: FigureTables, variant: str) -> str:
     """Returns what a ratio to the variant must say; "" for nothing, and for tables of an earlier version."""
-    mine = tables.variants[tables.variants["variant"] == variant].to_dict("records")
+    mine = as_rows(tables.variants[tables.variants["variant"] == variant])
     note = mine[0].get("note") if mine else ""
     return note if isinstance(note, str) else ""
 
@@ -141,7 +141,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _title(data: pd.DataFrame) -> str:
     """Returns the finding: the fastest variant besides the baseline and its speed."""
     where = f"{data['family'].iloc[0]}, case {data['case'].iloc[0]}"
-    own = data[data["percent"].notna() & ~data["is_baseline"].astype(bool)].to_dict("records")
+    own = as_rows(data[data["percent"].notna() & ~data["is_baseline"].astype(bool)])
     if not own:
         return f"{TITLE} · {where}"
     best, reference = max(own, key=lambda row: row["percent"]), str(data["reference"].iloc[0])
@@ -190,7 +190,7 @@ def _bar_ends(axes: Axes, data: pd.DataFrame, width: float) -> float:
         0
     )
     _whiskers(axes, data["percent"].where(data["gap"] == ""), spread)
-    for row, bar in enumerate(data.to_dict("records")):
+    for row, bar in enumerate(as_rows(data)):
         if bar["gap"]:
             gap_note(axes, row, bar["gap"])
             continue

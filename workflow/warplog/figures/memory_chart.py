@@ -1,6 +1,6 @@
 """What moves through which unit of the memory system, in the fastest variant and in the one that it is based on?"""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +24,7 @@ from warplog.plotting.memory_chart import (
     turned,
 )
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("counters",)
@@ -61,7 +61,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _ancestor(rows: pd.DataFrame, variant: str) -> str:
     """Returns the nearest ancestor with another kernel, or without counters; "" if there is none."""
-    by_name = {str(row["variant"]): row for row in rows.to_dict("records")}
+    by_name = {str(row["variant"]): row for row in as_rows(rows)}
     executed = ["kernel", *(name for name in METRICS if name.startswith("inst_"))]
     own = [by_name[variant][name] for name in executed]
     above = str(by_name[variant]["parent"])
@@ -84,8 +84,8 @@ def charts(data: pd.DataFrame) -> list[MemoryChart]:
     ]
 
 
-def _shown(data: pd.DataFrame) -> list[dict[Hashable, Any]]:
-    return data[data["place"].notna()].sort_values("place").to_dict("records")
+def _shown(data: pd.DataFrame) -> list[dict[str, Any]]:
+    return as_rows(data[data["place"].notna()].sort_values("place"))
 
 
 @styled
@@ -108,7 +108,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     return figure
 
 
-def _finding(shown: Sequence[Mapping[Hashable, Any]]) -> str:
+def _finding(shown: Sequence[Mapping[str, Any]]) -> str:
     """Returns which traffic differs most between the parent and the fastest variant; only names if one is missing."""
     if len(shown) < 2:
         return "".join(f": {row['variant']}" for row in shown)
@@ -127,7 +127,7 @@ def _finding(shown: Sequence[Mapping[Hashable, Any]]) -> str:
     return f": {own['variant']} {verb} {percent} {where} than {parent['variant']}"
 
 
-def _metrics(row: Mapping[Hashable, Any]) -> dict[str, float]:
+def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(row[name]) for name in METRICS if name in row}
 
 

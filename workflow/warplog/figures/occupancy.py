@@ -1,7 +1,7 @@
 """How many warps does each variant keep on an SM, and which resource limits them?"""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from warplog.core.text import listed
 from warplog.metrics import occupancy_limiter
 from warplog.plotting.labels import INK, bar_rows, gap_notes, is_narrow, rectangles, row_in, text_column
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("counters",)
@@ -50,12 +50,12 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows = tables.counters([*occupancies, *limits])
     known = rows[occupancies].notna().any(axis=1)
     rows["gap"] = rows["gap"].where(known | (rows["gap"] != ""), "n/a")
-    rows["limiter"] = [_limiter(row) for row in rows[list(limits)].to_dict("records")]
+    rows["limiter"] = [_limiter(row) for row in as_rows(rows[list(limits)])]
     kept = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap", *occupancies]
     return rows[[*kept, "limiter", *limits, *ORIGIN_COLUMNS]]
 
 
-def _limiter(limits: Mapping[Hashable, float]) -> str:
+def _limiter(limits: Mapping[str, float]) -> str:
     names = occupancy_limiter([{"metric": metric, "value": value} for metric, value in limits.items()])
     return ", ".join(LIMITS[name] for name in names)
 

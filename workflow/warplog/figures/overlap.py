@@ -1,6 +1,6 @@
 """Do copies overlap with kernels, or do the GPU's engines take turns?"""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from warplog.plotting.labels import (
     text_column,
 )
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
@@ -56,13 +56,13 @@ def data(tables: FigureTables) -> pd.DataFrame:
     values = rows.pivot_table(index="variant", columns="metric", values="value", aggfunc="first")
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
     pieces = []
-    for rung in tables.ladder(case).to_dict("records"):
+    for rung in as_rows(tables.ladder(case)):
         mine = _median_launch(events[events["variant"] == rung["variant"]])
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if rung["gap"] or mine.empty:
             pieces.append(pd.DataFrame([shared | {"gap": rung["gap"] or "n/a"}]))
             continue
-        shared |= values.loc[rung["variant"]].to_dict() if rung["variant"] in values.index else {}
+        shared |= as_rows(values.loc[[rung["variant"]]])[0] if rung["variant"] in values.index else {}
         pieces.append(mine[["engine", "stream", "start_us", "duration_us"]].assign(**shared))
     columns = [*kept, "engine", "stream", "start_us", "duration_us", *METRICS, *ORIGIN_COLUMNS]
     return pd.concat(pieces, ignore_index=True).reindex(columns=columns)
@@ -83,7 +83,7 @@ def _median_launch(events: pd.DataFrame) -> pd.DataFrame:
 
 def _finding(rungs: pd.DataFrame) -> str:
     """Returns the shortest wall time beside that of the baseline; the title without a finding if one is unknown."""
-    known = rungs[(rungs["gap"] == "") & rungs["wall_us"].notna()].to_dict("records")
+    known = as_rows(rungs[(rungs["gap"] == "") & rungs["wall_us"].notna()])
     before = next((rung for rung in known if rung["is_baseline"]), None)
     if before is None or len(known) < 2:
         return TITLE
@@ -113,7 +113,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     axes = figure.add_subplot()
     bar_rows(axes, rungs["variant"], rungs["is_baseline"])
     axes.set(xlim=(0, end_us * 1e-3 * 1.002), xlabel="time since the launch's first event (ms)")
-    for row, rung in enumerate(rungs.to_dict("records")):
+    for row, rung in enumerate(as_rows(rungs)):
         if rung["gap"]:
             gap_note(axes, row, rung["gap"])
         else:
@@ -130,8 +130,8 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
 def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
     """Merges events of an engine if they are mostly shorter than `least_us`; gaps of half their length are kept."""
     typical = events.groupby("engine")["duration_us"].median()
-    runs: list[dict[Hashable, Any]] = []
-    for event in events.sort_values(["engine", "start_us"], kind="stable").to_dict("records"):
+    runs: list[dict[str, Any]] = []
+    for event in as_rows(events.sort_values(["engine", "start_us"], kind="stable")):
         last = runs[-1] if runs and runs[-1]["engine"] == event["engine"] else None
         gap_us = event["start_us"] - last["start_us"] - last["duration_us"] if last else np.inf
         if last and typical[event["engine"]] < least_us and gap_us < typical[event["engine"]] / 2:
@@ -144,7 +144,7 @@ def _joined(events: pd.DataFrame, least_us: float) -> pd.DataFrame:
 def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
     style = look.style(str(events["variant"].iloc[0]))
     height = 0.8 / len(ENGINES)
-    for event in events.to_dict("records"):
+    for event in as_rows(events):
         place, face, hatch, _ = ENGINES[event["engine"]]
         axes.barh(
             row - 0.4 + height * (place + 0.5),
@@ -160,7 +160,7 @@ def _lanes(axes: Axes, row: int, events: pd.DataFrame, look: Look) -> None:
 
 def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
     def cells(column: str, factor: float, unit: str) -> list[str]:
-        return [_cell(rung, column, factor, unit) for rung in rungs.to_dict("records")]
+        return [_cell(rung, column, factor, unit) for rung in as_rows(rungs)]
 
     end = text_column(axes, "wall", cells("wall_us", 1e-3, "ms"), 0.08, "right")
     if is_narrow():
@@ -169,7 +169,7 @@ def _columns(axes: Axes, rungs: pd.DataFrame) -> None:
     text_column(axes, "hidden", cells("copy_hidden_pct", 1, "%"), end, "right")
 
 
-def _cell(rung: Mapping[Hashable, Any], column: str, factor: float, unit: str) -> str:
+def _cell(rung: Mapping[str, Any], column: str, factor: float, unit: str) -> str:
     if rung["gap"]:
         return ""
     return f"{number(rung[column] * factor)} {unit}" if np.isfinite(rung[column]) else "n/a"

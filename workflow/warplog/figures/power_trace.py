@@ -20,7 +20,7 @@ from warplog.plotting.labels import (
     row_in,
 )
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
@@ -43,7 +43,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     kept = ["family", "variant", "order", "is_baseline", "status", "gap"]
     trace = tables.power_trace
     pieces = []
-    for rung in tables.ladder(tables.case).to_dict("records"):
+    for rung in as_rows(tables.ladder(tables.case)):
         mine = trace[trace["variant"] == rung["variant"]] if len(trace) else trace
         shared = {k: rung[k] for k in [*kept[:-1], *ORIGIN_COLUMNS]}
         gap = rung["gap"] or ("" if len(mine) else "no trace recorded")

@@ -23,7 +23,7 @@ from warplog.plotting.labels import (
 )
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables import regimes
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ()
@@ -50,7 +50,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     rows[measured] = rows[measured].where(rows["gap"] == "")
     label = tables.variants["size_label"].iloc[0] if "size_label" in tables.variants else ""
     rows["size_label"] = label or "problem size"
-    rows["regime"] = regimes.where_timed(rows.to_dict("records"))
+    rows["regime"] = regimes.where_timed(as_rows(rows))
     pieces = [_waves(own.copy(), tables) for _, own in rows.groupby("variant", sort=False)]
     kept = [
         "family",

@@ -1,6 +1,6 @@
 """Is each variant bound by memory or by compute, and how far below its roof does it run?"""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from warplog.plotting.labels import (
 from warplog.plotting.placement import along, sampled
 from warplog.plotting.style import Look, VariantStyle, new_figure, styled
 from warplog.tables import regimes
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("counters", "flops")
@@ -75,7 +75,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
         points[f"launch_{level}_bytes"] = moved
         points[f"{level}_flop_per_byte"] = flops / moved.where(moved > 0)
     points = points.rename(columns={"dram_flop_per_byte": "intensity_flop_per_byte"})
-    points["regime"] = regimes.where_timed(timed.to_dict("records"))
+    points["regime"] = regimes.where_timed(as_rows(timed))
     copied = points["variant"].isin(_with_copies(tables))
     levels = [_intensity(level) for level in LEVELS]
     points[levels] = points[levels].mask(copied)
@@ -183,12 +183,12 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     figure = new_figure(_title(first, coloured), body, _note(data, coloured, others), look, timed=True)
     axes = figure.add_subplot()
     axes.set(xscale="log", yscale="log")
-    labels = [_label(point, look) for point in labelled.to_dict("records")]
+    labels = [_label(point, look) for point in as_rows(labelled)]
     width = plot_width_in(labels)
     _limits(axes, data)
     _draw_roofs(axes, data, width, body - 0.7)
     axes.scatter(others["intensity_flop_per_byte"], others["rate"], s=60, color=GREY, zorder=2)
-    for point in coloured.to_dict("records"):
+    for point in as_rows(coloured):
         _draw_levels(axes, point, look.style(point["variant"]))
     if len(coloured):
         named = [name for level, name in LEVELS.items() if coloured[_intensity(level)].notna().any()]
@@ -222,7 +222,7 @@ def _mark(level: str, colour: str, marker: str) -> dict[str, Any]:
     return {"color": colour, "linestyle": "", **{"DRAM": filled, "L2": hollow, "L1": tick_mark}[level]}
 
 
-def _draw_levels(axes: Axes, point: Mapping[Hashable, Any], style: VariantStyle) -> None:
+def _draw_levels(axes: Axes, point: Mapping[str, Any], style: VariantStyle) -> None:
     """Draws a variant's markers, joined by a line: the longer it is, the more a level serves from what it keeps."""
     at = {
         name: point[_intensity(level)]
@@ -240,7 +240,7 @@ def _title(first: pd.Series, drawn: pd.DataFrame) -> str:
     known = drawn[drawn["roof_pct"].notna()]
     if known.empty:
         return f"{TITLE} · {where}"
-    best = max(known.to_dict("records"), key=lambda row: row["roof_pct"])
+    best = max(as_rows(known), key=lambda row: row["roof_pct"])
     found = f"{best['variant']} reaches {best['roof_pct']:.0f} % of its roof"
     if abs(best["clock_roof_pct"] / best["roof_pct"] - 1) > _SAME:
         found += f", {best['clock_roof_pct']:.0f} % at {best['sm_mhz']:.0f} MHz"
@@ -253,7 +253,7 @@ def _in_its_unit(data: pd.DataFrame) -> pd.DataFrame:
     return data.assign(rate=data["gflops"] * factor, slope=data["gbytes_per_s"] * factor, unit=unit)
 
 
-def _label(point: Mapping[Hashable, Any], look: Look) -> SideLabel:
+def _label(point: Mapping[str, Any], look: Look) -> SideLabel:
     name = fit(point["variant"], name_in())
     if point["gap"]:
         return SideLabel(np.nan, np.nan, f"{name}: {point['gap'].split(':')[0]}")
@@ -289,13 +289,13 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
     top = axes.get_ylim()[1] if above else float(compute["rate"].max())
     steepest = float(memory["slope"].max()) if len(memory) else np.inf
     roofs: list[_Roof] = []
-    for roof in compute.to_dict("records"):
+    for roof in as_rows(compute):
         start = max(low, roof["rate"] / steepest)
         if roof["kind"] == "clock":
             _clock_roof(axes, roof, start, width)
         text = f"{roof['label']} {number(roof['rate'])} {roof['unit']}" if roof["kind"] == "compute" else ""
         roofs.append((text, (start, roof["rate"]), (high, roof["rate"])))
-    for roof in memory.to_dict("records"):
+    for roof in as_rows(memory):
         text, foot = (
             f"{roof['label']} {number(roof['gbytes_per_s'])} GB/s",
             axes.get_ylim()[0] / roof["slope"],
@@ -304,7 +304,7 @@ def _draw_roofs(axes: Axes, data: pd.DataFrame, width: float, height: float) -> 
         roofs.append((text, (foot, foot * roof["slope"]), (top / roof["slope"], top)))
     for _, start, end in (roof for roof in roofs if roof[0]):
         axes.plot(*zip(start, end, strict=True), color=INK, lw=1.1)
-    for mark in data.loc[data["kind"] == "algorithm"].to_dict("records"):
+    for mark in as_rows(data.loc[data["kind"] == "algorithm"]):
         _algorithm(axes, mark)
     _label_roofs(axes, data, roofs, (width, height))
 
@@ -320,7 +320,7 @@ def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: t
 
     marks = data.loc[data["kind"] == "algorithm", "intensity_flop_per_byte"]
     lines = [(start, end) for _, start, end in roofs] + [((at, y0), (at, y1)) for at in marks]
-    for point in data[data["rate"].notna()].to_dict("records"):
+    for point in as_rows(data[data["rate"].notna()]):
         at = [point[_intensity(level)] for level in LEVELS if point[_intensity(level)] > 0]
         lines += [((min(at), point["rate"]), (max(at), point["rate"]))] if at else []
     obstacles = np.vstack([sampled(place(*start), place(*end)) for start, end in lines])
@@ -346,7 +346,7 @@ def _label_roofs(axes: Axes, data: pd.DataFrame, roofs: Sequence[_Roof], size: t
         )
 
 
-def _algorithm(axes: Axes, mark: Mapping[Hashable, Any]) -> None:
+def _algorithm(axes: Axes, mark: Mapping[str, Any]) -> None:
     """Draws the algorithm's intensity as a vertical line, labelled at the bottom."""
     low, high = axes.get_xlim()
     at = mark["intensity_flop_per_byte"]
@@ -363,7 +363,7 @@ def _algorithm(axes: Axes, mark: Mapping[Hashable, Any]) -> None:
     )
 
 
-def _clock_roof(axes: Axes, roof: Mapping[Hashable, Any], start: float, width: float) -> None:
+def _clock_roof(axes: Axes, roof: Mapping[str, Any], start: float, width: float) -> None:
     """Draws the compute roof at the measured clock as a dashed line, with its label to the left."""
     low, high = axes.get_xlim()
     axes.plot([start, high], [roof["rate"]] * 2, color=INK, lw=1.1, ls=(0, (3, 1.5)))

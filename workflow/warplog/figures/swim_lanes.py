@@ -22,7 +22,7 @@ from warplog.plotting.labels import (
     wrap,
 )
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables, gap_text
 
 NEEDS = ("timelines",)
@@ -82,7 +82,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     captured = tables.launches[tables.launches["variant"].isin(list(order))]
     captured = captured.sort_values("variant", key=lambda names: names.map(order), kind="stable")
     pieces = []
-    for launch in captured.to_dict("records"):
+    for launch in as_rows(captured):
         shared = {name: launch.get(name) for name in ["family", "variant", "case", "status", *ORIGIN_COLUMNS]}
         gap = gap_text(str(launch["status"]), str(launch["reason"]))
         mine = (

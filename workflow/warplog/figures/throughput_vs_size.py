@@ -30,7 +30,7 @@ from warplog.plotting.labels import (
 )
 from warplog.plotting.style import MOST_NAMED, Look, new_figure, styled
 from warplog.tables import regimes
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.series import series
 from warplog.tables.view import FigureTables, words
 
@@ -57,7 +57,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     good = (rows["status"] == "ok") & rows["median_us"].notna()
     rate = rows[quantity.column].where(good)
     inverse = quantity.column == "median_us"
-    records = rows.to_dict("records")
+    records = as_rows(rows)
     ends = pd.DataFrame(list(map(regimes.interval_us, records)), columns=["low", "high"], index=rows.index)
     scale = ends.div(rows["median_us"], axis=0)
     rows["rate"] = rate
@@ -158,9 +158,9 @@ def _by_case(data: pd.DataFrame, look: Look, note: str) -> Figure:
     timed = [name for name in others if (good["variant"] == name).any()]
     figure = new_figure(_title_by_case(data, won), body, note + _named_grey(timed), look, timed=True)
     axes = figure.add_subplot()
-    for row in good[good["variant"].isin(others)].to_dict("records"):
+    for row in as_rows(good[good["variant"].isin(others)]):
         axes.plot(row["size"], row["rate"], "o", color=GREY, ms=4, zorder=1)
-    for row in good[good["variant"].isin(names)].to_dict("records"):
+    for row in as_rows(good[good["variant"].isin(names)]):
         style = look.style(str(row["variant"]))
         axes.vlines(row["size"], row["rate_q1"], row["rate_q3"], color=style.edge, lw=1.0)
         size = 8 if style.marker == "*" else 5
@@ -255,7 +255,7 @@ def _split(data: pd.DataFrame, look: Look) -> tuple[list[str], list[str]]:
 
 def _lone_marks(axes: Axes, alone: pd.DataFrame, look: Look) -> None:
     """Draws cases that are in no line, such as a matrix that is not square, as open marks."""
-    for row in alone.to_dict("records"):
+    for row in as_rows(alone):
         style = look.style(str(row["variant"]))
         size = 8 if style.marker == "*" else 5
         axes.plot(
@@ -391,7 +391,7 @@ def _gaps(axes: Axes, gaps: pd.DataFrame, look: Look, height_in: float) -> None:
         marks = [float(to_fraction.transform((size, place))[1]) for place in here["place"]]
         heights = spread(marks, line_in() / height_in, 0, 1)
         left = size > smallest  # the text is left of its mark, except at the left edge
-        for gap, height in zip(here.to_dict("records"), heights, strict=True):
+        for gap, height in zip(as_rows(here), heights, strict=True):
             colour = look.style(gap["variant"]).edge
             axes.plot(size, gap["place"], marker="x", color=colour, markersize=6, mew=1.6, ls="")
             axes.annotate(

@@ -1,6 +1,6 @@
 """Do the launches of each variant follow each other back to back or with gaps in between?"""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from warplog.plotting.labels import (
 )
 from warplog.plotting.style import Look, new_figure, styled
 from warplog.tables.activity import activities, captured_case, statistics
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("no_overlap_figure",)
@@ -63,7 +63,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     case, lanes = captured_case(tables), activities(tables)
     pieces = []
     kept = ["family", "variant", "order", "is_baseline", "case", "status", "gap"]
-    for rung in tables.ladder(case).to_dict("records"):
+    for rung in as_rows(tables.ladder(case)):
         events = lanes.get(rung["variant"])
         shared = {k: rung[k] for k in [*kept, *ORIGIN_COLUMNS]}
         if events is None or rung["gap"]:
@@ -77,7 +77,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
 
 def _finding(rungs: pd.DataFrame) -> str:
     """Returns in which variants the GPU idles, or how busy it is in all; the title without a finding if unknown."""
-    known = rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()].to_dict("records")
+    known = as_rows(rungs[(rungs["gap"] == "") & rungs["busy_pct"].notna()])
     if not known:
         return TITLE
     least = min(known, key=lambda rung: float(rung["busy_pct"]))
@@ -104,7 +104,7 @@ def draw(data: pd.DataFrame, look: Look) -> Figure:
     factor, unit = _unit(window_us)
     axes.set(xlim=(0, window_us / factor), xlabel=f"time since the first start of each lane ({unit})")
     fills = set()
-    for row, rung in enumerate(rungs.to_dict("records")):
+    for row, rung in enumerate(as_rows(rungs)):
         if rung["gap"]:
             gap_note(axes, row, rung["gap"])
         else:
@@ -123,7 +123,7 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
     streams = sorted(events["stream"].unique())
     height = 0.76 / len(streams)
     found = set()
-    for event in events[events["start_us"] < window_us].to_dict("records"):
+    for event in as_rows(events[events["start_us"] < window_us]):
         fill = _fill(event)
         face, hatch, _ = FILLS[fill]
         found.add(fill)
@@ -152,7 +152,7 @@ def _lane(axes: Axes, row: int, events: pd.DataFrame, look: Look, window_us: flo
     return found
 
 
-def _fill(event: Mapping[Hashable, Any]) -> str:
+def _fill(event: Mapping[str, Any]) -> str:
     if event["kind"] == "kernel":
         return "kernel" if event["name"] == event["kernel"] else "other kernel"
     return str(event["name"] if event["name"] in FILLS else event["kind"])
@@ -169,8 +169,8 @@ def _time(us: float) -> str:
 
 
 def _columns(axes: Axes, rungs: pd.DataFrame, good: pd.Series) -> None:
-    def cells(formatted: Callable[[Mapping[Hashable, Any]], str]) -> list[str]:
-        return [formatted(r) if ok else "" for r, ok in zip(rungs.to_dict("records"), good, strict=True)]
+    def cells(formatted: Callable[[Mapping[str, Any]], str]) -> list[str]:
+        return [formatted(r) if ok else "" for r, ok in zip(as_rows(rungs), good, strict=True)]
 
     if is_narrow():
         text_column(axes, "launch", cells(lambda r: _time(r["launch_median_us"])), 0.08, "right")

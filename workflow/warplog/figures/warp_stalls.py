@@ -1,7 +1,7 @@
 """What do the warps of each variant wait for between two instructions?"""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from warplog.plotting.labels import (
     text_column,
 )
 from warplog.plotting.style import Look, new_figure, styled
-from warplog.tables.files import ORIGIN_COLUMNS
+from warplog.tables.files import ORIGIN_COLUMNS, as_rows
 from warplog.tables.view import FigureTables
 
 NEEDS = ("counters",)
@@ -73,7 +73,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     stalls = wide[[r for r in reasons if r not in NO_STALL]]
     known = stalls.notna().any(axis=1)
     wide["gap"] = wide["gap"].where(known | (wide["gap"] != ""), "n/a")
-    wide["dominant_stall"] = [dominant_stall(_named(row)) or "" for row in stalls.to_dict("records")]
+    wide["dominant_stall"] = [dominant_stall(_named(row)) or "" for row in as_rows(stalls)]
     wide["total_cycles_per_issue"] = wide[reasons].sum(axis=1, min_count=1)
     keys = ["family", "variant", "order", "is_baseline", "case", "kernel", "status", "gap"]
     keys += ["warp_cycles_per_issue", "total_cycles_per_issue", "dominant_stall", *ORIGIN_COLUMNS]
@@ -88,7 +88,7 @@ def data(tables: FigureTables) -> pd.DataFrame:
     return long[kept].reset_index(drop=True)
 
 
-def _named(cycles: Mapping[Hashable, float]) -> list[dict[str, str | float]]:
+def _named(cycles: Mapping[str, float]) -> list[dict[str, str | float]]:
     """Returns one launch's states as metric rows; cycles per issue rank the states as shares do."""
     return [{"metric": f"stall_{state}_pct", "value": value} for state, value in cycles.items()]
 
@@ -158,7 +158,7 @@ def _stacks(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame, states: list[str
 def _columns(axes: Axes, data: pd.DataFrame, rows: pd.DataFrame) -> None:
     shares = data.set_index(["variant", "state"])["share_pct"]
     totals, causes = [], []
-    for row in rows.to_dict("records"):
+    for row in as_rows(rows):
         good = row["gap"] == ""
         totals.append(number(row["total_cycles_per_issue"]) if good else "")
         cause = row["dominant_stall"]

@@ -20,6 +20,7 @@ from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
+from warplog.tables.files import as_rows
 from warplog.tables.quantities import Quantities
 
 Row = dict[str, Any]
@@ -224,7 +225,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
     if lacking:
         raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `snakemake oracle` again")
-    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+    return [{str(key): value for key, value in row.items()} for row in as_rows(table)]
 
 
 def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:

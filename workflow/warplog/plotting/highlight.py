@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warplog.tables import regimes
+from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ def of_family(tables: "FigureTables") -> list[str]:
     own = {name: speed for name, speed in speeds.items() if speed > 0 and name not in baseline}
     named = [max(own, key=own.__getitem__)] if own else []
     if len(rows):
-        ends = [regimes.interval_us(row) for row in rows.to_dict("records")]
+        ends = [regimes.interval_us(row) for row in as_rows(rows)]
         won = wins(rows.assign(low=[low for low, _ in ends], high=[high for _, high in ends]))
         largest = rows[rows["size"] == rows["size"].max()]
         named += [max(won, key=won.__getitem__), str(largest.nsmallest(1, "median_us")["variant"].iloc[0])]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from warplog.core.numbers import short_number, with_unit
 from warplog.metrics.occupancy import busy_share
+from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,7 @@ def kernel_metrics(tables: "FigureTables") -> "pd.DataFrame":
     the peak over the elapsed cycles.
     """
     rows = tables.counters([*METRICS, *_ACTIVITY])
-    busy = [busy_share(row, tables.peak("sms")) for row in rows[_ACTIVITY].to_dict("records")]
+    busy = [busy_share(row, tables.peak("sms")) for row in as_rows(rows[_ACTIVITY])]
     rows["l1_throughput_pct"] *= [share if share < 1 else 1.0 for share in busy]
     return rows.drop(columns=_ACTIVITY)
 

@@ -57,6 +57,14 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
 
 
+def as_rows(table: "pd.DataFrame") -> list[Row]:
+    """Returns the rows of a table by column name, with Python's numbers."""
+    names = [str(name) for name in table]
+    columns = [table[name].tolist() for name in table]  # half the time of DataFrame.to_dict
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(table))
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":
     """Returns a data frame with exactly the documented columns and types; missing values are "" or NA.
 

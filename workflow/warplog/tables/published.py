@@ -11,6 +11,7 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.text import Table, escape_markdown, markdown_table
+from warplog.tables.files import as_rows
 
 Row = dict[str, Any]
 _WIDTH = 120
@@ -138,7 +139,7 @@ def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tupl
     """
     from warplog.tables import view
 
-    records = view.load(folder, family.name, gpu).measurements.to_dict("records")
+    records = as_rows(view.load(folder, family.name, gpu).measurements)
     measured = [{str(key): value for key, value in row.items()} for row in records]
     names = {row["variant"] for row in measured}
     return measured, tuple(v for v in family.variants if v.name in names)

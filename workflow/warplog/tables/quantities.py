@@ -14,6 +14,7 @@ from warplog.core.errors import WarplogError
 from warplog.metrics.kernels import bare_name, longest_kernel
 from warplog.parsers.sass import matching
 from warplog.tables import regimes
+from warplog.tables.files import as_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +54,7 @@ class Quantities:
     ) -> None:
         self._floors = floors or {}
         self._measured: dict[Key, dict[str, Any]] = {
-            (str(row["family"]), str(row["variant"]), str(row["case"])): {str(k): v for k, v in row.items()}
-            for row in measurements.to_dict("records")
+            (str(row["family"]), str(row["variant"]), str(row["case"])): row for row in as_rows(measurements)
         }
         # nsys numbers the kernels of a launch differently from ncu, so only its metrics of whole launches are used.
         metrics = metrics[metrics["metric"] != "nsys_kernel_duration_us"]
@@ -131,7 +131,7 @@ class Quantities:
 
     def _main_kernel(self, key: Key) -> tuple[str, int]:
         rows = self._of((*key, "duration_us"))
-        return (longest_kernel(rows.to_dict("records")) if rows is not None else None) or ("", 0)
+        return (longest_kernel(as_rows(rows)) if rows is not None else None) or ("", 0)
 
 
 _HALF_IQR = 0.6745  # quartiles of a normal distribution, in standard deviations

@@ -12,7 +12,7 @@ from warplog.catalog.contract import status_words
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 from warplog.metrics.kernels import kernel_key, longest_kernel
-from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, read_table
+from warplog.tables.files import NEEDED, ORIGIN_COLUMNS, as_rows, read_table
 
 TABLES = ("measurements", "metrics", "timeline", "variants", "gpus")
 LATER = (
@@ -217,7 +217,7 @@ def _typical(rows: pd.DataFrame, column: str) -> float:
 
 def _of_main_kernel(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the rows of the longest kernel from those of one variant and case."""
-    records = rows[["kernel", "launch", "metric", "value"]].to_dict("records")
+    records = as_rows(rows[["kernel", "launch", "metric", "value"]])
     main = longest_kernel(records)
     return rows[[kernel_key(row) == main for row in records]]
 

@@ -11,7 +11,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
-from warplog.tables.files import read_table
+from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
 from warplog.track import address, connection, gallery, notes, versions
 from warplog.track import runs as mlflow_runs
@@ -181,7 +181,7 @@ class _Job:
         names = experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
         before = self.store.lines(*names)
         changes = {}
-        for run, variant in zip(runs, data.variants.to_dict("records"), strict=True):
+        for run, variant in zip(runs, as_rows(data.variants), strict=True):
             note = notes.run_note(run, variant, data, campaign)
             files = self.artefacts.get((family, run.variant), VariantFiles())
             with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:

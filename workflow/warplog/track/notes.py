@@ -10,6 +10,7 @@ from warplog.catalog.claims import verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
 from warplog.tables import regimes
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, Quantity
 from warplog.track import gallery
 from warplog.track.points import Row, headlines
@@ -39,11 +40,11 @@ def experiment_note(
     `links` are the addresses of runs by variant.
     """
     label = text_of(data, "size_label", "problem size")
-    ideas = {str(row["variant"]): str(row["idea"]) for row in data.variants.to_dict("records")}
+    ideas = {str(row["variant"]): str(row["idea"]) for row in as_rows(data.variants)}
     # Narrow columns break their numbers: the time is in the table of runs, and the origin above.
     shown = [name for name in _shown(quantity.column) if name in (quantity.column, "sustained_gflops")]
     numbers = {name: _scale(name, runs) for name in shown if any(not _lacks(run, name) for run in runs)}
-    explained = " ".join(filter(None, ("", regimes.explained(data.measurements.to_dict("records")))))
+    explained = " ".join(filter(None, ("", regimes.explained(as_rows(data.measurements)))))
     heads = ["variant", "idea", *(unit for unit, _ in numbers.values()), "% of baseline", "status"]
     lines = [
         f"{escape_markdown(text_of(data, 'title', data.family))}: {_result(quantity, data.case, runs)}",
@@ -156,7 +157,7 @@ def _ladder_row(run: Run, idea: str, numbers: Mapping[str, tuple[str, float]], l
 
 def _claims(data: FigureTables, room: int) -> list[str]:
     """Returns the verdicts on the family's claims, refuted ones first, in at most about `room` characters."""
-    rows = sorted(data.claims.to_dict("records"), key=lambda row: str(row["verdict"]) != "refuted")
+    rows = sorted(as_rows(data.claims), key=lambda row: str(row["verdict"]) != "refuted")
     lines = ["", "| claim | | verdict | measured | confirmed if |", "|---|---|---|--:|---|"] if rows else []
     for row in rows:
         measured = with_unit(row["measured"], str(row["unit"])) or "–"

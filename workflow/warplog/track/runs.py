@@ -14,6 +14,7 @@ from warplog import metrics
 from warplog.catalog.claims import counts
 from warplog.core.errors import WarplogError
 from warplog.tables import view
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.track import versions
 from warplog.track.points import (
@@ -145,12 +146,12 @@ def runs(
 
     The home run carries the verdicts on the family's claims as tags.
     """
-    steps = case_steps(data.measurements[["case", "size"]].to_dict("records"), data.case)
+    steps = case_steps(as_rows(data.measurements[["case", "size"]]), data.case)
     speed = data.quantity().column
-    times = _by("variant", data.measurements.to_dict("records"))
-    counters = _by("variant", data.metrics[_COUNTED].to_dict("records"))
+    times = _by("variant", as_rows(data.measurements))
+    counters = _by("variant", as_rows(data.metrics[_COUNTED]))
     found = []
-    for variant in data.variants.to_dict("records"):
+    for variant in as_rows(data.variants):
         name = str(variant["variant"])
         found.append(_run(data, variant, times.get(name, []), counters.get(name, []), steps, speed, campaign))
     home_run, verdicts = home(found), _verdicts(data)
@@ -176,7 +177,7 @@ def _verdicts(data: FigureTables) -> dict[str, str]:
     """Returns tags with the number of claims per verdict and with the verdict on each claim."""
     if data.claims.empty:
         return {}
-    verdicts = {str(row["id"]): str(row["verdict"]) for row in data.claims.to_dict("records")}
+    verdicts = {str(row["id"]): str(row["verdict"]) for row in as_rows(data.claims)}
     counted = {f"claims_{verdict}": str(n) for verdict, n in counts(verdicts.values()).items()}
     return counted | {f"claim.{name}": verdict for name, verdict in verdicts.items()}
 

@@ -20,9 +20,9 @@ from warplog.metrics import STALL_REASONS
 from warplog.metrics.kernels import bare_name
 from warplog.metrics.names import OPCODES
 from warplog.tables import regimes
-from warplog.tables.files import read_table
+from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import asides, bounds, decomposition, kinship
+from warplog.worklog import bounds, decomposition, kinship
 from warplog.worklog.bounds import Bound
 from warplog.worklog.code import waits
 from warplog.worklog.code.waits import Wait
@@ -50,7 +50,7 @@ def families(folder: Path) -> list[str]:
 
 def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Step, ...]:
     """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
-    rows = {str(r["variant"]): r for r in tables.ladder(tables.profiled_case).to_dict("records")}
+    rows = {str(r["variant"]): r for r in as_rows(tables.ladder(tables.profiled_case))}
     counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
     known = waits_of(tables, sources)
     contended = {one.variant for one in _bounds(tables, known) if one.kind == "atomics"}
@@ -85,7 +85,7 @@ def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
 
 def _tile_ends(tables: FigureTables) -> dict[str, float]:
     """Returns the median gap at a tile end in microseconds, of the variants with a timeline at the profiled case."""
-    rows = [row for row in asides.records(tables.launches) if row["case"] == tables.profiled_case]
+    rows = [row for row in as_rows(tables.launches) if row["case"] == tables.profiled_case]
     return {str(row["variant"]): gap for row in rows if (gap := regimes.value(row, "bubble_us")) > 0}
 
 
@@ -130,7 +130,7 @@ def kernel_lines(tables: FigureTables) -> dict[str, list[dict[str, Any]]]:
     counters, lines = tables.counters([]), tables.lines
     kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
     launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
-    for row in asides.records(lines if lines.empty else lines[lines["case"] == tables.profiled_case]):
+    for row in as_rows(lines if lines.empty else lines[lines["case"] == tables.profiled_case]):
         variant = str(row["variant"])
         if row["kernel"] == (kernels.get(variant) or row["kernel"]):
             launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
@@ -148,7 +148,7 @@ def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> 
 
 def _bounds(tables: FigureTables, known: Mapping[str, Mapping[str, Wait]]) -> tuple[Bound, ...]:
     sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
-    rows = {str(row["variant"]): row for row in tables.ladder(tables.profiled_case).to_dict("records")}
+    rows = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.profiled_case))}
     opcodes, copies = _opcodes(tables), _copies(tables)
     found = []
     for name, values in _counters(tables, (*bounds.COUNTERS, "duration_us")).items():
@@ -173,7 +173,7 @@ def _copies(tables: FigureTables) -> dict[str, float]:
         & (tables.metrics["case"] == tables.profiled_case)
     ]
     found: dict[str, float] = {}
-    for row in rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)].to_dict("records"):
+    for row in as_rows(rows[rows["kernel"].astype(str).str.contains("-to-", regex=False)]):
         found[str(row["variant"])] = found.get(str(row["variant"]), 0.0) + float(row["value"])
     return found
 
@@ -211,7 +211,7 @@ def markdown(tables: FigureTables, sources: Sources = MappingProxyType({}), whol
     If `whole`, all sentences about each step instead, its factors and warp states, and what bounds each kernel.
     """
     found = steps(tables, sources)
-    first = tables.measurements.head(1).to_dict("records")
+    first = as_rows(tables.measurements.head(1))
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
     lines = [f"# {escape_markdown(tables.family)}: why each step is faster or slower", ""]
     about = "; ".join(filter(None, (f"Case {tables.profiled_case}", ", ".join(facts))))
@@ -297,7 +297,7 @@ def _partial(pair: Sequence[Any], counters: Sequence[decomposition.Values]) -> s
 
 def _counters(tables: FigureTables, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     wide = tables.counters(list(dict.fromkeys(names)))
-    return {str(row["variant"]): {str(k): v for k, v in row.items()} for row in wide.to_dict("records")}
+    return {str(row["variant"]): row for row in as_rows(wide)}
 
 
 def _numbers(row: dict[str, Any]) -> dict[str, float]:

@@ -14,9 +14,10 @@ from warplog.catalog.family import Family, Variant
 from warplog.core.text import Table, listed
 from warplog.plotting.highlight import of_family
 from warplog.tables import activity, published, regimes
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog import kinship
-from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, Row, claims_table, number, records
+from warplog.worklog.asides import CLAIM_NOTE, LINE_NOTES, Row, claims_table, number
 from warplog.worklog.asides import text as plain
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.ladder import Ladder
@@ -122,7 +123,7 @@ def gather(
         summary=family.summary,
         facts=(*_facts(tables, campaign), *(("All variants", remark) for remark in ladder.shared)),
         lead=_lead(ladder),
-        regimes=regimes.explained(records(tables.measurements)),
+        regimes=regimes.explained(as_rows(tables.measurements)),
         method=(*_method(family, tables), counters, *([_PUBLISHED] if has_published else [])),
         key=tuple(drawn[name] for name in family.figures if name in drawn),
         ladder=drawn.get("ladder"),
@@ -145,7 +146,7 @@ def _shows_nothing(figure: str, tables: FigureTables) -> bool:
 
 def _chart(ladder: Ladder) -> str:
     """Returns the specification of the interactive charts."""
-    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    rows = as_rows(ladder.tables.measurements.sort_values("size", kind="stable"))
     values = charts.points(rows, list(ladder.rows), ladder.path, ladder.unit)
     label = str(ladder.tables.variants["size_label"].iloc[0])
     shown = of_family(ladder.tables)
@@ -154,7 +155,7 @@ def _chart(ladder: Ladder) -> str:
 
 def _method(family: Family, tables: FigureTables) -> tuple[str, ...]:
     """Describes how the family was checked and timed."""
-    rows = [row for row in records(tables.measurements) if row["case"] == tables.case]
+    rows = [row for row in as_rows(tables.measurements) if row["case"] == tables.case]
     exact = not family.value(family.flops, family.cases[family.headline_case])
     counts = sorted({int(count) for row in rows if (count := regimes.value(row, "processes")) > 1})
     many = bool(counts)
@@ -346,7 +347,7 @@ def _by_data(ladder: Ladder) -> list[str]:
         return []
     lead = []
     for name in ladder.rows:
-        rows = [row for row in records(ladder.tables.measurements) if row["variant"] == name]
+        rows = [row for row in as_rows(ladder.tables.measurements) if row["variant"] == name]
         head = next((row for row in rows if row["case"] == ladder.tables.case), {})
         same = [row for row in rows if row["size"] == head.get("size") and _long_us(row) > 0]
         if len(same) < 2 or not _long_us(head) > 0:
@@ -410,7 +411,7 @@ def _summaries(ladder: Ladder) -> tuple[Summary, ...]:
 def _not_run(ladder: Ladder) -> tuple[str, ...]:
     """Returns a note that names the sizes that variants exclude themselves; none if there are none."""
     limits: dict[str, dict[str, None]] = {}
-    for row in records(ladder.tables.measurements):
+    for row in as_rows(ladder.tables.measurements):
         if limit := own_limit(str(row["status"]), plain(row["reason"])):
             limits.setdefault(limit.replace(" to be at most ", " at most "), {})[str(row["variant"])] = None
     found = "; ".join(f"{limit} ({', '.join(names)})" for limit, names in limits.items())
@@ -422,7 +423,7 @@ def _by_case(ladder: Ladder, cell: Callable[[Row], str]) -> Table:
 
     If that is wider than a page, rows and columns are exchanged, provided that the result is narrower.
     """
-    rows = records(ladder.tables.measurements.sort_values("size", kind="stable"))
+    rows = as_rows(ladder.tables.measurements.sort_values("size", kind="stable"))
     cases = list(dict.fromkeys(str(row["case"]) for row in rows))
     at = {(str(row["variant"]), str(row["case"])): row for row in rows}
     blank: Row = {"status": "missing"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from warplog.metrics.kernels import compiled_kernel
 from warplog.tables import regimes
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 
 Row = Mapping[str, Any]
@@ -88,7 +89,7 @@ def twins(tables: FigureTables, sources: Mapping[str, Sequence[str]]) -> dict[st
         sources: The file names of each variant's source and headers, the source first.
     """
     rows: dict[str, Row] = {}
-    for row in tables.ladder(tables.profiled_case).to_dict("records"):
+    for row in as_rows(tables.ladder(tables.profiled_case)):
         rows[str(row["variant"])] = {str(column): value for column, value in row.items()}
     known: dict[str, _Launched] = {
         name: kernel
@@ -184,7 +185,7 @@ def _same_code(one: _Launched, other: _Launched) -> bool:
 def _launched(tables: FigureTables) -> dict[str, _Launched]:
     compiled = _compiled(tables)
     found = {}
-    for row in tables.counters([*_SHAPE, _EXECUTED]).to_dict("records"):
+    for row in as_rows(tables.counters([*_SHAPE, _EXECUTED])):
         shape = tuple(float(row[name]) for name in _SHAPE)
         if any(map(math.isnan, shape)):
             continue
@@ -203,7 +204,7 @@ def _compiled(tables: FigureTables) -> dict[str, dict[str, dict[str, Any]]]:
     rows = metrics[metrics["metric"].str.startswith(_SASS) | (metrics["metric"] == _REGISTERS)]
     rows = rows[~rows["tool"].isin(("ncu", "nsys")) & rows["value"].notna()]
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows.to_dict("records"):
+    for row in as_rows(rows):
         kernels = found.setdefault(str(row["variant"]), {})
         own = kernels.setdefault(str(row["kernel"]), {"kernel": str(row["kernel"]), "opcodes": {}})
         if row["metric"] == _REGISTERS:

@@ -20,6 +20,7 @@ from warplog.parsers import sass
 from warplog.plotting import memory_chart
 from warplog.plotting.memory_chart import MemoryChart
 from warplog.tables import published, regimes
+from warplog.tables.files import as_rows
 from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
 from warplog.worklog import explain, kinship
@@ -30,7 +31,6 @@ from warplog.worklog.asides import (
     lines_table,
     number,
     place_claims,
-    records,
 )
 from warplog.worklog.asides import text as plain
 from warplog.worklog.bounds import Bound
@@ -77,8 +77,8 @@ class Ladder:
     @cached_property
     def rows(self) -> dict[str, dict[str, Any]]:
         """The row of each variant at the headline case, in ladder order, with the columns of `variants`."""
-        more = {str(row["variant"]): row for row in records(self.tables.variants)}
-        ladder = records(self.tables.ladder(self.tables.case))
+        more = {str(row["variant"]): row for row in as_rows(self.tables.variants)}
+        ladder = as_rows(self.tables.ladder(self.tables.case))
         return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
 
     @cached_property
@@ -95,7 +95,7 @@ class Ladder:
     def launches(self) -> dict[str, dict[str, float]]:
         """Registers, threads, shared memory and traffic of each variant's longest kernel."""
         names = (*_LAUNCH, *TRAFFIC)
-        rows = records(self.tables.counters(list(names)))
+        rows = as_rows(self.tables.counters(list(names)))
         return {str(r["variant"]): {name: float(r[name]) for name in names} for r in rows}
 
     @cached_property
@@ -104,7 +104,7 @@ class Ladder:
         rows = memory_chart.kernel_metrics(self.tables)
         rows = rows[rows[list(memory_chart.METRICS)].notna().any(axis=1)]
         return {
-            str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in records(rows)
+            str(r["variant"]): {name: number(r[name]) for name in memory_chart.METRICS} for r in as_rows(rows)
         }
 
     def _memory(self, variant: Variant) -> tuple[MemoryChart, ...]:
@@ -118,18 +118,18 @@ class Ladder:
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The name of each variant's longest kernel; "" if it was not captured."""
-        return {str(row["variant"]): str(row["kernel"]) for row in records(self.tables.counters([]))}
+        return {str(row["variant"]): str(row["kernel"]) for row in as_rows(self.tables.counters([]))}
 
     @cached_property
     def claimed(self) -> dict[str, list[Row]]:
         """The claims by the rung beside which they are shown; "" for those about the whole ladder."""
-        return place_claims(records(self.tables.claims), list(self.rows), self.family.baseline)
+        return place_claims(as_rows(self.tables.claims), list(self.rows), self.family.baseline)
 
     @cached_property
     def unit(self) -> tuple[str, str, float]:
         """The column of `measurements` with the speed, the unit to show, and the conversion factor."""
         quantity = self.tables.quantity()
-        rates = (number(row[quantity.column]) for row in records(self.tables.measurements))
+        rates = (number(row[quantity.column]) for row in as_rows(self.tables.measurements))
         unit, factor = rate_unit(quantity.unit, rates)
         return quantity.column, unit, factor
 
@@ -392,7 +392,7 @@ class Ladder:
     @cached_property
     def _cases(self) -> tuple[str, ...]:
         """The cases of the tables in order of size."""
-        rows = records(self.tables.measurements.sort_values("size", kind="stable"))
+        rows = as_rows(self.tables.measurements.sort_values("size", kind="stable"))
         return tuple(dict.fromkeys(str(row["case"]) for row in rows))
 
     def _overlapping(self, row: Row) -> tuple[str, ...]:
@@ -410,7 +410,7 @@ class Ladder:
         metrics = self.tables.metrics
         rows = metrics[(metrics["case"] == self.tables.case) & metrics["metric"].isin(OVERLAP)]
         found: dict[str, dict[str, float]] = {}
-        for row in records(rows):
+        for row in as_rows(rows):
             found.setdefault(str(row["variant"]), {})[str(row["metric"])] = number(row["value"])
         return found
 
@@ -528,7 +528,7 @@ class Ladder:
     def _by_case(self) -> dict[str, dict[str, Row]]:
         """The rows of `measurements` by case and variant."""
         found: dict[str, dict[str, Row]] = {}
-        for row in records(self.tables.measurements):
+        for row in as_rows(self.tables.measurements):
             found.setdefault(str(row["case"]), {})[str(row["variant"])] = row
         return found
 
@@ -545,7 +545,7 @@ class Ladder:
         unit = published.unit(self.family)
         rows = self.tables.measurements[self.tables.measurements["variant"] == variant.name]
         lines: list[tuple[str, ...]] = []
-        for mine in records(rows):
+        for mine in as_rows(rows):
             case = str(mine["case"])
             figures = [p for p in variant.published if (p.case or self.family.headline_case) == case]
             if figures or case == self.family.headline_case:

@@ -1,6 +1,6 @@
 """Draw the history of a family: one small panel per variant with its median time per campaign and its changes."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from warplog.judge.figures.comparison import STYLES
 from warplog.plotting import style
 from warplog.plotting.labels import INK, MUTED, ON_PAPER, fit, number
 from warplog.plotting.style import Look, new_figure, styled
+from warplog.tables.files import as_rows
 from warplog.tables.view import gap_text
 
 TITLE = "Headline time over the campaigns"
@@ -70,7 +71,7 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         low, high = float(low_us.min()), float(high_us.max())
         room = max(high - low, _LEAST_SPAN * high)
         axes.set_ylim((low + high - room) / 2 - 0.4 * room, (low + high + room) / 2 + 0.4 * room)
-    for row in rows.assign(low_us=low_us, high_us=high_us).to_dict("records"):
+    for row in as_rows(rows.assign(low_us=low_us, high_us=high_us)):
         _mark(axes, row)
     axes.yaxis.set_major_locator(MaxNLocator(3))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
@@ -87,7 +88,7 @@ def _whiskers(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     )
 
 
-def _mark(axes: Axes, row: Mapping[Hashable, Any]) -> None:
+def _mark(axes: Axes, row: Mapping[str, Any]) -> None:
     """Marks the change at a point, or states why the point is missing."""
     if row["status"] != "ok":
         text = fit(gap_text(str(row["status"]), ""), 0.8)

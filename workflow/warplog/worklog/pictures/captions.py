@@ -9,6 +9,7 @@ import pandas as pd
 from warplog import figures
 from warplog.plotting.highlight import MOST
 from warplog.tables import regimes
+from warplog.tables.files import as_rows
 from warplog.tables.series import series
 from warplog.tables.view import FigureTables
 
@@ -91,7 +92,7 @@ def _has_baseline(tables: FigureTables) -> bool:
 
 
 def _has_processes(tables: FigureTables) -> bool:
-    return regimes.has_processes(tables.ladder(tables.case).to_dict("records"))
+    return regimes.has_processes(as_rows(tables.ladder(tables.case)))
 
 
 def _not(applies: Applies) -> Applies:

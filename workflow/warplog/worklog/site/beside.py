@@ -14,8 +14,9 @@ from warplog.catalog.claims import NOT_MEASURABLE, verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.worklog.asides import number, records, text
+from warplog.worklog.asides import number, text
 from warplog.worklog.sentences import times_text
 
 Row = Mapping[str, Any]
@@ -97,7 +98,7 @@ def lead(names: Names) -> str:
 
 def _rows(tables: FigureTables, case: str) -> dict[str, Row]:
     """Returns the rows with a time, by variant in ladder order."""
-    rows = records(tables.ladder(case))
+    rows = as_rows(tables.ladder(case))
     return {
         str(row["variant"]): row for row in rows if row["status"] == "ok" and number(row["median_us"]) > 0
     }
@@ -148,7 +149,7 @@ def _steps(
 
 def _claims(ours: FigureTables, theirs: FigureTables, names: Names) -> Table | None:
     mine, other = (
-        {str(row["id"]): row for row in records(tables.claims) if row["verdict"] != NOT_MEASURABLE}
+        {str(row["id"]): row for row in as_rows(tables.claims) if row["verdict"] != NOT_MEASURABLE}
         for tables in (ours, theirs)
     )
     lines = tuple(

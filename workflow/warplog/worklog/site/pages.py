@@ -22,8 +22,9 @@ from warplog.core.files import write_text
 from warplog.core.numbers import rate_unit
 from warplog.core.text import Table
 from warplog.tables import published, regimes, view
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, words
-from warplog.worklog.asides import number, records
+from warplog.worklog.asides import number
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
@@ -116,7 +117,7 @@ class Site:
             found.append(("Beside other campaigns", [address for _, address in self._more],
                           Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
         timed = regimes.where_timed(
-            row for _, tables in self._families for row in records(tables.measurements)
+            row for _, tables in self._families for row in as_rows(tables.measurements)
         )
         about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
         facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
@@ -140,7 +141,7 @@ class Site:
             write_text(self.folder / page.family / f"{rung.name}.html", text)
 
     def _cases(self, page: Page, tables: FigureTables, look: Look) -> None:
-        rows = records(tables.measurements.sort_values("size", kind="stable"))
+        rows = as_rows(tables.measurements.sort_values("size", kind="stable"))
         names = list(dict.fromkeys(str(row["case"]) for row in rows))
         for case in names:
             mine = {str(row["variant"]): row for row in rows if row["case"] == case}
@@ -201,7 +202,7 @@ def _long(rows: Sequence[Mapping[str, Any]]) -> str:
 def _fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
     """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
     quantity = tables.quantity()
-    rows = [row for row in records(tables.ladder(tables.case)) if row["status"] == "ok"]
+    rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
     own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
     if not own:
         return tables.case, "none", "", "", ""
@@ -209,7 +210,7 @@ def _fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
     best = min(own, key=lambda row: number(row["median_us"]))
     rate = number(best.get(quantity.column)) * factor
     share, baseline = _share(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
-    row = next((row for row in records(tables.variants) if share and row["variant"] == baseline), {})
+    row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
     note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
     return (
         tables.case,

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from warplog.core.numbers import rate_unit
 from warplog.plotting.labels import FAINT, bar_rows, gap_note, legend_above, row_in, tick
 from warplog.plotting.style import MARKERS, Look, new_figure, styled
+from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
 from warplog.worklog.asides import number
 
@@ -39,7 +40,7 @@ def data(campaigns: Mapping[str, FigureTables]) -> pd.DataFrame:
     for gpu, tables in campaigns.items():
         own = tables.quantity()
         peak = own.peak if own.column == quantity.column else np.nan
-        for row in tables.ladder(case).to_dict("records"):
+        for row in as_rows(tables.ladder(case)):
             value = number(row.get(quantity.column)) if row["status"] == "ok" else np.nan
             found.append(
                 {
@@ -129,5 +130,5 @@ def _gaps(rows: pd.DataFrame) -> dict[str, str]:
 
 def _stamp(rows: pd.DataFrame) -> str:
     """Returns the GPU, origin and campaign of each part of the figure."""
-    known = rows.drop_duplicates("gpu").to_dict("records")
+    known = as_rows(rows.drop_duplicates("gpu"))
     return " · ".join(f"{row['gpu_name']}, {row['origin']} campaign {row['campaign']}" for row in known)
