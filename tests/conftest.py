@@ -57,7 +57,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def project() -> Path:
     return PROJECT
 

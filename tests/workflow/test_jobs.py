@@ -5,12 +5,14 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import snakemake_runs
 from copied_project import copy_project
+from restored_copy import RestoredCopy
 
 VARIANTS = "variants=naive,blocktile_1d,autotuned,cublas"
 LIVE = ("--config", "mode=live", "gpu=h200", "families=sgemm", VARIANTS)
@@ -62,12 +64,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="module")
+def copied(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> RestoredCopy:
+    return RestoredCopy(finished, tmp_path_factory.mktemp("copy") / "copy")
+
+
 @pytest.fixture
-def place(finished: Path, tmp_path: Path) -> Path:
-    """Returns a fresh copy of the finished project, with its modification times."""
-    copy = tmp_path / "copy"
-    shutil.copytree(finished, copy, copy_function=shutil.copy2)
-    return copy
+def place(copied: RestoredCopy) -> Iterator[Path]:
+    """Returns a copy of the finished project, with its modification times."""
+    yield copied.place
+    copied.restore()
 
 
 def test_finished_workflow_has_nothing_to_do(place: Path) -> None:

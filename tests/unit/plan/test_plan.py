@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from host_family import make_family
+from restored_copy import RestoredCopy
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
@@ -21,14 +23,21 @@ from warplog.plan.selection import choose_figures
 LIVE = {"mode": "live", "gpu": "h200"}
 
 
+@pytest.fixture(scope="module")
+def copied(project: Path, tmp_path_factory: pytest.TempPathFactory) -> RestoredCopy:
+    original = tmp_path_factory.mktemp("original")
+    for name in ("kernels", "config"):
+        shutil.copytree(project / name, original / name)
+    return RestoredCopy(original, tmp_path_factory.mktemp("project") / "copy")
+
+
 @pytest.fixture
-def place(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(copied: RestoredCopy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Returns a copy of this project's kernels and configuration, without GPU and recorded campaigns."""
-    shutil.copytree(project / "kernels", tmp_path / "kernels")
-    shutil.copytree(project / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(copied.place)
     monkeypatch.setattr(device, "boards", list)
-    return tmp_path
+    yield copied.place
+    copied.restore()
 
 
 def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) -> None:
