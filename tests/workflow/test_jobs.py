@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import snakemake_runs
-from copied_project import copy_project
-from restored_copy import RestoredCopy
+from copied_project import RestoredCopy, copy_project
 
 VARIANTS = "variants=naive,blocktile_1d,autotuned,cublas"
 LIVE = ("--config", "mode=live", "gpu=h200", "families=sgemm", VARIANTS)

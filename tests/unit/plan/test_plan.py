@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from copied_project import RestoredCopy
 from host_family import make_family
-from restored_copy import RestoredCopy
 from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
