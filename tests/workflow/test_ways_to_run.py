@@ -129,9 +129,10 @@ def test_an_installed_wheel_reads_reports_and_campaigns_in_any_folder(tmp_path: 
         return run(tmp_path, *warplog, *arguments, **inherited)
 
     log = PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log"
-    assert "registers_per_thread" in says("extract", log)
     report = FIRST / "profile" / "h200" / "sgemm" / "naive.ncu-rep"
-    assert "duration_us" in says("extract", report)
+    read = says("extract", log, report)
+    assert "registers_per_thread" in read
+    assert "duration_us" in read
     assert "SAME" in says("compare", FIRST, FIRST)
     assert "# sgemm" in says("explain", FIRST / "tables")
     assert "CONFIRMED" in says("claims", CAMPAIGN / "tables")
