@@ -44,6 +44,12 @@ LONGEST = [
     "test_two_boards",
     "test_stale_builds",
     "test_tracking_database",
+    "test_compile_options",
+    "test_build_variant",
+    "test_sanitize",
+    "test_in_browser",
+    "test_worklog",
+    "test_noise_on_pages",
 ]
 
 
