@@ -225,7 +225,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
     if lacking:
         raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `snakemake oracle` again")
-    return [{str(key): value for key, value in row.items()} for row in as_rows(table)]
+    return as_rows(table)
 
 
 def show_verdicts(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -11,9 +11,6 @@ from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES,
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -41,8 +38,6 @@ def write_tables(rows: Mapping[str, list[Row]], folder: Path) -> None:
     lines += [
         (t, c, d.kind, d.unit, d.meaning) for t, columns in described.items() for c, d in columns.items()
     ]
-    import pandas as pd
-
     write_text(folder / "columns.csv", csv_of_table(pd.DataFrame(lines[1:], columns=list(lines[0]))))
 
 
@@ -57,7 +52,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
 
 
-def as_rows(table: "pd.DataFrame") -> list[Row]:
+def as_rows(table: pd.DataFrame) -> list[Row]:
     """Returns the rows of a table by column name, with Python's numbers."""
     names = [str(name) for name in table]
     columns = [table[name].tolist() for name in table]  # half the time of DataFrame.to_dict
@@ -65,14 +60,12 @@ def as_rows(table: "pd.DataFrame") -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> "pd.DataFrame":
+def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.DataFrame:
     """Returns a data frame with exactly the documented columns and types; missing values are "" or NA.
 
     Raises:
         WarplogError: if a row has an undocumented column.
     """
-    import pandas as pd
-
     unknown = {key for row in rows for key in row} - set(columns)
     if unknown:
         raise WarplogError(f"table {name}: column {min(unknown)!r} has no entry in core/columns.py")

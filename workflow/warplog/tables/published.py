@@ -139,8 +139,7 @@ def chosen(family: Family, folder: Path, gpu: str = "") -> tuple[list[Row], tupl
     """
     from warplog.tables import view
 
-    records = as_rows(view.load(folder, family.name, gpu).measurements)
-    measured = [{str(key): value for key, value in row.items()} for row in records]
+    measured = as_rows(view.load(folder, family.name, gpu).measurements)
     names = {row["variant"] for row in measured}
     return measured, tuple(v for v in family.variants if v.name in names)
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warplog.catalog.claims import (
     CONFIRMED,
@@ -19,9 +19,6 @@ from warplog.core.numbers import short_number as rounded
 from warplog.core.numbers import with_unit
 from warplog.core.text import Table, listed
 from warplog.worklog.sentences import share_text
-
-if TYPE_CHECKING:
-    pass
 
 Row = Mapping[str, Any]
 _MOST_LINES = 5
