@@ -54,8 +54,8 @@ LONGEST = [
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than cores, since tests wait for the disk and for programs a tenth of their time."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Two workers more than cores, since tests wait for the disk, for locks and for programs that they started."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_collection_finish() -> None:

@@ -212,7 +212,7 @@ def test_reads_that_no_counter_covers_are_not_called_free_of_conflicts(good):
     assert row("bank_conflicts", tables, "cp_async_pipelined")["partly"]
     words = texts(drawn("bank_conflicts", tables))
     assert words.count("not counted: reads by wgmma") == 1
-    assert words.count("1.00-way") == texts(drawn("bank_conflicts", good)).count("1.00-way") - 1
+    assert words.count("1.00-way") == texts(shown("bank_conflicts", good)).count("1.00-way") - 1
     assert "not counted: reads by wgmma, which no counter covers" in words[-1].replace("\n", " ")
 
 
@@ -305,7 +305,7 @@ def test_ladder_shows_sustained_beside_rest_and_names_the_regime_and_the_whisker
         bar for bar in figure.axes[0].patches if bar.get_width() == pytest.approx(entry["percent_long"])
     ]
     assert len(outlined) == 1
-    earlier = drawn("ladder", good)
+    earlier = shown("ladder", good)
     assert "whiskers: quartiles" in earlier.get_supxlabel()
     assert "outlined" not in earlier.get_supxlabel()
 
@@ -323,7 +323,7 @@ def test_ladder_outlines_no_variant_that_is_slower_back_to_back_without_a_limit(
 
 
 def test_ladder_says_what_the_time_of_the_baseline_includes(good):
-    assert "(" not in drawn("ladder", good).get_suptitle()
+    assert "(" not in shown("ladder", good).get_suptitle()
     variants = good.variants
     variants = variants.assign(
         note=variants["is_baseline"].map({True: "its time includes a copy", False: ""})
@@ -406,8 +406,8 @@ def test_the_variant_that_the_title_names_is_labelled(good):
 
 
 def test_the_title_calls_no_variant_the_fastest_that_is_tied(good):
-    assert "tma_pipelined" not in drawn("throughput_vs_size", good).get_suptitle()
-    assert "cublas is the fastest at 16384" in drawn("throughput_vs_size", good).get_suptitle()
+    assert "tma_pipelined" not in shown("throughput_vs_size", good).get_suptitle()
+    assert "cublas is the fastest at 16384" in shown("throughput_vs_size", good).get_suptitle()
     rows = good.measurements
     rival = rows["variant"] == "naive"
     of_cublas = rows[rows["variant"] == "cublas"].set_index("case")
