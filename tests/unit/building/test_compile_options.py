@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -189,23 +189,16 @@ def test_a_library_that_is_not_installed_is_named_with_the_remedy(tmp_path: Path
     assert record["reason"].startswith("cannot find -lnosuchlibrary: install the library, or name its folder")
 
 
-@pytest.fixture
-def prebuilt(tmp_path: Path) -> Path:
-    """Returns the project of a variant that is a compiled library."""
-    (tmp_path / "lib").mkdir()
-    compiled(tmp_path, "sm_90")
-    return tmp_path
-
-
-def compiled(root: Path, arch: str, soname: str = "", **parts: str) -> None:
-    (root / "mine.cu").write_text(source(**parts))
+def compiled(root: Path, arch: str, soname: str = "", function: str = "launch", **parts: str) -> None:
+    """Writes root/lib/libmine.so, which defines a function that a launcher can call if its name is `launch`."""
+    text = source(**parts).replace("int launch", f"int {function}")
+    (root / "lib").mkdir(exist_ok=True)
     (root / "lib" / "libmine.so").unlink(missing_ok=True)  # a process may have loaded it
-    (root / "lib" / "libmine.so").write_bytes(library(source(**parts), arch, soname))
+    (root / "lib" / "libmine.so").write_bytes(library(text, arch, soname))
 
 
-@cache
 def library(text: str, arch: str, soname: str) -> bytes:
-    """Returns what nvcc makes of a source, which it compiles once per process."""
+    """Returns the shared library that nvcc makes of a source."""
     nvcc, _ = compilers()
     code = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     named = ["-Xlinker", f"-soname={soname}"] if soname else []
@@ -217,10 +210,32 @@ def library(text: str, arch: str, soname: str) -> bytes:
         return made.with_suffix(".so").read_bytes()
 
 
+@dataclass(frozen=True)
+class Rebuilt:
+    """Builds of a variant that is a compiled library, before and after a change of that: folders and records."""
+
+    fingerprint: str
+    folders: tuple[Path, ...]
+    records: tuple[Record, ...]
+
+
+@pytest.fixture(scope="module")
+def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Rebuilt:
+    """Returns the builds with two libraries of the same name, whose `launch` return ten times N, plus 1 or 2."""
+    root = tmp_path_factory.mktemp("rebuilt")
+    folders, records, fingerprints = [], [], []
+    for number in (1, 2):
+        compiled(root, "sm_90", "libmine.so", early=f"if (N) return N * 10 + {number};")
+        family = written(root, "library: ../../lib/libmine.so,")
+        fingerprints.append(family.variant("right").fingerprint())
+        records.append(built(root, family))
+        folders.append((root / "results/build").rename(root / f"build{number}"))
+    return Rebuilt(fingerprints[0], tuple(folders), tuple(records))
+
+
 @pytest.mark.nvcc
-def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(prebuilt: Path) -> None:
-    family = written(prebuilt, "library: ../../lib/libmine.so,")
-    variant, first = family.variant("right"), built(prebuilt, family)
+def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(rebuilt: Rebuilt) -> None:
+    first, again = rebuilt.records
     assert first["status"] == "ok", first["reason"]
     (kernel,) = first["kernels"]
     assert kernel["kernel"].startswith("scale(")
@@ -228,10 +243,7 @@ def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(p
     assert kernel["sass_instructions"] == sum(kernel["opcodes"].values()) > 10
     assert any(opcode.startswith("STG") for opcode in kernel["opcodes"])
     assert "spill_store_bytes" not in kernel, "cuobjdump does not report spills"
-    assert first["source_sha256"] == variant.fingerprint()
-
-    compiled(prebuilt, "sm_90", result="0")
-    again = built(prebuilt, family)
+    assert first["source_sha256"] == rebuilt.fingerprint
     assert again["source_sha256"] != first["source_sha256"]
     assert again["library_sha256"] != first["library_sha256"], "a rebuilt library is measured again"
 
@@ -244,16 +256,11 @@ def called(library: Path, *arguments: object) -> int:
 
 
 @pytest.mark.nvcc
-def test_the_launcher_of_a_compiled_library_calls_its_own_copy(prebuilt: Path) -> None:
+def test_the_launcher_of_a_compiled_library_calls_its_own_copy(rebuilt: Rebuilt) -> None:
     """Two libraries with the same name in one process are two, and a later build does not change the first."""
-    results = []
-    family = written(prebuilt, "library: ../../lib/libmine.so,")
-    for number in (1, 2):
-        compiled(prebuilt, "sm_90", "libmine.so", early=f"if (N) return N * 10 + {number};")
-        built(prebuilt, family)
-        results.append((prebuilt / "results/build").rename(prebuilt / f"build{number}") / "kernel.so")
     x, y, n, factor = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7), ctypes.c_float(2)
-    assert [called(library, x, y, n, factor) for library in results] == [71, 72]
+    libraries = [folder / "kernel.so" for folder in rebuilt.folders]
+    assert [called(library, x, y, n, factor) for library in libraries] == [71, 72]
 
 
 @pytest.mark.nvcc
@@ -277,18 +284,14 @@ def test_a_borrowed_baseline_gets_its_arguments_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(prebuilt: Path) -> None:
-    family = written(prebuilt, "library: ../../lib/libmine.so,")
-    compiled(prebuilt, "sm_80")
-    record = built(prebuilt, family)
+def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(tmp_path: Path) -> None:
+    compiled(tmp_path, "sm_80")
+    family = written(tmp_path, "library: ../../lib/libmine.so,")
+    record = built(tmp_path, family)
     assert record["status"] == "compile_error"
     assert "has machine code for sm_80 and no PTX; compile it for sm_90" in record["reason"]
-    text = (prebuilt / "mine.cu").read_text()
-    (prebuilt / "other.cu").write_text(text.replace("int launch", "int start"))
-    shutil.copy(prebuilt / "other.cu", prebuilt / "mine.cu")
-    command = [compilers()[0].path, "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", prebuilt / "other.cu"]
-    subprocess.run([*command, "-o", prebuilt / "lib" / "libmine.so"], check=True)
-    record = built(prebuilt, family)
+    compiled(tmp_path, "sm_90", function="start")
+    record = built(tmp_path, family)
     assert record["status"] == "compile_error"
     assert 'undefined symbol: launch; it must define extern "C" int launch' in record["reason"]
 
