@@ -105,10 +105,9 @@ def test_launches_at_rest_run_at_the_full_clock_and_sustained_ones_at_the_limit(
     assert case["status"] == "ok", case["reason"]
     if "sustained" not in case:
         pytest.skip("no limit acts on this board")
+    # Not of the median process: a cool board runs above its maximum in some processes.
     clocks = [process["set_mhz"] for process in case["processes"]]
-    assert min(clocks) >= 0.99 * device.detect().max_sm_mhz, (
-        f"a cool board may run above its maximum: {clocks}"
-    )
+    assert min(clocks) >= 0.99 * device.detect().max_sm_mhz, clocks
     run = case["sustained"]
     assert run["sm_mhz"] < case["cold"]["set_mhz"]
     assert run["mean_us"] > case["hot"]["median_us"]

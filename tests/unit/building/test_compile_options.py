@@ -4,10 +4,9 @@ import ctypes
 import os
 import shutil
 import subprocess
-import tempfile
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -189,53 +188,43 @@ def test_a_library_that_is_not_installed_is_named_with_the_remedy(tmp_path: Path
     assert record["reason"].startswith("cannot find -lnosuchlibrary: install the library, or name its folder")
 
 
-def compiled(root: Path, arch: str, soname: str = "", function: str = "launch", **parts: str) -> None:
-    """Writes root/lib/libmine.so, which defines a function that a launcher can call if its name is `launch`."""
-    text = source(**parts).replace("int launch", f"int {function}")
-    (root / "lib").mkdir(exist_ok=True)
-    (root / "lib" / "libmine.so").unlink(missing_ok=True)  # a process may have loaded it
-    (root / "lib" / "libmine.so").write_bytes(library(text, arch, soname))
-
-
-def library(text: str, arch: str, soname: str) -> bytes:
-    """Returns the shared library that nvcc makes of a source."""
-    nvcc, _ = compilers()
+def compiled(root: Path, arch: str, function: str = "launch", **parts: str) -> None:
+    """Compiles root/lib/libmine.so, which defines a function that a launcher can call if its name is `launch`."""
+    made = root / "lib" / "libmine.so"
+    made.parent.mkdir(exist_ok=True)
+    made.unlink(missing_ok=True)  # a process may have loaded it
+    text = made.with_suffix(".cu")
+    text.write_text(source(**parts).replace("int launch", f"int {function}"))
     code = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
-    named = ["-Xlinker", f"-soname={soname}"] if soname else []
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, "mine.cu")
-        made.write_text(text)
-        command = [nvcc.path, "-shared", "-Xcompiler", "-fPIC", "-gencode", code, *named, made]
-        subprocess.run([*command, "-o", made.with_suffix(".so")], check=True)
-        return made.with_suffix(".so").read_bytes()
+    command = [compilers()[0].path, "-shared", "-Xcompiler", "-fPIC", "-gencode", code]
+    subprocess.run([*command, "-Xlinker", f"-soname={made.name}", text, "-o", made], check=True)
 
 
-@dataclass(frozen=True)
-class Rebuilt:
-    """Builds of a variant that is a compiled library, before and after a change of that: folders and records."""
+class Build(NamedTuple):
+    """A build of a variant that is a compiled library: its folder and record, and the variant's fingerprint."""
 
+    folder: Path
+    record: Record
     fingerprint: str
-    folders: tuple[Path, ...]
-    records: tuple[Record, ...]
 
 
 @pytest.fixture(scope="module")
-def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Rebuilt:
-    """Returns the builds with two libraries of the same name, whose `launch` return ten times N, plus 1 or 2."""
+def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> list[Build]:
+    """Returns builds with two libraries of the same name, whose `launch` returns ten times N, plus 1 or 2."""
     root = tmp_path_factory.mktemp("rebuilt")
-    folders, records, fingerprints = [], [], []
+    builds = []
     for number in (1, 2):
-        compiled(root, "sm_90", "libmine.so", early=f"if (N) return N * 10 + {number};")
+        compiled(root, "sm_90", early=f"if (N) return N * 10 + {number};")
         family = written(root, "library: ../../lib/libmine.so,")
-        fingerprints.append(family.variant("right").fingerprint())
-        records.append(built(root, family))
-        folders.append((root / "results/build").rename(root / f"build{number}"))
-    return Rebuilt(fingerprints[0], tuple(folders), tuple(records))
+        record = built(root, family)
+        folder = (root / "results/build").rename(root / f"build{number}")
+        builds.append(Build(folder, record, family.variant("right").fingerprint()))
+    return builds
 
 
 @pytest.mark.nvcc
-def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(rebuilt: Rebuilt) -> None:
-    first, again = rebuilt.records
+def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(rebuilt: list[Build]) -> None:
+    first, again = (one.record for one in rebuilt)
     assert first["status"] == "ok", first["reason"]
     (kernel,) = first["kernels"]
     assert kernel["kernel"].startswith("scale(")
@@ -243,7 +232,7 @@ def test_a_compiled_library_has_a_launcher_and_its_kernels_come_from_cuobjdump(r
     assert kernel["sass_instructions"] == sum(kernel["opcodes"].values()) > 10
     assert any(opcode.startswith("STG") for opcode in kernel["opcodes"])
     assert "spill_store_bytes" not in kernel, "cuobjdump does not report spills"
-    assert first["source_sha256"] == rebuilt.fingerprint
+    assert first["source_sha256"] == rebuilt[0].fingerprint
     assert again["source_sha256"] != first["source_sha256"]
     assert again["library_sha256"] != first["library_sha256"], "a rebuilt library is measured again"
 
@@ -256,11 +245,10 @@ def called(library: Path, *arguments: object) -> int:
 
 
 @pytest.mark.nvcc
-def test_the_launcher_of_a_compiled_library_calls_its_own_copy(rebuilt: Rebuilt) -> None:
+def test_the_launcher_of_a_compiled_library_calls_its_own_copy(rebuilt: list[Build]) -> None:
     """Two libraries with the same name in one process are two, and a later build does not change the first."""
     x, y, n, factor = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int(7), ctypes.c_float(2)
-    libraries = [folder / "kernel.so" for folder in rebuilt.folders]
-    assert [called(library, x, y, n, factor) for library in libraries] == [71, 72]
+    assert [called(one.folder / "kernel.so", x, y, n, factor) for one in rebuilt] == [71, 72]
 
 
 @pytest.mark.nvcc
