@@ -145,17 +145,15 @@ def test_minimal_env_keeps_what_cuda_requires_and_no_secrets(monkeypatch):
         "CUDA_VISIBLE_DEVICES": "1",
         "CUDA_HOME": "/opt/cuda",
         "LD_LIBRARY_PATH": "/opt/lib",
+        "OMP_NUM_THREADS": "4",
+        "OPENBLAS_NUM_THREADS": "2",
         "EDITOR": "vi",
     }
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     env = minimal_env({"EXTRA": "1"})
-    assert {k: env[k] for k in ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "LD_LIBRARY_PATH", "EXTRA")} == {
-        "CUDA_VISIBLE_DEVICES": "1",
-        "CUDA_HOME": "/opt/cuda",
-        "LD_LIBRARY_PATH": "/opt/lib",
-        "EXTRA": "1",
-    }
+    kept = {name: value for name, value in given.items() if "s3cret" not in value and name != "EDITOR"}
+    assert env.items() >= {**kept, "EXTRA": "1"}.items()
     assert "s3cret" not in str(env)
     assert "EDITOR" not in env
     assert env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"

@@ -141,6 +141,8 @@ _PASSED = (
     "LC_ALL",
     "LD_LIBRARY_PATH",
     "NVCC_CCBIN",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONPATH",
     "TMPDIR",
@@ -211,9 +213,10 @@ def minimal_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Returns the environment for measured and profiled programs: only what CUDA and Python require.
 
     Nsight Systems writes every environment variable of the profiled process into its report, so tokens and
-    passwords must not reach it. Kept are CC, PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN,
-    PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, TRITON_LIBCUDA_PATH, TRITON_PTXAS_PATH, VIRTUAL_ENV and CUDA_*, except
-    variables whose name suggests a secret or whose value is a URL with credentials. `extra` is added unchanged.
+    passwords must not reach it. Kept are CC, PATH, HOME, LANG, LC_ALL, LD_LIBRARY_PATH, NVCC_CCBIN, OMP_NUM_THREADS,
+    OPENBLAS_NUM_THREADS, PYTHONDONTWRITEBYTECODE, PYTHONPATH, TMPDIR, TRITON_LIBCUDA_PATH, TRITON_PTXAS_PATH,
+    VIRTUAL_ENV and CUDA_*, except variables whose name suggests a secret or whose value is a URL with credentials.
+    `extra` is added unchanged.
     GPUs are numbered by PCI bus, as in nvidia-smi, unless CUDA_DEVICE_ORDER is set.
     """
     env = {

@@ -85,8 +85,9 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path,
 
     compile.log, which is published with the record, quotes the same as the record.
     """
-    source, log, link = folder / SOURCE, folder / "compile.log", variant.compile.link
-    commands = [*_further_commands(command, variant, folder), [*command, *link_options(link, folder)]]
+    source, log = folder / SOURCE, folder / "compile.log"
+    linking = [*command, *link_options(variant.compile.link, folder), *_device_link_options(variant)]
+    commands = [*_further_commands(command, variant, folder), linking]
     listings = [folder / f"{number}.d" for number in range(len(commands))]
     done = _run_all(zip(commands, listings, strict=True), log)
     if "No space left on device" in done.output_tail:
@@ -112,6 +113,14 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path,
     if why_not := _why_not_loaded(variant, folder):
         return _failed(shortened(places.text(f"{variant.file}: {why_not}")))
     return {"dependencies": {places.name(file): sha256_file(file) for file in files}}
+
+
+def _device_link_options(variant: Variant) -> list[str]:
+    """Returns the option that skips the device linker, whose empty cubin takes cuobjdump as long as a kernel.
+
+    It is needed only with flags such as -rdc=true.
+    """
+    return [] if variant.compile.flags else ["-nodlink"]
 
 
 def _failed(reason: str) -> Record:
