@@ -45,7 +45,7 @@ def told():
         sources = {
             v.name: {path.name: read_source(path) for path in (v.file, *v.headers())} for v in variants
         }
-        for step in explain.steps(tables_of(family), sources):
+        for step in explain.Explanation(tables_of(family), sources).steps:
             found[family, step.variant] = sentence(step)
     return found
 
@@ -127,7 +127,7 @@ def test_a_kernel_that_executes_no_mbarrier_instruction_does_not_wait_at_one():
     """At rows of 16 KiB, one_exchange launches the instantiation of a template in which one block handles a row."""
     variant = shipped_families.FAMILIES["layernorm"].variant("one_exchange")
     texts = {path.name: read_source(path) for path in (variant.file, *variant.headers())}
-    limits = explain.bounds_of(tables_of("layernorm"), {variant.name: texts})
+    limits = explain.Explanation(tables_of("layernorm"), {variant.name: texts}).bounds
     one = next(limit for limit in limits if limit.variant == variant.name)
     assert (one.stall, one.wait) == ("long_scoreboard", None)
 

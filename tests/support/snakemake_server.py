@@ -94,6 +94,7 @@ def run(
     is_script = program != "snakemake"
     first = str(Path(program).parent) if is_script else ""
     sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(":"))]
+    sys.modules.pop("sitecustomize", None)  # Python has one of its own on some systems
     site.execsitecustomize()
     sys.argv = [program if is_script else snakemake.cli.__file__, *arguments]
     if is_script:

@@ -98,7 +98,7 @@ def test_atomics_are_found_in_the_machine_code_of_the_kernel_that_was_captured()
         made.counted(
             "f", name, "", f"{name if name != 'lone' else 'other'}(float*)", 0, {opcode: 1}, tool="cuobjdump"
         )
-    kinds = {one.variant: one.kind for one in explain.bounds_of(made.tables())}
+    kinds = {one.variant: one.kind for one in explain.Explanation(made.tables()).bounds}
     assert kinds == {"atomics": "atomics", "shared": "latency", "lone": "latency"}
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_bound_is_not_guessed():
 
 
 def test_the_recorded_bounds(recorded):
-    found = {one.variant: one for one in explain.bounds_of(recorded)}
+    found = {one.variant: one for one in explain.Explanation(recorded).bounds}
     assert (found["naive"].kind, found["naive"].stall) == ("memory", "lg_throttle")
     assert found["warptile"].kind == "near"
     assert found["warptile"].limiters == ("registers",)

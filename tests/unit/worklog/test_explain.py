@@ -30,7 +30,7 @@ def kernel(instructions, waits, warps_pct, busy=1.0):
 
 @pytest.fixture(scope="module")
 def found(recorded):
-    return {step.variant: step for step in explain.steps(recorded)}
+    return {step.variant: step for step in explain.Explanation(recorded).steps}
 
 
 def test_the_factors_of_a_known_step_multiply_to_its_ratio():
@@ -367,7 +367,7 @@ def test_the_recorded_sentences_name_what_the_ladder_is_about(found):
 def test_what_the_tables_lack_is_not_in_the_sentence(recorded):
     lacking = recorded.metrics["metric"].str.contains("lg_throttle|sectors_per_request")
     tables = replace(recorded, metrics=recorded.metrics[~lacking])
-    step = next(s for s in explain.steps(tables) if s.variant == "gmem_coalesced")
+    step = next(s for s in explain.Explanation(tables).steps if s.variant == "gmem_coalesced")
     told = explain.sentence(step)
     assert "lg_throttle" not in told
     assert "sectors" not in told
@@ -379,27 +379,27 @@ def test_without_counters_the_ratio_stands_and_the_lack_is_said(recorded):
     hit = (rows["variant"] == "vectorized") & (rows["tool"] == "ncu")
     rows.loc[hit, "value"], rows.loc[hit, "status"], rows.loc[hit, "reason"] = math.nan, "denied", "no rights"
     tables = replace(recorded, metrics=rows)
-    told = {step.variant: step for step in explain.steps(tables)}
+    told = {step.variant: step for step in explain.Explanation(tables).steps}
     for name in ("vectorized", "warptile"):
         assert told[name].ratio > 1
         assert not told[name].factors
         assert "Not explained because vectorized lacks counters" in explain.sentence(told[name])
     assert told["smem_tiled"].explicable
     assert "vectorized lacks counters" in explain.markdown(tables)
-    bound = next(one for one in explain.bounds_of(tables) if one.variant == "vectorized")
+    bound = next(one for one in explain.Explanation(tables).bounds if one.variant == "vectorized")
     assert (bound.kind, bound.ceiling) == ("", "")
     assert "denied" in bound.gap
 
 
 def test_counters_that_are_needed_are_named(recorded):
     kept = recorded.metrics[recorded.metrics["metric"] != "gpu_cycles"]
-    step = explain.steps(replace(recorded, metrics=kept))[0]
+    step = explain.Explanation(replace(recorded, metrics=kept)).steps[0]
     assert "lacks counters: gpu_cycles" in explain.sentence(step)
 
 
 def test_a_failed_variant_and_a_parent_outside_the_tables_have_no_ratio():
     tables = figure_tables.sgemm(failed={"autotuned": "wrong"}, names=("autotuned", "warptile", "split_k"))
-    told = {step.variant: explain.sentence(step) for step in explain.steps(tables)}
+    told = {step.variant: explain.sentence(step) for step in explain.Explanation(tables).steps}
     assert told["autotuned"] == "Not compared with vectorized because vectorized is not in the tables."
     assert told["warptile"] == "Not compared with autotuned because autotuned has no time (wrong)."
 
@@ -408,7 +408,7 @@ def test_a_slower_variant_is_called_slower(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "warptile", "median_us"] *= 2
     tables = replace(recorded, measurements=rows)
-    step = next(s for s in explain.steps(tables) if s.variant == "warptile")
+    step = next(s for s in explain.Explanation(tables).steps if s.variant == "warptile")
     assert explain.sentence(step).startswith(f"Takes {1 / step.ratio:.3g}x the time of vectorized.")
     assert not step.explicable
 
@@ -416,7 +416,9 @@ def test_a_slower_variant_is_called_slower(recorded):
 def test_counters_of_the_longest_kernel_only_are_said_to_be(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "warptile", "ncu_us"] *= 2
-    step = next(s for s in explain.steps(replace(recorded, measurements=rows)) if s.variant == "warptile")
+    step = next(
+        s for s in explain.Explanation(replace(recorded, measurements=rows)).steps if s.variant == "warptile"
+    )
     assert "The counters cover only the longest kernel of warptile, 50 % of its time." in explain.sentence(
         step
     )
@@ -433,7 +435,7 @@ def test_numbers_for_people(value, text):
 def test_names_are_told_as_they_are_written(recorded):
     rows = recorded.measurements.copy()
     rows.loc[rows["variant"] == "gmem_coalesced", "status"] = "compile_error"
-    steps = {step.variant: step for step in explain.steps(replace(recorded, measurements=rows))}
+    steps = {step.variant: step for step in explain.Explanation(replace(recorded, measurements=rows)).steps}
     assert steps["smem_tiled"].gap == "gmem_coalesced has no time (compile error)"
 
 

@@ -171,7 +171,7 @@ def test_a_step_that_was_profiled_at_another_case_names_it_and_keeps_the_headlin
     mine = rung(told(tables), "warptile")
     times = {case: tables.ladder(case).set_index("variant")["median_us"] for case in small}
     assert mine.figures[2][0] == f"{times['4096']['vectorized'] / times['4096']['warptile']:.3g}x"
-    ratio = next(s.ratio for s in explain.steps(tables) if s.variant == "warptile")
+    ratio = next(s.ratio for s in explain.Explanation(tables).steps if s.variant == "warptile")
     assert ratio == pytest.approx(times["256"]["vectorized"] / times["256"]["warptile"])
     assert mine.story[0].startswith("At 256, where the counters were captured: ")
 

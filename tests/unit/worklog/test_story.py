@@ -121,7 +121,7 @@ def test_at_most_three_counters_explain_a_step_and_none_a_tie(page, recorded):
 
 
 def test_no_counter_moves_against_the_step_that_it_explains(recorded):
-    for step in explain.steps(recorded):
+    for step in explain.Explanation(recorded).steps:
         for name, before, after in counters(step):
             if name in {state.name for state in step.states}:
                 times = [float(text.split()[0]) for text in (before, after)]

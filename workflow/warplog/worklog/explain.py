@@ -7,7 +7,8 @@ remainder. Missing counters, and ratios that the counters do not explain, are re
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -48,33 +49,107 @@ def families(folder: Path) -> list[str]:
     return [str(name) for name in read_table(folder, "variants")["family"].drop_duplicates()]
 
 
-def steps(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Step, ...]:
-    """Returns a step for each variant with a parent, in ladder order, at the profiled case."""
-    rows = {str(r["variant"]): r for r in as_rows(tables.ladder(tables.profiled_case))}
-    counters = _counters(tables, (*decomposition.COUNTERS, *use.COUNTERS))
-    known = waits_of(tables, sources)
-    contended = {one.variant for one in _bounds(tables, known) if one.kind == "atomics"}
-    gaps = _tile_ends(tables)
-    found = [
-        _step(tables, rows, counters, name)
-        for name, row in rows.items()
-        if isinstance(row["parent"], str) and row["parent"]
-    ]
-    twins = kinship.twins(tables, {name: list(texts) for name, texts in sources.items()})
-    return tuple(
-        replace(
-            step,
-            states=tuple(_waiting(state, step, known) for state in step.states),
-            twin=twins.get(step.variant),
-            ancestor=_ancestor(rows, step),
-            use=replace(
-                step.use,
-                tile_end=_tile_end(rows, step, gaps),
-                contended=(step.parent in contended, step.variant in contended),
-            ),
+@dataclass(frozen=True)
+class Explanation:
+    """What the counters of a family say about its variants; each part is computed once.
+
+    Attributes:
+        tables: of the family.
+        sources: the text of each variant's source and headers, if known.
+    """
+
+    tables: FigureTables
+    sources: Sources = field(default_factory=dict)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """A step for each variant with a parent, in ladder order, at the profiled case."""
+        rows = {str(r["variant"]): r for r in as_rows(self.tables.ladder(self.tables.profiled_case))}
+        counters = _counters(self.tables, (*decomposition.COUNTERS, *use.COUNTERS))
+        contended = {one.variant for one in self.bounds if one.kind == "atomics"}
+        gaps = _tile_ends(self.tables)
+        found = [
+            _step(self.tables, rows, counters, name)
+            for name, row in rows.items()
+            if isinstance(row["parent"], str) and row["parent"]
+        ]
+        twins = kinship.twins(self.tables, {name: list(texts) for name, texts in self.sources.items()})
+        return tuple(
+            replace(
+                step,
+                states=tuple(_waiting(state, step, self.waits) for state in step.states),
+                twin=twins.get(step.variant),
+                ancestor=_ancestor(rows, step),
+                use=replace(
+                    step.use,
+                    tile_end=_tile_end(rows, step, gaps),
+                    contended=(step.parent in contended, step.variant in contended),
+                ),
+            )
+            for step in found
         )
-        for step in found
-    )
+
+    @cached_property
+    def waits(self) -> dict[str, dict[str, Wait]]:
+        """What the longest kernel of each variant waits for in the states whose names do not say it."""
+        names = {state: f"stall_{state}_pct" for state in STALL_REASONS}
+        executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
+        found = {}
+        for name, values in _counters(self.tables, [*names.values(), *executed]).items():
+            shares = {state: values[metric] / 100 for state, metric in names.items() if values[metric] > 0}
+            counted = {opcode: values[metric] for metric, opcode in executed.items()}
+            codes = self._opcodes.get((name, bare_name(str(values["kernel"])))) or counted
+            # A template's name stands for all of its kernels: one that executes no such instruction does not wait.
+            idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
+            known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
+            lines = self.kernel_lines.get(name, ())
+            found[name] = waits.waits(lines, self.sources.get(name, {}), known, shares)
+        return found
+
+    @cached_property
+    def kernel_lines(self) -> dict[str, list[dict[str, Any]]]:
+        """The hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
+        counters, lines = self.tables.counters([]), self.tables.lines
+        kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
+        launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
+        for row in as_rows(lines if lines.empty else lines[lines["case"] == self.tables.profiled_case]):
+            variant = str(row["variant"])
+            if row["kernel"] == (kernels.get(variant) or row["kernel"]):
+                launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
+        return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
+        sms, max_mhz = self.tables.peak("sms"), self.tables.peak("max_sm_mhz")
+        rows = {str(row["variant"]): row for row in as_rows(self.tables.ladder(self.tables.profiled_case))}
+        copies = _copies(self.tables)
+        found = []
+        for name, values in _counters(self.tables, (*bounds.COUNTERS, "duration_us")).items():
+            run = regimes.long_run(rows[name], max_mhz)
+            if values["gap"]:
+                found.append(Bound(name, "", gap=values["gap"], long_run=run))
+                continue
+            codes = self._opcodes.get((name, bare_name(str(values["kernel"]))), {})
+            count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
+            one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
+            wait = self.waits.get(name, {}).get(one.stall)
+            cycles = _profiled_cycles(rows[name], _numbers(values))
+            copied = copies.get(name, 0.0)
+            found.append(replace(one, long_run=run, wait=wait, profiled_cycles=cycles, copies_us=copied))
+        return tuple(found)
+
+    @cached_property
+    def _opcodes(self) -> dict[tuple[str, str], dict[str, float]]:
+        """The number of instructions by opcode in the machine code, by variant and kernel name."""
+        rows = self.tables.metrics[self.tables.metrics["metric"].str.startswith(_SASS)]
+        counts: dict[tuple[str, str], dict[str, float]] = {}
+        columns = (rows[name].tolist() for name in ("variant", "kernel", "metric", "value"))
+        for variant, kernel, metric, value in zip(*columns, strict=True):
+            own = counts.setdefault((str(variant), bare_name(str(kernel))), {})
+            opcode = str(metric).removeprefix(_SASS)
+            own[opcode] = own.get(opcode, 0.0) + float(value or 0.0)
+        return counts
 
 
 def _ancestor(rows: Mapping[str, Any], step: Step) -> tuple[str, float] | None:
@@ -108,62 +183,8 @@ def _waiting(state: StateChange, step: Step, known: Mapping[str, Mapping[str, Wa
     return replace(state, wait=wait, parents=parents, evidence=() if is_placed else state.evidence)
 
 
-def waits_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> dict[str, dict[str, Wait]]:
-    """Returns what the longest kernel of each variant waits for in the states whose names do not say it."""
-    names = {state: f"stall_{state}_pct" for state in STALL_REASONS}
-    executed = {f"inst_{opcode.lower()}": opcode for opcode in OPCODES}
-    lines, opcodes = kernel_lines(tables), _opcodes(tables)
-    found = {}
-    for name, values in _counters(tables, [*names.values(), *executed]).items():
-        shares = {state: values[metric] / 100 for state, metric in names.items() if values[metric] > 0}
-        counted = {opcode: values[metric] for metric, opcode in executed.items()}
-        codes = opcodes.get((name, bare_name(str(values["kernel"])))) or counted
-        # A template's name stands for all of its kernels: one that executes no such instruction does not wait for it.
-        idle = tuple(opcode for opcode in waits.OPCODES if counted.get(opcode) == 0)
-        known = [code for code, count in codes.items() if count > 0 and not code.startswith(idle)]
-        found[name] = waits.waits(lines.get(name, ()), sources.get(name, {}), known, shares)
-    return found
-
-
-def kernel_lines(tables: FigureTables) -> dict[str, list[dict[str, Any]]]:
-    """Returns the hot lines of each variant's longest kernel, of one launch of it: each has shares of its own."""
-    counters, lines = tables.counters([]), tables.lines
-    kernels = dict(zip(map(str, counters["variant"]), map(str, counters["kernel"]), strict=True))
-    launches: dict[str, dict[int, list[dict[str, Any]]]] = {}
-    for row in as_rows(lines if lines.empty else lines[lines["case"] == tables.profiled_case]):
-        variant = str(row["variant"])
-        if row["kernel"] == (kernels.get(variant) or row["kernel"]):
-            launches.setdefault(variant, {}).setdefault(row["launch"], []).append(row)
-    return {variant: max(found.values(), key=_executed) for variant, found in launches.items()}
-
-
 def _executed(lines: Sequence[Mapping[str, Any]]) -> float:
     return sum(float(row["instructions"]) for row in lines if row["instructions"] > 0)
-
-
-def bounds_of(tables: FigureTables, sources: Sources = MappingProxyType({})) -> tuple[Bound, ...]:
-    """Returns what bounds each variant's longest kernel, in ladder order, and what limits its long runs."""
-    return _bounds(tables, waits_of(tables, sources))
-
-
-def _bounds(tables: FigureTables, known: Mapping[str, Mapping[str, Wait]]) -> tuple[Bound, ...]:
-    sms, max_mhz = tables.peak("sms"), tables.peak("max_sm_mhz")
-    rows = {str(row["variant"]): row for row in as_rows(tables.ladder(tables.profiled_case))}
-    opcodes, copies = _opcodes(tables), _copies(tables)
-    found = []
-    for name, values in _counters(tables, (*bounds.COUNTERS, "duration_us")).items():
-        if values["gap"]:
-            found.append(Bound(name, "", gap=values["gap"], long_run=regimes.long_run(rows[name], max_mhz)))
-            continue
-        codes = opcodes.get((name, bare_name(str(values["kernel"]))), {})
-        count = sum(number for code, number in codes.items() if _ATOMIC.match(code))
-        one = bounds.bound(name, {**_numbers(values), bounds.GLOBAL_ATOMICS: count}, sms)
-        wait = known.get(name, {}).get(one.stall)
-        run, cycles = regimes.long_run(rows[name], max_mhz), _profiled_cycles(rows[name], _numbers(values))
-        found.append(
-            replace(one, long_run=run, wait=wait, profiled_cycles=cycles, copies_us=copies.get(name, 0.0))
-        )
-    return tuple(found)
 
 
 def _copies(tables: FigureTables) -> dict[str, float]:
@@ -185,18 +206,6 @@ def _profiled_cycles(row: Mapping[Any, Any], values: Mapping[str, float]) -> flo
     return values.get("gpu_cycles", math.nan) / timed if whole and timed > 0 else math.nan
 
 
-def _opcodes(tables: FigureTables) -> dict[tuple[str, str], dict[str, float]]:
-    """Returns the number of instructions by opcode in the machine code, by variant and kernel name."""
-    rows = tables.metrics[tables.metrics["metric"].str.startswith(_SASS)]
-    counts: dict[tuple[str, str], dict[str, float]] = {}
-    columns = (rows[name].tolist() for name in ("variant", "kernel", "metric", "value"))
-    for variant, kernel, metric, value in zip(*columns, strict=True):
-        own = counts.setdefault((str(variant), bare_name(str(kernel))), {})
-        opcode = str(metric).removeprefix(_SASS)
-        own[opcode] = own.get(opcode, 0.0) + float(value or 0.0)
-    return counts
-
-
 def sources_of(family: Family) -> Sources:
     """Returns the text of each variant's source and headers by file name."""
     return {
@@ -210,18 +219,18 @@ def markdown(tables: FigureTables, sources: Sources = MappingProxyType({}), whol
 
     If `whole`, all sentences about each step instead, its factors and warp states, and what bounds each kernel.
     """
-    found = steps(tables, sources)
+    explanation = Explanation(tables, sources)
     first = as_rows(tables.measurements.head(1))
     facts = [str(row[name]) for row in first for name in ("gpu_name", "campaign", "origin") if row.get(name)]
     lines = [f"# {escape_markdown(tables.family)}: why each step is faster or slower", ""]
     about = "; ".join(filter(None, (f"Case {tables.profiled_case}", ", ".join(facts))))
     lines += [f"{escape_markdown(about)}.", ""]
-    for step in found:
+    for step in explanation.steps:
         head, *reasons = (sentence(step),) if whole else brief(step)
         lines.append(f"- **{escape_markdown(step.variant)}**: {escape_markdown(head)}")
         lines += [f"  - {escape_markdown(reason)}" for reason in reasons]
     if whole:
-        lines += _tables(found, bounds_of(tables, sources))
+        lines += _tables(explanation.steps, explanation.bounds)
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ from warplog.tables import published, regimes
 from warplog.tables.files import as_rows
 from warplog.tables.launched import spilled
 from warplog.tables.view import FigureTables, words
-from warplog.worklog import explain, kinship
+from warplog.worklog import kinship
 from warplog.worklog.asides import (
     Row,
     claims_table,
@@ -39,6 +39,7 @@ from warplog.worklog.code.listing import Code, Line, code, listing, without_mark
 from warplog.worklog.code.sources import views
 from warplog.worklog.decomposition import Step
 from warplog.worklog.excerpt import Excerpt, excerpt
+from warplog.worklog.explain import Explanation
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
@@ -82,14 +83,19 @@ class Ladder:
         return {str(row["variant"]): {**more[str(row["variant"])], **row} for row in ladder}
 
     @cached_property
+    def explanation(self) -> Explanation:
+        """What the counters say about the variants."""
+        return Explanation(self.tables, self._sources)
+
+    @cached_property
     def steps(self) -> dict[str, Step]:
         """The step from the parent to each variant that has one."""
-        return {step.variant: step for step in explain.steps(self.tables, self._sources)}
+        return {step.variant: step for step in self.explanation.steps}
 
     @cached_property
     def bounds(self) -> dict[str, Bound]:
         """What bounds each variant."""
-        return {bound.variant: bound for bound in explain.bounds_of(self.tables, self._sources)}
+        return {bound.variant: bound for bound in self.explanation.bounds}
 
     @cached_property
     def launches(self) -> dict[str, dict[str, float]]:
@@ -416,11 +422,7 @@ class Ladder:
 
     def _lines(self, variant: str) -> list[Row]:
         """Returns the hot lines of the variant's longest kernel."""
-        return list(self._hot_lines.get(variant, ()))
-
-    @cached_property
-    def _hot_lines(self) -> dict[str, list[dict[str, Any]]]:
-        return explain.kernel_lines(self.tables)
+        return list(self.explanation.kernel_lines.get(variant, ()))
 
     def _compulsory_bytes(self, row: Row) -> float:
         """Returns the bytes that the algorithm must move at the profiled case; NaN if unknown."""

@@ -137,7 +137,7 @@ def test_the_gap_at_a_tile_end_is_compared_with_the_nearest_ancestor_that_has_a_
     launches = recorded.launches.reindex(range(2)).assign(
         variant=list(gaps), case=recorded.profiled_case, bubble_us=list(gaps.values())
     )
-    steps = {one.variant: one for one in explain.steps(replace(recorded, launches=launches))}
+    steps = {one.variant: one for one in explain.Explanation(replace(recorded, launches=launches)).steps}
     whose = above if generations == 1 else f"{above}, the nearest ancestor with a timeline"
     assert (
         f"The median pipeline bubble at the end of a tile falls from 3.36 µs (in {whose}) to 1.42 µs."
