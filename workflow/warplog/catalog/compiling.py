@@ -96,13 +96,13 @@ def root_of(folder: Path) -> Path:
     return repository or (project if absolute.is_relative_to(project) else absolute.parents[1])
 
 
-def check_place(folder: Path, name: str, where: str, is_folder: bool = False) -> None:
-    """Checks that a file or folder, given relative to the folder of a family.yaml, exists in `root_of` that folder.
+def check_place(root: Path, folder: Path, name: str, where: str, is_folder: bool = False) -> None:
+    """Checks that a file or folder, given relative to the folder of a family.yaml, exists in `root`.
 
     Raises:
         WarplogError: it is missing or lies outside.
     """
-    path, root = folder / name, root_of(folder)
+    path = folder / name
     if not path.resolve().is_relative_to(root):
         raise WarplogError(f"{where} {name!r}: is outside of {root}; copy it into that folder")
     if not (path.is_dir() if is_folder else path.is_file()):

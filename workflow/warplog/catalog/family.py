@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from warplog.catalog.claims import Claim, check_claims, make_claim
-from warplog.catalog.compiling import HEADERS, Compile, check_place, make_compile
+from warplog.catalog.compiling import HEADERS, Compile, check_place, make_compile, root_of
 from warplog.catalog.contract import (
     Argument,
     Case,
@@ -446,8 +446,9 @@ def check_family(family: Family) -> None:
         raise WarplogError(f"{family.file}: family {family.name!r} must be in a folder of that name")
     _check_names(family)
     _check_reference(family.folder / "reference.py")
+    roots = {folder: root_of(folder) for folder in {v.folder for v in family.variants}}
     for variant in family.variants:
-        _check_variant(family, variant)
+        _check_variant(family, variant, roots[variant.folder])
     names = [v.name for v in family.variants]
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
@@ -469,15 +470,15 @@ def check_family(family: Family) -> None:
                 raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
 
 
-def _check_variant(family: Family, variant: Variant) -> None:
-    """Checks the files of a variant, its macros, and that its requirements can be evaluated."""
+def _check_variant(family: Family, variant: Variant, root: Path) -> None:
+    """Checks that the files of a variant are in `root`, its macros, and that its requirements can be evaluated."""
     where = f"{family.file}: variant {variant.name!r}"
     key = "library" if variant.prebuilt else "file"
-    check_place(variant.folder, os.path.relpath(variant.file, variant.folder), f"{where}: {key}")
+    check_place(root, variant.folder, os.path.relpath(variant.file, variant.folder), f"{where}: {key}")
     for name in variant.compile.sources:
-        check_place(variant.folder, name, f"{where}: compile.sources")
+        check_place(root, variant.folder, name, f"{where}: compile.sources")
     for name in variant.compile.include:
-        check_place(variant.folder, name, f"{where}: compile.include", is_folder=True)
+        check_place(root, variant.folder, name, f"{where}: compile.include", is_folder=True)
     if variant.is_python:
         check_module(variant.file)
     options = {

@@ -1,6 +1,7 @@
 """Which variants of a long ladder the figures with one series per variant show in colour."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from warplog.tables import regimes
@@ -43,12 +44,15 @@ def wins(times: "pd.DataFrame") -> dict[str, float]:
     `times` has the columns variant, case, median_us, low and high, which are the ends of the median's interval. The
     share is below 1 and orders variants with equal counts.
     """
+    cases: dict[str, list[tuple[str, float, float, float]]] = {}
+    columns = (times[name].tolist() for name in ("case", "variant", "median_us", "low", "high"))
+    for case, *row in zip(*columns, strict=True):
+        cases.setdefault(case, []).append(tuple(row))
     found: dict[str, list[tuple[bool, float]]] = {}
-    for _, rows in times.groupby("case"):
-        best = rows.nsmallest(1, "median_us").iloc[0]
-        tied = rows["low"].le(best["high"]) & rows["high"].ge(best["low"])
-        for name, is_tied, us in zip(rows["variant"], tied, rows["median_us"], strict=True):
-            found.setdefault(str(name), []).append((bool(is_tied), float(best["median_us"]) / us))
+    for _, rows in sorted(cases.items()):
+        _, best_us, best_low, best_high = min(rows, key=itemgetter(1))
+        for name, us, low, high in rows:
+            found.setdefault(name, []).append((low <= best_high and high >= best_low, best_us / us))
     return {
         name: sum(is_tied for is_tied, _ in own) + 0.999 * sum(share for _, share in own) / len(own)
         for name, own in found.items()
