@@ -9,6 +9,7 @@ from host_family import DRIVER, compile_c, make_job, named
 from one_variant import record_of, sanitize_variant
 from warplog.catalog.contract import Measuring
 from warplog.core.errors import WarplogError
+from warplog.core.locks import PATIENCE_S
 from warplog.machine.toolchain import Tool
 from warplog.measure import sanitize
 
@@ -79,6 +80,11 @@ def test_a_clean_variant_is_ok_with_every_tool(job_of, tool):
     assert (record["status"], record["tool_version"]) == ("ok", "2025.3.1")
     assert [c["tool"] for c in record["checks"]] == list(sanitize.TOOLS)
     assert not job.scratch.exists()
+
+
+def test_the_tool_waits_for_a_worker_as_long_as_that_waits_for_the_gpu(tool):
+    words = sanitize.command(tool, "memcheck")
+    assert float(words[words.index("--launch-timeout") + 1]) >= PATIENCE_S
 
 
 def test_arrays_in_host_memory_stay_there_and_are_pinned_during_the_launch(job_of, tool):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError, say
+from warplog.core.locks import PATIENCE_S
 from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
 from warplog.measure.job import Job, Refusal, family_task, keep, refuse_build
@@ -94,10 +95,12 @@ def command(tool: Tool, name: str) -> tuple[str, ...]:
     """Returns the compute-sanitizer command for one of TOOLS, to put in front of the worker's command.
 
     API errors are not reported: the launcher returns its own, and libraries such as cuBLAS cause errors in normal
-    operation by asking the driver for functions that it may not have (cuGetProcAddress).
+    operation by asking the driver for functions that it may not have (cuGetProcAddress). The tool gives up a program
+    that does not use the GPU within 10 s, but the worker may first wait for another process that measures.
     """
     options = ("--tool", name, "--target-processes", "application-only", "--print-limit", "1000")
-    return (str(tool.path), *options, "--report-api-errors", "no")
+    patience = ("--launch-timeout", f"{PATIENCE_S:.0f}")
+    return (str(tool.path), *options, *patience, "--report-api-errors", "no")
 
 
 def _is_small(job: Job, case: str) -> bool:
