@@ -44,7 +44,7 @@ def snakemake(place: Path, *arguments: str) -> str:
 
 SANITIZER = """#!/bin/sh
 [ "$1" = --version ] && { echo "Version 2025.3.1"; exit; }
-shift 8
+while [ "${1#--}" != "$1" ]; do shift 2; done
 echo "========= COMPUTE-SANITIZER"
 "$@"; status=$?
 echo "========= ERROR SUMMARY: 0 errors"
