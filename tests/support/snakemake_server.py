@@ -9,6 +9,7 @@ the answer is the exit status. If the connection is closed before, the program i
 """
 
 import atexit
+import contextlib
 import gc
 import hashlib
 import importlib
@@ -124,22 +125,50 @@ def finish(program: Callable[[], None]) -> NoReturn:
     os._exit((status or 0) & 0xFF)
 
 
-def answer(link: socket.socket, interpreter: Path) -> None:
-    """Runs a program in a fork and writes its exit status; kills it if the other side is gone."""
+def start(link: socket.socket, listener: socket.socket, interpreter: Path) -> int:
+    """Runs the program that a connection asks for in a fork; returns its number."""
     _, (output, errors), _, _ = socket.recv_fds(link, 1, 2)
-    request = json.loads(link.makefile().readline())
+    with link.makefile() as lines:
+        request = json.loads(lines.readline())
     child = os.fork()
     if child == 0:
-        link.close()
+        listener.close()
         os.dup2(output, 1)
         os.dup2(errors, 2)
         finish(lambda: run(**request, interpreter=interpreter))
-    ended = os.pidfd_open(child)
-    if ended not in select.select([ended, link], [], [])[0]:
-        os.kill(child, signal.SIGKILL)
-        return
-    _, status = os.waitpid(child, 0)
-    link.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os.close(output)
+    os.close(errors)
+    return child
+
+
+def serve(listener: socket.socket, ended: int, interpreter: Path) -> None:
+    """Runs programs until the descriptor `ended` can be read; writes the exit status of each to its connection.
+
+    If a connection is closed before, its program is killed.
+    """
+    running: dict[int, tuple[int, socket.socket]] = {}
+    while True:
+        links = {link: descriptor for descriptor, (_, link) in running.items()}
+        ready = select.select([ended, listener, *running, *links], [], [])[0]
+        if ended in ready:
+            return
+        for descriptor in [one for one in running if one in ready]:
+            child, link = running.pop(descriptor)
+            os.close(descriptor)
+            _, status = os.waitpid(child, 0)
+            with contextlib.suppress(OSError), link:
+                link.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        for link, descriptor in links.items():
+            if link in ready and descriptor in running:
+                child, _ = running.pop(descriptor)
+                os.close(descriptor)
+                link.close()
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        if listener in ready:
+            link, _ = listener.accept()
+            child = start(link, listener, interpreter)
+            running[os.pidfd_open(child)] = child, link
 
 
 def bundled_once(folder: Path) -> Callable[..., str]:
@@ -172,16 +201,7 @@ def main(folder: Path, tests: int) -> None:
     gc.freeze()  # shared with the forks as long as nothing writes to it
     gc.set_threshold(100_000, 50, 100)
     print("ready", flush=True)
-    while ended not in select.select([ended, listener], [], [])[0]:
-        link, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            os.close(ended)
-            answer(link, interpreter)
-            os._exit(0)
-        link.close()
-        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
-            pass  # a child that has ended, and not the last
+    serve(listener, ended, interpreter)
     shutil.rmtree(folder)
 
 
