@@ -95,6 +95,18 @@ int also(int);
     assert [kernel["kernel"].split("(")[0] for kernel in record["kernels"]] == ["scale"]
 
 
+@pytest.mark.nvcc
+def test_device_code_of_several_sources_is_linked_where_a_flag_asks_for_it(tmp_path: Path) -> None:
+    above = "__device__ float twice(float);\n__global__ void more(float* y) { *y = twice(*y); }"
+    files = {
+        "kernels/scale/right.cu": source(above),
+        "src/also.cu": "__device__ float twice(float x) { return 2 * x; }\n",
+    }
+    family = written(tmp_path, "compile: {flags: [-rdc=true], sources: [../../src/also.cu]},", files)
+    record = built(tmp_path, family)
+    assert record["status"] == "ok", record["reason"]
+
+
 @pytest.mark.parametrize(
     ("file", "entry", "more"),
     [
