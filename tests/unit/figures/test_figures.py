@@ -265,3 +265,13 @@ def test_pictures_have_few_colours_and_all_that_letters_need(tmp_path, good):
         shown = image.convert("RGB")
     assert shown.getpixel((0, 0)) == (255, 255, 255), "paper is white"
     assert len(shown.getcolors(256)) > 50
+
+
+def test_positions_that_differ_in_their_last_digits_give_the_same_files(tmp_path, good):
+    figure = drawn("ladder", good)
+    style.save(figure, tmp_path / "x.svg", tmp_path / "x.png")
+    for axes in figure.axes:
+        axes.set_position([number + 3e-16 for number in axes.get_position().bounds])
+    style.save(figure, tmp_path / "y.svg", tmp_path / "y.png")
+    for suffix in ("svg", "png"):
+        assert (tmp_path / f"x.{suffix}").read_bytes() == (tmp_path / f"y.{suffix}").read_bytes()

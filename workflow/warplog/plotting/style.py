@@ -290,8 +290,17 @@ def _write_png(figure: Figure, path: Path) -> None:
 
 
 def _write_svg(figure: Figure, path: Path) -> None:
+    """Writes the SVG; axes stand at rounded positions meanwhile, since ids in it are hashes of all their digits.
+
+    The last digits of what the layout's solver returns depend on addresses, which differ per process.
+    """
+    places = [(axes, axes.get_position(original=True)) for axes in figure.axes]
+    for axes, place in places:
+        axes.set_position(tuple(round(number, 9) for number in place.bounds))
     canvas: Any = FigureCanvasSVG(figure)
     canvas.print_svg(path, metadata={"Date": None, "Creator": "warplog"})
+    for axes, place in places:
+        axes.set_position(place)
 
 
 def _write_pdf(figure: Figure, path: Path) -> None:
