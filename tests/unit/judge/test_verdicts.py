@@ -190,8 +190,8 @@ def campaigns(tmp_path):
         target = tmp_path / side / stage / "h200" / "sgemm.json"
         write_record(target, *(recorded[variant] for variant in ("warptile", "vectorized")))
 
-    def edit(change, stage="time"):
-        path = tmp_path / "B" / stage / "h200" / "sgemm.json"
+    def edit(change, stage="time", side="B"):
+        path = tmp_path / side / stage / "h200" / "sgemm.json"
         together = json.loads(path.read_text())
         change(together["variants"]["warptile"])
         path.write_text(json.dumps(together))
@@ -280,6 +280,22 @@ def test_a_failed_case_and_one_of_one_side_only_are_refused(campaigns, capsys):
     assert rows["warptile", "128"]["reason"] == "B: crashed: illegal address"
     assert rows["warptile", "256"]["reason"] == "not measured in B"
     assert rows["warptile", "other"]["reason"] == "not measured in A"
+
+
+def test_a_case_that_neither_side_supports_is_left_out(campaigns, capsys):
+    folder, edit = campaigns
+
+    def change(record):
+        record["cases"][0].update(status="unsupported", reason="needs M to be at most 64")
+        del record["cases"][0]["cold"], record["cases"][0]["hot"]
+
+    edit(change)
+    _, rows = compared(folder, capsys)
+    assert rows["warptile", "128"]["reason"] == "B: unsupported: needs M to be at most 64"
+    edit(change, side="A")
+    _, rows = compared(folder, capsys)
+    assert ("warptile", "128") not in rows
+    assert {"128", "256"} <= {case for _, case in rows}
 
 
 def failed_check(status):

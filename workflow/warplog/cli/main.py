@@ -54,7 +54,8 @@ FASTER, SLOWER at rest: the gap reaches the least gap, the rank-sum test of all 
 correction, the 99 % interval of the ratio excludes 1, and clock cycles give the same result.
 FASTER, SLOWER sustained, where measured: the gap reaches the least gap.
 SAME: the interval lies within the least gap. AMBIGUOUS: neither; the remarks state why.
-REFUSED: GPU, driver or clocks differ, or the case is missing or failed in A or B.
+REFUSED: GPU, driver or clocks differ, or the case is missing or failed in A or B. Cases that are unsupported in both
+are left out.
 The least gap is the largest gap that the same code is likely to show from process to process (p = 0.002), estimated
 from the processes and A/A rounds of A, B or results/ (`snakemake aa`). It is 1.3 % between single processes without
 such rounds, and at least --min-effect.

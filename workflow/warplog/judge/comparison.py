@@ -108,10 +108,12 @@ def compare(
 ) -> Comparison:
     """Compares every case of either campaign at rest, in the order of A, then those that either measured sustained.
 
+    Cases that are unsupported in both are left out, since there was nothing to measure.
+
     The A/A rounds of a campaign with the same sources count as further processes of its code, so that the floor falls
     with their number.
     """
-    keys = list(dict.fromkeys((*a.cases, *b.cases)))
+    keys = [key for key in dict.fromkeys((*a.cases, *b.cases)) if not _is_unsupported(key, a, b)]
     rows: list[Row] = []
     for regime in REGIMES:
         listed = [key for key in keys if regime == REST or _is_sustained(key, a, b)]
@@ -129,6 +131,10 @@ def _key(row: Row) -> Key:
 
 def _board(campaign: Campaign, key: Key) -> str | None:
     return campaign.cases[key].remarks.get(_BOARD)
+
+
+def _is_unsupported(key: Key, a: Campaign, b: Campaign) -> bool:
+    return all(key in one.cases and one.cases[key].status == "unsupported" for one in (a, b))
 
 
 def _is_sustained(key: Key, a: Campaign, b: Campaign) -> bool:
