@@ -104,6 +104,11 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     record.add_argument(
         "--gpu", default="", help="slug of the GPU, if the run had several (`gpus` in the configuration)"
     )
+    record.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace a recorded campaign of that name once the new one is complete",
+    )
     record.set_defaults(command="record")
 
 
@@ -388,7 +393,7 @@ def _published(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
+    folder, size = record_campaign(_project(), options.name, options.report, options.gpu, options.replace)
     print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
     return 0
 
