@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +19,10 @@ from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
 from warplog.core.verification import digests
+from warplog.judge.audit import audit
 from warplog.judge.sources import Sources, recorded_campaign
 from warplog.measure import replay
+from warplog.tables.files import read_table
 
 INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"
 
@@ -194,11 +197,13 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
         lambda: Sources(Path()).load("mine"),
         lambda: Sources(Path()).load(f"{folder}/"),
         lambda: replay.wanted(Path()),
+        lambda: read_table(folder / "tables", "variants"),
+        lambda: audit(folder, sys.stdout),
     ]
     monkeypatch.setenv(replay.VARIABLE, "mine")
     for read in readers:
         with pytest.raises(
-            WarplogError, match=rf"has no manifest.json.*`(warplog verify {folder} .*)` writes"
+            WarplogError, match=rf"has no manifest.json.*`warplog verify .*{folder} .*` writes"
         ):
             read()
     assert main(["verify", str(folder)]) == 1
