@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from hashlib import sha256
@@ -65,6 +66,7 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         "timeline/h200/sgemm.json",
         "timeline/build/sm_90/sgemm/naive/record.json",
         "aa/round1/time/h200/sgemm.json",
+        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -93,6 +95,7 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
         "time/h200/sgemm.json",
         "timeline/h200/sgemm.json",
         "aa/round1/time/h200/sgemm.json",
+        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -216,6 +219,7 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     assert not manifest.exists()
     link.unlink()
     assert main(remedy[1].split()) == 0
+    assert "from now on, its files as they are count as those that were measured" in capsys.readouterr().out
     assert manifest.read_bytes() == before
     assert recorded_campaign(settings, Path())[0] == folder
     assert main(["verify", str(folder), "--write-manifest"]) == 1
@@ -301,6 +305,8 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
     for step in range(1000):
         place = tmp_path / str(step)
         results = campaign(place)
+        for stage in ("aa", "boards", "build", "profile", "timeline"):
+            shutil.rmtree(results / stage)
         folder, _ = record_campaign(place, "mine")
         (results / "tables" / "new.csv").write_text("new")
         try:
@@ -321,7 +327,7 @@ def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
         record_campaign(place, "mine", replace=True)
         assert (folder / "tables" / "new.csv").is_file()
         assert [path.name for path in folder.parent.iterdir()] == ["mine"]
-    assert len(restored) > 20
+    assert len(restored) > 15
     assert restored.count(True) == 1
 
 

@@ -25,6 +25,7 @@ _KEPT = (
     "tune/*/*/*.csv",
     "tune/*/*/*.png",
     "aa/round*/time/*/*.json",
+    "boards/*/time/*/*.json",
     "aa/*.csv",
     "aa/*.md",
     "tables/*",

@@ -82,3 +82,6 @@ def _write_manifest(folder: Path, campaigns: list[Path]) -> None:
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"
         )
     digests.write_manifest(folder, read_json(campaigns[0], "record"))
+    print(
+        f"{folder / digests.MANIFEST}: from now on, its files as they are count as those that were measured"
+    )
