@@ -15,6 +15,8 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.core.verification import digests
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
 from warplog.plan.family import FamilyPlan
@@ -143,8 +145,16 @@ def test_families_in_kernel_folders_are_found(place: Path) -> None:
     assert ("sgemm", "naive") in made.pairs()
 
 
+def copy_recorded(place: Path, project: Path, *parts: str) -> None:
+    """Copies these folders of the recorded campaign, with a manifest of them alone."""
+    root = "results/recorded/h200"
+    for part in parts:
+        shutil.copytree(project / root / part, place / root / part)
+    digests.write_manifest(place / root, read_json(place / root / "campaign" / "h200.json"))
+
+
 def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path) -> None:
-    shutil.copytree(project / "results/recorded/h200/campaign", place / "results/recorded/h200/campaign")
+    copy_recorded(place, project, "campaign")
     assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
     with pytest.raises(
         WarplogError, match=r"gpu: 'h300': the recorded campaign results/recorded/h200 was measured"
@@ -155,8 +165,7 @@ def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path
 def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged(
     place: Path, project: Path
 ) -> None:
-    for part in ("campaign", "build/sm_90/sgemm"):
-        shutil.copytree(project / "results/recorded/h200" / part, place / "results/recorded/h200" / part)
+    copy_recorded(place, project, "campaign", "build/sm_90/sgemm")
     config = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
     recorded = {f"results/recorded/h200/build/sm_90/sgemm/{v}/record.json" for v in ("naive", "cublas")}
     assert recorded <= set(plan.make_plan(config).files("build"))

@@ -136,9 +136,7 @@ class Sources:
                 return replace(load(Path(folder), self.gpu), name=name)
         if self.read_report is not None and Path(name).is_file():
             return self.read_report(Path(name))
-        found = folder_of(name, self.project)
-        check_manifest(found)
-        return load(found, self.gpu)
+        return load(folder_of(name, self.project), self.gpu)
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:

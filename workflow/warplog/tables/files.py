@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES,
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
+from warplog.core.verification.digests import check_manifest
 
 Row = dict[str, Any]
+
+_check_once = cache(check_manifest)  # a recorded campaign, when the first of its tables is read
 
 # Pages and figures read text cell by cell, for which Python's strings take a fraction of the time of Arrow's.
 pd.set_option("mode.string_storage", "python")
@@ -114,8 +118,10 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     Integer columns are float64 if they have missing values, otherwise int64.
 
     Raises:
-        WarplogError: if the table is missing, larger than 512 MiB, not readable, or lacks a column.
+        WarplogError: if the table is missing, larger than 512 MiB, not readable, or lacks a column, or if a file of the
+            recorded campaign is not as its manifest says.
     """
+    _check_once(folder.absolute().parent)
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
