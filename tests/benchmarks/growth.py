@@ -165,10 +165,8 @@ def do_pages() -> None:
 def do_mlflow() -> None:
     """The runs in an SQLite store."""
     campaign = next(Path("results/campaign").glob("*.json"))
-    uri = "sqlite:///results/mlflow.db"
-    script("publish/log_mlflow").main(
-        plan_of(), Path("results/tables"), campaign, uri, 1, Path("results/done.json")
-    )
+    uri, done = "sqlite:///results/mlflow.db", (Path("results/done.json"), Path("results/runs.html"))
+    script("publish/log_mlflow").main(plan_of(), Path("results/tables"), campaign, uri, 1, *done)
 
 
 def do_compare() -> None:

@@ -14,7 +14,7 @@ from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
-from warplog.track import address, connection, versions
+from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -125,7 +125,7 @@ class Sources:
         return self.results or self.project / paths.RESULTS
 
     def load(self, name: str) -> Campaign:
-        """Loads a campaign: a results folder, a recorded campaign, a report, or mlflow:<campaign or run id>.
+        """Loads a campaign: a results folder, a recorded campaign, a report, or mlflow:<campaign, its id or a run id>.
 
         Raises:
             WarplogError: `name` is none of these, or the campaign is not readable.
@@ -163,7 +163,8 @@ def fetch(name: str, uri: str, folder: Path) -> None:
     """Writes the records of a campaign or a single run, from the store at `uri`, to `folder` as a results folder.
 
     Raises:
-        WarplogError: the store does not respond or has no such campaign or run, or a record is not valid.
+        WarplogError: the store does not respond or has no such campaign or run, several campaigns have that name, or a
+            record is not valid.
     """
     if not re.fullmatch(NAME, name):
         raise WarplogError(f"{MLFLOW}{name}: neither the name of a campaign nor the id of a run")
@@ -181,7 +182,7 @@ def fetch(name: str, uri: str, folder: Path) -> None:
 
 
 def _runs(client: Any, name: str) -> Iterator["Run"]:
-    """Yields the runs of that campaign, else the run with that id, from all experiments that warplog created.
+    """Yields the runs of the campaign with that name or id, else the run with that id, from warplog's experiments.
 
     Of a campaign, only current runs; of several runs of a variant, the one with the most cases comes last.
     """
@@ -190,7 +191,8 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
         for experiment in client.search_experiments(max_results=1000)
         if connection.FAMILY in experiment.tags
     ]
-    for search in (f"tags.campaign = '{name}'", f"attributes.run_id = '{name}'"):
+    campaign = (f"tags.{key} = '{name}'" for key in ("campaign", identity.CAMPAIGN_ID))
+    for search in (*campaign, f"attributes.run_id = '{name}'"):
         found: Sequence[Run] = client.search_runs(mine, search, max_results=_MOST_RUNS) if mine else ()
         if found and search.startswith("attributes"):
             yield from found
@@ -198,6 +200,7 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
         kept = [
             run for run in found if run.data.tags.get(versions.STATE, versions.CURRENT) == versions.CURRENT
         ]
+        identity.check_one(name, kept)
         if kept:
             yield from sorted(kept, key=lambda run: run.data.tags.get(versions.SELECTION, "").count(","))
             return

@@ -42,6 +42,7 @@ def replay_campaign(root: Path, gpu: str, record: Path) -> None:
     """
     (source,) = sorted((root / "campaign").glob("*.json"))
     campaign = read_json(source, "record")
+    campaign.pop("id", None)  # it is another campaign
     write_json(record, {**campaign, "gpu": gpu, "campaign": f"replayed-{gpu}"}, "record")
 
 

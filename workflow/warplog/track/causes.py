@@ -119,6 +119,7 @@ def _of_a_driver(uri: str, chain: list[BaseException]) -> str:
 def _of_a_server(uri: str, chain: list[BaseException]) -> str:
     import requests
     import urllib3.exceptions
+    from mlflow.exceptions import RestException
 
     status = next((code for error in chain if (code := _status(error))), 0)
     if any(getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST" for error in chain):
@@ -140,6 +141,10 @@ def _of_a_server(uri: str, chain: list[BaseException]) -> str:
         return f"MLflow does not answer in time; check the address and the server, then run again; {_KEPT}"
     if any(isinstance(error, requests.exceptions.SSLError) for error in chain):
         return "the certificate was refused; name its authority in REQUESTS_CA_BUNDLE, then run again"
+    answer = next((error.json for error in chain if isinstance(error, RestException)), None)
+    if answer is not None and "error_code" not in answer:  # of a proxy, for example
+        words = without_secrets(str(answer), uri)[:200] or "the answer repeats the login"
+        return f"does not answer as an MLflow server ({words}); check the address and the login; {_KEPT}"
     if any(isinstance(error, requests.ConnectionError) for error in chain):
         return (
             "MLflow does not answer; start the server, or unset MLFLOW_TRACKING_URI to use the store in results/,"
@@ -157,7 +162,11 @@ def _of_a_database(uri: str, chain: list[BaseException]) -> str:
 
 
 def _status(error: BaseException) -> int:
-    """Returns the HTTP status in MLflow's message about a failed request; 0 if there is none."""
+    """Returns the HTTP status of a failed request, from MLflow's error code or message; 0 if there is none."""
+    from mlflow.exceptions import RestException
+
+    if isinstance(error, RestException) and error.get_http_status_code() in (401, 403, 404):
+        return int(error.get_http_status_code())
     found = re.search(r"error code (\d{3}) != 200|too many (\d{3}) error", str(error))
     return int(found[1] or found[2]) if found else 0
 
