@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ MODELS = {"h200": "h200", "h100-80gb-hbm3": "h100"}  # slug of the GPU and its t
 FAMILIES = "vector_add,transpose"
 FEW = "variants=float4,naive"
 LONGEST_S = 1500
+SLURM_ROOT = Path(os.environ.get("SLURM_ROOT", "/tmp/warplog-slurm"))
 
 
 def why_not() -> str:
@@ -51,8 +53,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def campaign(place: Path, name: str, *config: str) -> "subprocess.Popen[str]":
-    """Starts a run in the folder `name`."""
+def campaign(place: Path, name: str, *config: str, more: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """Starts a run in the folder `name`; `more` are further options of Snakemake."""
     environment = os.environ | {"WARPLOG_REPLAY": "h200", "PYTHONPATH": str(place / "workflow")}
     options = [
         *("--snakefile", place / "Snakefile", "--directory", place / name),
@@ -61,6 +63,7 @@ def campaign(place: Path, name: str, *config: str) -> "subprocess.Popen[str]":
         *("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "2"),
         *("--group-components", "builds=2", "--set-threads", "time_family=1", "--latency-wait", "20"),
         *("tables", "--config", "mode=live", *config),
+        *more,
     ]
     (place / name).mkdir()
     log = (place / name / "output").open("w")
@@ -166,3 +169,31 @@ def test_a_job_that_measures_is_submitted_again_however_slurm_ended_it(
     assert jobs()[-1].restarts == (queue_again in disturb)
     table = pd.read_parquet(place / name / "results" / "tables" / "measurements.parquet")
     assert set(table["status"]) == {"ok"}
+
+
+def test_a_controller_that_is_gone_for_a_minute_does_not_end_the_run(place: Path) -> None:
+    running = campaign(place, "gone", "gpu=h200", "families=vector_add", "variants=float4")
+    until(lambda: any(job.state == "RUNNING" for job in gpu_groups()), running)
+    os.kill(int((SLURM_ROOT / "ctld.pid").read_text()), signal.SIGTERM)
+    time.sleep(60)
+    subprocess.run(["slurmctld"], check=True, timeout=60)
+    assert running.wait(LONGEST_S) == 0, (place / "gone" / "output").read_text()[-6000:]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--group-components", "builds=64"), "build_variant: a job asks for"),
+        (("--slurm-status-command", "sacct"), "set slurm-status-command: squeue"),
+        (("--slurm-array-jobs", "all"), "slurm-array-jobs: 'all'"),
+    ],
+)
+def test_a_run_that_would_wait_for_ever_is_refused_in_one_line(
+    place: Path, more: tuple[str, ...], words: str
+) -> None:
+    name = more[0].strip("-")
+    running = campaign(place, name, "gpu=h200", "families=vector_add,transpose", more=more)
+    assert running.wait(LONGEST_S) == 1
+    output = (place / name / "output").read_text()
+    assert [words in line for line in output.splitlines() if line.startswith("error: ")] == [True], output
+    assert "has been submitted" not in output

@@ -179,10 +179,12 @@ def heed_every_end(plugin: Any) -> None:
     plugin.query_job_status = states_of
 
 
-def watch(run: str, tell: Callable[[str], None], still_s: float = 300, every_s: float = 30) -> None:
+def watch(
+    run: str, tell: Callable[[str], None], still_s: float = 300, every_s: float = 30
+) -> threading.Event:
     """Starts a thread that tells SLURM's reasons, each once, if the jobs of a run wait and none starts or ends.
 
-    It also tells if squeue does not answer. The thread ends with the process.
+    It also tells if squeue does not answer. The thread ends with the process, or when the returned event is set.
 
     Args:
         run: the name of the run's jobs.
@@ -190,11 +192,13 @@ def watch(run: str, tell: Callable[[str], None], still_s: float = 300, every_s: 
         every_s: time between two looks at the queue.
     """
 
+    ended = threading.Event()
+
     def look() -> None:
         told: set[str] = set()
         former: object = None
         since = time.monotonic()
-        while True:
+        while not ended.wait(every_s):
             try:
                 jobs = queue(run)
                 states = frozenset((job.number, job.state) for job in jobs)
@@ -210,9 +214,9 @@ def watch(run: str, tell: Callable[[str], None], still_s: float = 300, every_s: 
                 for reason in lines.keys() - told:
                     tell(f"SLURM, nothing new for {still_s / 60:.3g} minutes: {lines[reason]}")
                 told |= lines.keys()
-            time.sleep(every_s)
 
     threading.Thread(target=look, daemon=True).start()
+    return ended
 
 
 def queue(run: str) -> list[Job]:
