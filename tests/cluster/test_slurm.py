@@ -16,6 +16,7 @@ import pytest
 from cluster import slurm_controller
 
 from copied_project import copy_project
+from warplog.plan import cluster
 
 PROJECT = Path(__file__).parents[2]
 MODELS = {"h200": "h200", "h100-80gb-hbm3": "h100"}  # slug of the GPU and its type in SLURM
@@ -135,7 +136,17 @@ def let_time_out(job: str) -> None:
 
 
 def pre_empt(_job: str) -> None:
-    slurm("sbatch", "-p", "urgent", "--gpus=h100:1", "--mem=100", "--time=1", "--wrap", "sleep 2")
+    slurm(
+        "sbatch",
+        "-p",
+        "urgent",
+        "--gpus=h100:1",
+        "--mem=100",
+        "--time=1",
+        "--output=/dev/null",
+        "--wrap",
+        "sleep 2",
+    )
 
 
 def queue_again(job: str) -> None:
@@ -169,6 +180,21 @@ def test_a_job_that_measures_is_submitted_again_however_slurm_ended_it(
     assert jobs()[-1].restarts == (queue_again in disturb)
     table = pd.read_parquet(place / name / "results" / "tables" / "measurements.parquet")
     assert set(table["status"]) == {"ok"}
+
+
+@pytest.mark.usefixtures("place")
+def test_a_queue_that_stands_still_is_told_with_slurms_reason() -> None:
+    name = f"held-{os.getpid()}"
+    job = slurm(
+        "sbatch", "--parsable", "--hold", "-p", "cpu", "--job-name", name, "-o", "/dev/null", "--wrap", "true"
+    ).strip()
+    told: list[str] = []
+    ended = cluster.watch(name, told.append, still_s=1, every_s=0.2)
+    while not told:  # the time limit of the test ends it
+        time.sleep(0.1)
+    ended.set()
+    cancel(job)
+    assert told == ["SLURM, nothing new for 0.0167 minutes: 1 of this run's jobs wait: JobHeldUser"]
 
 
 def test_a_controller_that_is_gone_for_a_minute_does_not_end_the_run(place: Path) -> None:

@@ -18,7 +18,7 @@ SHORTEST_MEMORY_S = 240
 _ANSWER_S = 60
 _LONGEST = 200  # of a text from SLURM
 _PROFILE = "in the profile (profiles/slurm/config.yaml)"
-_MOST_KINDS = 4  # of nodes, in a message
+_MOST = 8  # kinds of nodes, or partitions, in a message
 _NODE = re.compile(r"([^|]+)\|(\d{1,12})\|(\d{1,12})\|(.*)")
 _GPUS = re.compile(r"(?:^|,)gpu:(?:([^:(),]+):)?(\d{1,6})\b")
 _MEMORY = re.compile(r"^MinJobAge\s*=\s*(\d{1,12})", re.MULTILINE)
@@ -90,12 +90,16 @@ def requests(dag: Any) -> Iterator[Request]:
     """Yields what the jobs and groups of Snakemake's `dag` that are going to be submitted ask for."""
     for job in dict.fromkeys(dag.get_job_group(job) or job for job in dag.needrun_jobs() if not job.is_local):
         asked = job.resources
-        cores = int(asked.get("cpus_per_task") or job.threads)
-        memory_mb = int(asked.get("mem_mb") or 0)
-        if per_core := asked.get("mem_mb_per_cpu"):
-            memory_mb = int(per_core) * cores
-        gpus = {str(asked.get("gpu_model") or ""): int(asked.gpu)} if asked.get("gpu") else {}
-        yield Request(job.name, str(asked.get("slurm_partition") or ""), Hardware(cores, memory_mb, gpus))
+        cores = _number(asked.get("cpus_per_task")) or job.threads
+        memory_mb = _number(asked.get("mem_mb_per_cpu")) * cores or _number(asked.get("mem_mb"))
+        gpus = _number(asked.get("gpu"))
+        kinds = {str(asked.get("gpu_model") or ""): gpus} if gpus else {}
+        yield Request(job.name, str(asked.get("slurm_partition") or ""), Hardware(cores, memory_mb, kinds))
+
+
+def _number(resource: object) -> int:
+    """Returns a resource; 0 if it is not set, or known only once the job's inputs exist."""
+    return resource if isinstance(resource, int) else 0
 
 
 def nodes() -> dict[str, list[Hardware]]:
@@ -125,14 +129,14 @@ def check_requests(wanted: Iterable[Request], there: Mapping[str, Sequence[Hardw
         kinds = [node for name in named for node in there.get(name, ())]
         if not kinds:
             raise WarplogError(
-                f"slurm_partition: SLURM has no nodes in a partition {job.partition!r}, only in {listed(list(there))};"
-                f" correct it {_PROFILE}"
+                f"slurm_partition: SLURM has no nodes in a partition {job.partition!r}, only in"
+                f" {listed(list(there)[:_MOST])}; correct it {_PROFILE}"
             )
         if not any(node.has(job.hardware) for node in kinds):
             texts = list(dict.fromkeys(node.text for node in kinds))
             raise WarplogError(
                 f"{job.name}: a job asks for {job.hardware.text}, but the nodes of {job.partition or 'SLURM'} have"
-                f" {' or '.join(texts[:_MOST_KINDS])}; lower group-components, set-threads or mem_mb {_PROFILE}, or"
+                f" {' or '.join(texts[:_MOST])}; lower group-components, set-threads or mem_mb {_PROFILE}, or"
                 " correct `gres` of the GPU in config/gpus.yaml"
             )
 
@@ -191,7 +195,6 @@ def watch(
         still_s: how long none must have started or ended.
         every_s: time between two looks at the queue.
     """
-
     ended = threading.Event()
 
     def look() -> None:
@@ -199,15 +202,16 @@ def watch(
         former: object = None
         since = time.monotonic()
         while not ended.wait(every_s):
+            states: object
             try:
                 jobs = queue(run)
-                states = frozenset((job.number, job.state) for job in jobs)
+                states = {(job.number, job.state) for job in jobs}
                 reasons = Counter(job.reason for job in jobs if job.state == "PENDING")
                 lines = {
                     reason: f"{count} of this run's jobs wait: {reason}" for reason, count in reasons.items()
                 }
             except WarplogError as error:
-                states, lines = frozenset(), {"no answer": f"{error}; the run goes on when it does"}
+                states, lines = None, {"no answer": f"{error}; the run goes on when it does"}
             if states != former:
                 former, since = states, time.monotonic()
             elif time.monotonic() - since >= still_s:
@@ -220,12 +224,12 @@ def watch(
 
 
 def queue(run: str) -> list[Job]:
-    """Returns the jobs of a run that SLURM knows.
+    """Returns the jobs of a run that wait or run.
 
     Raises:
         WarplogError: squeue fails or does not answer.
     """
-    lines = _answer("squeue", "-h", "-t", "all", "--name", run, "-o", "%i|%T|%r").splitlines()
+    lines = _answer("squeue", "-h", "--name", run, "-o", "%i|%T|%r").splitlines()
     return [Job(*map(_shortened, line.split("|", 2))) for line in lines if line.count("|") >= 2]
 
 
