@@ -149,9 +149,12 @@ class Plan:
         return cls.made_of(data, data["chosen"])
 
     @property
-    def retries(self) -> int:
-        """How often a measuring job is tried again: once if another board can take the family of a lost one."""
-        return int(self.boards.several)
+    def retries(self) -> int | None:
+        """How often a measuring job is tried again: once if another board can take the family of a lost one.
+
+        None leaves it to `retries` of the profile.
+        """
+        return 1 if self.boards.several else None
 
     def gres(self, wildcards: Any = None) -> str | None:
         """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
