@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import filelock
 import pytest
 
 from host_family import make_family
@@ -11,6 +10,7 @@ from sass_builds import compilers
 from script_modules import script
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
+from warplog.core.locks import locked
 from warplog.core.records import Record, read_json, sha256_file
 from warplog.measure.building import build, dependencies
 from warplog.measure.building.quoting import Places
@@ -252,11 +252,11 @@ def test_no_other_process_can_build_the_same_variant_meanwhile(
     seen = []
 
     def compiles(*_: object) -> None:
-        with pytest.raises(filelock.Timeout):
-            filelock.FileLock(lock).acquire(timeout=0)
+        with pytest.raises(TimeoutError), locked(lock, "busy", 0):
+            pass
         seen.append("compiled")
 
     monkeypatch.setattr(module, "main", compiles)
     module.alone({}, "scale", "sm_90", tmp_path / "build" / "scale" / "record.json")
-    filelock.FileLock(lock).acquire(timeout=0)
-    assert seen == ["compiled"]
+    with locked(lock, "busy", 0):
+        assert seen == ["compiled"]

@@ -79,12 +79,10 @@ def test_a_log_that_cannot_be_opened_is_one_line(tmp_path: Path, capsys: pytest.
 def test_a_results_folder_that_cannot_be_locked_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import filelock
-
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(
         WarplogError, match=r"\.lock: cannot be locked \(Read-only file system\); check free space"
     ):

@@ -1,6 +1,7 @@
 """Runs other programs with bounded output, time limits, signal handling and a minimal environment."""
 
 import ctypes
+import errno
 import os
 import re
 import select
@@ -199,6 +200,25 @@ def die_with_parent(number: signal.Signals) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
+def is_running(pid: int) -> bool:
+    """Returns whether a process of any user has this id."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return True
+
+
+def processes_with(file: Path) -> list[int]:
+    """Returns the ids of this user's other processes that have the file open."""
+    wanted, found = file.resolve(), set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or belongs to another user
+            if any(entry.readlink() == wanted for entry in (process / "fd").iterdir()):
+                found.add(int(process.name))
+    return sorted(found - {os.getpid()})
+
+
 def end_process(pid: int | None, argument: str) -> None:
     """Kills the process if its command line still has `argument`, since the id may have been reused.
 
@@ -266,7 +286,8 @@ def run(
             deferred.release()
             timed_out = not _follow(child, output, start + timeout_s, stop)
         finally:
-            _end(child, output, gently=timed_out)
+            with Deferred():  # a second signal must not leave the program behind
+                _end(child, output, gently=timed_out)
         code = -signal.SIGKILL if child.returncode is None else child.returncode
         return Completed(code, _signal_name(-code), timed_out, time.monotonic() - start, output.tail())
 

@@ -1,6 +1,5 @@
 """Explains errors of a tracking store: the cause and the remedy, on one line and without secrets."""
 
-import contextlib
 import errno
 import os
 import re
@@ -10,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from warplog.core.process import processes_with
 from warplog.track.address import is_server, shown, sqlite_file, without_secrets
 
 _KEPT = "all results are kept on disk"
@@ -171,13 +171,3 @@ def _full(folder: Path) -> str:
 
 def _forbidden(path: Path) -> str:
     return f"{path} cannot be written; give yourself the permission to write it and its folder, or use another store"
-
-
-def processes_with(file: Path) -> list[int]:
-    """Returns the ids of this user's other processes that have the file open."""
-    wanted, found = file.resolve(), set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended, or belongs to another user
-            if any(entry.readlink() == wanted for entry in (process / "fd").iterdir()):
-                found.add(int(process.name))
-    return sorted(found - {os.getpid()})
