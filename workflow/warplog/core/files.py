@@ -2,11 +2,12 @@
 
 import os
 import stat
-import tempfile
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
+from secrets import token_hex
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, cannot_write
 
 
 def write_text(path: Path, text: str) -> None:
@@ -20,22 +21,18 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         WarplogError: The disk is full or the folder is not writable.
     """
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # with the permissions that the umask leaves
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise WarplogError(
-            f"{path}: cannot be written ({error.strerror or error}); check free space and permissions"
-        ) from None
+        with suppress(OSError):
+            temporary.unlink()
+        raise WarplogError(cannot_write(error, path)) from None
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -41,7 +41,9 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
     """
     path = lock_path(uuid, folder)
     try:
-        handle = _lock(path, f"waiting for {uuid}: another process is measuring on it", timeout_s, shared=True)
+        handle = _lock(
+            path, f"waiting for {uuid}: another process is measuring on it", timeout_s, shared=True
+        )
     except TimeoutError:
         raise WarplogError(
             f"{path}: {uuid} was not free within {timeout_s:.0f} s{holder(path)}; `warplog doctor` lists the"
@@ -135,7 +137,7 @@ def holder(path: Path) -> str:
 
 
 def _lock(path: Path, busy: str, timeout_s: float, *, shared: bool = False) -> int:
-    """Locks a file and notes in it who does; prints `busy` before it waits. Returns the descriptor that holds the lock."""
+    """Locks a file, notes in it who did, and returns the descriptor that holds the lock; prints `busy` if it waits."""
     end = time.monotonic() + timeout_s
     handle = _open(path, shared=shared)
     try:

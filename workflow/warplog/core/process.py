@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, NoReturn, Self
 
+from warplog.core.errors import naming
+
 LOG_BYTES = 64 << 20
 TAIL_BYTES = 64 << 10
 
@@ -54,10 +56,11 @@ class Transcript:
             del self._kept[:-TAIL_BYTES]
         if self._log is None or self._room <= 0:
             return
-        self._log.write(data[: self._room])
-        self._room -= len(data)
-        if self._room <= 0:
-            self._log.write(f"\n[log truncated after {LOG_BYTES} bytes]\n".encode())
+        with naming(Path(self._log.name)):
+            self._log.write(data[: self._room])
+            self._room -= len(data)
+            if self._room <= 0:
+                self._log.write(f"\n[log truncated after {LOG_BYTES} bytes]\n".encode())
 
     def tail(self) -> str:
         """Returns the last 64 KiB as text; undecodable bytes are replaced."""

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from warplog.core.errors import naming
 from warplog.core.records import Record
 
 _SHOW_WAITING_AFTER_S = 60.0
@@ -15,7 +16,7 @@ _SHOW_WAITING_AFTER_S = 60.0
 
 def note(journal: Path, entry: Record) -> None:
     """Appends one line and returns once it is on disk."""
-    with journal.open("a", encoding="utf-8") as file:
+    with naming(journal), journal.open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry, allow_nan=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -52,7 +53,8 @@ class Journal:
         self._offset = 0
         header = {"fingerprint": fingerprint}
         if not self.path.is_file() or self._first_line() != header:
-            self.path.write_text(json.dumps(header) + "\n")
+            with naming(path):
+                self.path.write_text(json.dumps(header) + "\n")
         self.read()
         self.start_s = 0.0
         if resumed := sum(case in self.results for case in cases):

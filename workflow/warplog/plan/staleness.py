@@ -51,6 +51,7 @@ _CARRIERS = frozenset(
         "process",
         "records",
         "schema",
+        "temporary",
         "verification.digests",
     )
 )

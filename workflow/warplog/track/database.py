@@ -32,7 +32,9 @@ def hold(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(path, f"waiting for {file}: another process is logging to it", patience_s))
+            held.enter_context(
+                locked(path, f"waiting for {file}: another process is logging to it", patience_s)
+            )
         except TimeoutError:
             raise WarplogError(
                 f"{path}: held by another process{holder(path)} for {patience_s:.0f} s; stop it, then run again"
