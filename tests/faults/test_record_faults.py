@@ -30,7 +30,9 @@ def disturbed(faults, task, place, count):
         folder = place / str(number)
         outcome = faults.do(task, folder, **fault)
         assert outcome.killed or outcome.error[:1] == ("WarplogError",), (fault, outcome)
-        assert outcome.killed or re.search(rf"^{folder}/.*\({folder}.*: \d+ MiB free\)", outcome.error[1]), outcome
+        assert outcome.killed or re.search(rf"^{folder}/.*\({folder}.*: \d+ MiB free\)", outcome.error[1]), (
+            outcome
+        )
         found = faults.well(f"read_{task}", folder)  # raises if a file is not complete
         if not (
             dict(found).items() <= expected.items() if task == "tables" else found == expected[: len(found)]

@@ -8,7 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from warplog.core.errors import naming
+from warplog.core.errors import naming, say
+from warplog.core.locks import holder
 from warplog.core.records import Record
 
 _SHOW_WAITING_AFTER_S = 60.0
@@ -75,10 +76,10 @@ class Journal:
             self.start_s += time.monotonic() - self._held_since
         self._held_since = None
 
-    def say_waiting(self, seconds: float) -> None:
-        """Prints once that another process holds the GPU, if the worker has waited for a minute."""
+    def say_waiting(self, seconds: float, lock: Path) -> None:
+        """Prints once that another process holds the GPU, and which, if the worker has waited for a minute."""
         if seconds > _SHOW_WAITING_AFTER_S and not self._shown_waiting:
-            print("  waiting for the GPU: another process is measuring on it", file=sys.stderr, flush=True)
+            say(f"  waiting for the GPU: another process is measuring on it{holder(lock)}")
             self._shown_waiting = True
 
     def read(self) -> list[Record]:
