@@ -16,6 +16,7 @@ from warplog.core.records import sha256_file
 PROJECT = Path(__file__).parents[2]
 SEED = 20261124
 ENDS_WITHIN_S = 60
+FINISHED_WITHIN_S = 600  # the jobs that run, after one SIGTERM to Snakemake alone
 COMMAND = (
     *(
         "-m",
@@ -33,10 +34,12 @@ def tables(place: Path) -> dict[str, str]:
     return {path.name: sha256_file(path) for path in (place / "results" / "tables").glob("[a-z]*")}
 
 
-def send(run: "subprocess.Popen[bytes]", number: int, chosen: random.Random) -> None:
-    """Sends a signal to Snakemake alone, or to its group as a terminal does, once or twice."""
-    for _ in range(chosen.choice((1, 1, 2))):
-        (os.killpg if chosen.random() < 0.5 else os.kill)(run.pid, number)
+def send(run: "subprocess.Popen[bytes]", number: int, chosen: random.Random) -> int:
+    """Sends a signal to Snakemake alone, or to its group, or to both; returns within how many seconds it has to end."""
+    ways = chosen.choice(((os.kill,), (os.killpg,), (os.killpg,), (os.kill, os.killpg)))
+    for way in ways:
+        way(run.pid, number)
+    return FINISHED_WITHIN_S if ways == (os.kill,) and number != signal.SIGHUP else ENDS_WITHIN_S
 
 
 def disturbed(place: Path, number: int, seconds: float, chosen: random.Random) -> str:
@@ -46,12 +49,13 @@ def disturbed(place: Path, number: int, seconds: float, chosen: random.Random) -
             [sys.executable, *COMMAND],
             cwd=place, stdout=output, stderr=output, process_group=0, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
+        within_s = ENDS_WITHIN_S
         try:
             run.wait(seconds)
         except subprocess.TimeoutExpired:
-            send(run, number, chosen)
+            within_s = send(run, number, chosen)
         try:
-            run.wait(ENDS_WITHIN_S)
+            run.wait(within_s)
         except subprocess.TimeoutExpired:
             return f"signal {number} after {seconds} s: it runs on"
         finally:

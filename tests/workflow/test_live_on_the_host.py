@@ -82,9 +82,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries += "  - {name: module, language: cupy, parent: right, idea: in Python}\n"
     (family / "family.yaml").write_text(YAML.rstrip() + "\n" + entries)
     (family / "module.py").write_text(PYTHON.format(log=place / "launched"))
+    (family / "module.py").chmod(0o600)
     (family / "reference.py").write_text(REFERENCE)
     for name, work in VARIANTS.items():
         write(place, name, work)
+        (family / f"{name}.cu").chmod(0o600)  # as whoever has this umask has it; MLflow copies permissions
     (place / "output").write_text(snakemake(place))
     return place
 
