@@ -24,7 +24,7 @@ SNAKEFILE = f"""
 import os, signal, sys, threading
 from snakemake.scheduling.job_scheduler import JobScheduler
 sys.path.insert(0, {str(Path(warplog.__file__).parents[1])!r})
-from warplog.core.ending import bound_sigterm
+from warplog.plan.ending import bound_sigterm
 from warplog.core.locks import hold_folder
 
 finish = JobScheduler._finish_jobs

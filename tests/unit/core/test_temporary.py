@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from warplog.core import temporary
-from warplog.core.temporary import temporary_folder
+from warplog.core import files
+from warplog.core.files import temporary_folder
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def other(place: Path) -> "tuple[subprocess.Popen[str], Path]":
     """Starts another process that has a temporary folder with a file; returns both, the folder an hour old."""
     code = (
-        "import sys, time; from warplog.core.temporary import temporary_folder\n"
+        "import sys, time; from warplog.core.files import temporary_folder\n"
         "with temporary_folder() as f: (f / 'x').touch(); print(f, flush=True); time.sleep(600)"
     )
-    env = os.environ | {"PYTHONPATH": str(Path(temporary.__file__).parents[2]), "TMPDIR": str(place)}
+    env = os.environ | {"PYTHONPATH": str(Path(files.__file__).parents[2]), "TMPDIR": str(place)}
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
     assert child.stdout is not None
     folder = Path(child.stdout.readline().strip())

@@ -158,7 +158,9 @@ def test_a_second_writer_waits_for_the_lock_and_says_so(tmp_path, capsys):
 
 def test_a_store_in_a_folder_that_holds_no_lock_is_refused_at_once():
     with (
-        pytest.raises(WarplogError, match=r"^/proc/x\.db\.lock: cannot be locked .*; keep the store in another"),
+        pytest.raises(
+            WarplogError, match=r"^/proc/x\.db\.lock: cannot be locked .*; keep the store in another"
+        ),
         connection.connect("sqlite:////proc/x.db"),
     ):
         pass

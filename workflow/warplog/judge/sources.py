@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from warplog.catalog.family import Family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
-from warplog.core.temporary import temporary_folder
 from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warplog.core.errors import WarplogError, cannot_write, naming
-from warplog.core.temporary import temporary_folder
+from warplog.core.files import temporary_folder
 
 STDIN = "-"
 _STDIN_PATHS = frozenset({STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})

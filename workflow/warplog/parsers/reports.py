@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes
+from warplog.core.files import read_bytes, temporary_folder
 from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
-from warplog.core.temporary import temporary_folder
 from warplog.metrics import Evaluated, evaluate_any
 from warplog.parsers import inputs, ptxas, sass
 from warplog.parsers.inputs import Input, valid_unicode

@@ -51,7 +51,6 @@ _CARRIERS = frozenset(
         "process",
         "records",
         "schema",
-        "temporary",
         "verification.digests",
     )
 )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
-from warplog.core.files import write_text
+from warplog.core.files import temporary_folder, write_text
 from warplog.core.records import Record, read_json, write_json
-from warplog.core.temporary import temporary_folder
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables

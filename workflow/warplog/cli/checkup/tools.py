@@ -8,7 +8,7 @@ from typing import Literal
 from warplog.cli.checkup.finding import Finding
 from warplog.core import process
 from warplog.core.errors import WarplogError
-from warplog.core.temporary import temporary_folder
+from warplog.core.files import temporary_folder
 from warplog.machine import toolchain, wheels
 from warplog.machine.toolchain import Tool
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.temporary import temporary_folder
+from warplog.core.files import temporary_folder
 from warplog.parsers.inputs import valid_unicode
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine

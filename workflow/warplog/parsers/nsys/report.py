@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
-from warplog.core.temporary import temporary_folder
 from warplog.machine.toolchain import find
 
 _MAGIC = b"NVIDIA Tegra Profiler Report"
