@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import filelock
 import pytest
 
 from host_family import make_family
@@ -11,7 +10,9 @@ from sass_builds import compilers
 from script_modules import script
 from warplog.catalog.family import load_family
 from warplog.core.errors import WarplogError
+from warplog.core.locks import locked
 from warplog.core.records import Record, read_json, sha256_file
+from warplog.machine.toolchain import Tool
 from warplog.measure.building import build, dependencies
 from warplog.measure.building.quoting import Places
 
@@ -243,6 +244,16 @@ ptxas info    : Used 32 registers
     ]
 
 
+def test_a_full_disk_is_no_compile_error_and_names_its_folder(tmp_path: Path) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'fatal error: when writing output: No space left on device'; exit 1\n")
+    nvcc.chmod(0o755)
+    with pytest.raises(
+        WarplogError, match=r"build: nvcc found the disk full \(/.*: \d+ MiB free\); free space"
+    ):
+        build.build_timer(Tool("nvcc", nvcc, "13.0", ""), "sm_90", tmp_path / "build" / "timer.so")
+
+
 def test_no_other_process_can_build_the_same_variant_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,11 +263,11 @@ def test_no_other_process_can_build_the_same_variant_meanwhile(
     seen = []
 
     def compiles(*_: object) -> None:
-        with pytest.raises(filelock.Timeout):
-            filelock.FileLock(lock).acquire(timeout=0)
+        with pytest.raises(TimeoutError), locked(lock, "busy", 0):
+            pass
         seen.append("compiled")
 
     monkeypatch.setattr(module, "main", compiles)
     module.alone({}, "scale", "sm_90", tmp_path / "build" / "scale" / "record.json")
-    filelock.FileLock(lock).acquire(timeout=0)
-    assert seen == ["compiled"]
+    with locked(lock, "busy", 0):
+        assert seen == ["compiled"]

@@ -4,6 +4,8 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -198,3 +200,30 @@ def test_the_snakefile_of_the_page_plans_the_campaign_of_that_folder(tmp_path):
     done = snakemake_runs.run(place, "--cores", "1", "-n", "build", environment=os.environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "results/build/sm_90/rows/naive/record.json" in done.stdout + done.stderr
+
+
+def test_signals_reach_snakemake_and_its_end_is_the_status(tmp_path):
+    """A stand-in for Snakemake, which Ctrl-C does not end either: it reports what it gets."""
+    written(tmp_path)
+    package = tmp_path / "stand-in" / "snakemake"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "cli.py").write_text(
+        "import os, signal, time\n"
+        "for number in (signal.SIGINT, signal.SIGTERM):\n"
+        "    signal.signal(number, lambda number, _: print(number, flush=True))\n"
+        "def main():\n    print('on', flush=True); signal.pause(); signal.pause()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = f"{package.parent}:{Path(main.__file__).parents[2]}"
+    command = [sys.executable, "-m", "warplog", "run", str(tmp_path), "--", "--config", "mode=live"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    started = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert started.stdout.readline() == "on\n"
+    os.killpg(started.pid, signal.SIGINT)
+    assert started.stdout.readline() == "2\n"
+    started.send_signal(signal.SIGTERM)
+    assert started.communicate(timeout=60)[0] == "15\n"
+    assert started.returncode == 128 + signal.SIGKILL

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,13 @@ from warplog.core.errors import WarplogError, say
 _ABOUT = """\
 Runs the campaign of DIR/warplog/ (or of DIR, if it contains kernels/) there, with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
+"""
+# Ctrl-C while Snakemake is imported is one line, too.
+_SNAKEMAKE = """
+from warplog.core.errors import quiet_interrupts
+quiet_interrupts()
+from snakemake.cli import main
+main()
 """
 
 
@@ -43,12 +51,29 @@ def run(options: argparse.Namespace) -> int:
     given, why = list(options.options), _only_build(folder, options.options)
     if why:
         given = _building(given, folder)
-    command = [sys.executable, "-m", "snakemake", "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
+    command = [sys.executable, "-c", _SNAKEMAKE, "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
     command += ["--workflow-profile", paths.PROFILE, "--cores", options.cores, *given]
-    status = subprocess.run(list(map(str, command)), check=False).returncode
+    status = _attended(list(map(str, command)))
     if why:
         say(f"{why}: nothing was checked or timed; run the same command on a machine with a GPU")
     return status
+
+
+def _attended(command: Sequence[str]) -> int:
+    """Runs a program, which Ctrl-C reaches as well, passes SIGTERM and SIGHUP on to it, and returns its exit status."""
+    with subprocess.Popen(command) as child:
+
+        def attend(number: int, _frame: object) -> None:
+            if number != signal.SIGINT:
+                child.send_signal(number)
+
+        before = {n: signal.signal(n, attend) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            status = child.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
 
 
 def campaign_folder(folder: Path) -> Path:

@@ -1,7 +1,6 @@
 """Finds campaigns by name: a recorded campaign, a results folder, or runs in a tracking store."""
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.catalog.family import Family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
@@ -131,9 +131,9 @@ class Sources:
             WarplogError: `name` is none of these, or the campaign is not readable.
         """
         if name.startswith(MLFLOW):
-            with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
-                fetch(name.removeprefix(MLFLOW), self.uri, Path(folder))
-                return replace(load(Path(folder), self.gpu), name=name)
+            with temporary_folder() as folder:
+                fetch(name.removeprefix(MLFLOW), self.uri, folder)
+                return replace(load(folder, self.gpu), name=name)
         if self.read_report is not None and Path(name).is_file():
             return self.read_report(Path(name))
         return load(folder_of(name, self.project), self.gpu)
@@ -212,9 +212,9 @@ def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
     for stage in _RECORDS:
         if f"records/{stage}.json" not in logged:
             continue
-        with tempfile.TemporaryDirectory(prefix="warplog-record-") as part:
+        with temporary_folder() as part:
             record = read_json(
-                Path(client.download_artifacts(run_id, f"records/{stage}.json", part)), "record"
+                Path(client.download_artifacts(run_id, f"records/{stage}.json", str(part))), "record"
             )
         if record["stage"] != stage:
             raise WarplogError(f"run {run_id}: records/{stage}.json is a record of stage {record['stage']}")

@@ -5,14 +5,13 @@ import os
 import re
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes
+from warplog.core.files import read_bytes, temporary_folder
 from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
 from warplog.metrics import Evaluated, evaluate_any
@@ -220,8 +219,8 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             yield from _here(left[:1])
             left = left[1:]
             continue
-        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-            output = Path(folder) / "rows.jsonl"
+        with temporary_folder() as folder:
+            output = folder / "rows.jsonl"
             command = [sys.executable, "-m", "warplog.parsers.reports", str(output), *map(str, chunk)]
             ended = run(command, timeout_s=_PROCESS_S, env=_environment())
             done = 0

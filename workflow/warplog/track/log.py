@@ -1,6 +1,5 @@
 """The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
-from warplog.core.files import write_text
+from warplog.core.files import temporary_folder, write_text
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
@@ -186,11 +185,11 @@ class _Job:
         for run, variant in zip(runs, as_rows(data.variants), strict=True):
             note = notes.run_note(run, variant, data, campaign)
             files = self.artefacts.get((family, run.variant), VariantFiles())
-            with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
-                lay_out(Path(folder), files, data, run.variant)
+            with temporary_folder() as folder:
+                lay_out(folder, files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
-                    write_text(Path(folder) / "tables" / "claims.csv", csv_of_table(data.claims))
-                done = self.store.add(place, run, note, Path(folder), before.get(run.line, []))
+                    write_text(folder / "tables" / "claims.csv", csv_of_table(data.claims))
+                done = self.store.add(place, run, note, folder, before.get(run.line, []))
             changes[run.variant] = done.change
             link = (
                 ""
