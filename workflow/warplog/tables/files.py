@@ -49,7 +49,7 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     """
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
-    write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
+    write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False, write_page_checksum=True))
 
 
 def as_rows(table: pd.DataFrame) -> list[Row]:
@@ -123,7 +123,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     if path.stat().st_size > _MOST_BYTES:
         raise WarplogError(f"{path}: {path.stat().st_size} bytes, over the limit of {_MOST_BYTES} for tables")
     try:
-        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
+        table = pd.read_parquet(path, page_checksum_verification=True) if path is parquet else _read_csv(path)
     except (ValueError, OSError) as error:
         why = str(error).splitlines()[0]
         raise WarplogError(
