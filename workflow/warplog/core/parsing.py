@@ -122,8 +122,8 @@ def _check_bounds(text: str) -> None:
     for event in yaml.parse(text, _Loader):
         values += isinstance(event, yaml.NodeEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if getattr(event, "tag", None) is not None:
-            raise _refused(f"the tag {event.tag[:80]} is not supported; remove it", event)
+        if (tag := getattr(event, "tag", None)) is not None:
+            raise _refused(f"the tag {tag[:80]} is not supported; remove it", event)
         if values > _MOST_VALUES:
             raise _refused(_TOO_MANY, event)
         if depth > _DEEPEST:

@@ -73,7 +73,7 @@ def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
     for cells in table.itertuples(index=False, name=None):
         for cell in cells:
             if isinstance(cell, str) and cell not in texts:
-                texts[cell] = json.dumps(cell, ensure_ascii=False)
+                texts[cell] = json.dumps(cell)
         shown = (texts[cell] if isinstance(cell, str) else _number(cell) for cell in cells)
         yield "{" + ", ".join(f"{name}: {cell}" for name, cell in zip(names, shown, strict=True)) + "}"
 
