@@ -54,7 +54,7 @@ def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
     if not output.parent.is_dir():
         raise WarplogError(f"{output}: cannot be written (its folder does not exist)")
     if style == "parquet":
-        write_bytes(output, table.to_parquet(index=False))
+        write_bytes(output, table.to_parquet(index=False, write_page_checksum=True))
     else:
         write_bytes(output, _as_text(table, style).encode(errors="replace"))
 
