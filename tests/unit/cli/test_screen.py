@@ -15,6 +15,7 @@ from warplog.catalog import family as catalog
 from warplog.cli import main as commands
 from warplog.cli.main import main
 from warplog.core import schema
+from warplog.core.columns import CLAIMS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json
 from warplog.core.text import HIDDEN
@@ -25,7 +26,6 @@ from warplog.plan import script
 from warplog.tables.files import write_table, write_tables
 from warplog.tables.records import Source
 from warplog.tables.rows import make_rows
-from warplog.core.columns import CLAIMS
 
 PROJECT = Path(__file__).parents[3]
 FIRST = PROJECT / "tests" / "data" / "recorded" / "h200-first"
@@ -80,7 +80,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sgemm = families["sgemm"]
     source = Source(folder, "h200", "sm_90", "recorded", campaign, folder)
     peaks = device.peaks(source.device, device.known_gpus(PROJECT))
-    rows = make_rows(source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, source.device, peaks)
+    rows = make_rows(
+        source, families, {"sgemm": tuple(sgemm.cases)}, {"sgemm": sgemm.variants}, source.device, peaks
+    )
     tables = place / "results" / "tables"
     write_tables(rows, tables)
     judged = claims.judge_all({"sgemm": sgemm}, tables, "")
@@ -91,7 +93,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     export = Nsys(place / "a.sqlite", gpus=((f"NVIDIA{PLANTED}", 9, 0),))
     export.kernel(f"scale{PLANTED}", 1, 20, 30)
     export.write()
-    (place / "a.log").write_text((PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log").read_text().replace("wide", PLANTED))
+    (place / "a.log").write_text(
+        (PROJECT / "tests" / "data" / "parsers" / "ptxas_sm90.log").read_text().replace("wide", PLANTED)
+    )
     (place / "bad.log").write_text(f"ptxas info    : Used {PLANTED} registers\n")
     (place / "kernels").symlink_to(PROJECT / "kernels")
     return place
@@ -173,7 +177,13 @@ def test_a_dry_run_of_a_recorded_campaign_prints_no_hidden_character(project: Pa
     assert not HIDDEN.search(done.stdout + done.stderr)
 
 
-def test_a_script_prints_and_logs_no_hidden_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_prints_and_logs_no_hidden_character(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with script.job(str(tmp_path / "job.log")):
         print(PLANTED, file=sys.stderr)
-    assert capsys.readouterr().err == (tmp_path / "job.log").read_text() == "\\u{1b}]0;owned\\u{7}\\u{9b}31m\\u{202e}\n"
+    assert (
+        capsys.readouterr().err
+        == (tmp_path / "job.log").read_text()
+        == "\\u{1b}]0;owned\\u{7}\\u{9b}31m\\u{202e}\n"
+    )

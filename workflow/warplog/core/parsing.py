@@ -1,8 +1,8 @@
 """Parses JSON and YAML strictly: what readers understand differently is refused, and time and memory are bounded.
 
 Refused are keys that occur twice, numbers that are not finite, integers of more than 64 bits, halves of characters
-(`"\\ud800"`), deep nesting, and in YAML tags, numbers to the base 60, and aliases that expand to many values. Both parsers
-take time in proportion to the length of the text.
+(`"\\ud800"`), deep nesting, and in YAML tags, numbers to the base 60, and aliases that expand to many values. Both
+parsers take time in proportion to the length of the text.
 """
 
 import json
@@ -23,7 +23,9 @@ _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**64 - 1
 _MOST_DIGITS = 20
 _LONGEST_NUMBER = 100  # characters; the time to convert a number grows with the square of its length
 _A_VALUE = 1000  # characters of a text that count as one value
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a character beyond the first 65,536, which is written as two halves
+_HALF = re.compile(
+    rb"\\u[dD][89a-fA-F]"
+)  # of a character beyond the first 65,536, which is written as two halves
 _TOO_MANY = f"the document has more than {_MOST_VALUES} values"
 _TOO_DEEP = f"nested deeper than {_DEEPEST} levels"
 
@@ -99,7 +101,9 @@ class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
     def construct_number(self, node: yaml.ScalarNode) -> float:
         """Returns the number of a scalar; one that is too long, and would take long to convert, counts as infinite."""
         if ":" in node.value:
-            raise _refused(f"{node.value[:_MOST_DIGITS]} is a number to the base 60 to some readers; quote it", node)
+            raise _refused(
+                f"{node.value[:_MOST_DIGITS]} is a number to the base 60 to some readers; quote it", node
+            )
         whole = node.tag.endswith(":int")
         value = math.inf
         if len(node.value) <= _LONGEST_NUMBER:
@@ -117,7 +121,7 @@ for _kind in ("int", "float"):
 
 
 def _check_bounds(text: str) -> None:
-    """Refuses long documents, deep nesting and tags before the loader builds values: its recursion in C has no limit."""
+    """Refuses long documents, deep nesting and tags before the loader, whose recursion in C has no limit."""
     depth = values = 0
     for event in yaml.parse(text, _Loader):
         values += isinstance(event, yaml.NodeEvent)

@@ -83,6 +83,7 @@ class Screen:
         return False
 
     def __getattr__(self, name: str) -> Any:
+        """Returns everything else as the stream has it."""
         return getattr(self.stream, name)
 
 

@@ -27,8 +27,8 @@ class Evaluated(NamedTuple):
 def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
     """Evaluates every metric that campaigns collect with ncu, in registry order.
 
-    If a counter is absent, has no value or is NaN, negative or infinite, the metric is "missing" and the reason names the counter;
-    it is never treated as zero.
+    If a counter is absent, has no value or is NaN, negative or infinite, the metric is "missing" and the reason names
+    the counter; it is never treated as zero.
     """
     return _evaluated(filter(is_collected, METRICS.values()), counters, compute_capability)
 

@@ -12,7 +12,9 @@ from warplog.core.errors import WarplogError
 
 _ENTRY = re.compile(r"ptxas info\s*: Compiling entry function '([^']+)' for '(sm_[0-9]{2,4}[a-z]?)'\s*")
 _PROPERTIES = re.compile(r"ptxas info\s*: Function properties for '?([^'\s]+)'?\s*")
-_STACK = re.compile(r"\s*([0-9]{1,9}) bytes stack frame, ([0-9]{1,9}) bytes spill stores, ([0-9]{1,9}) bytes spill loads\s*")
+_STACK = re.compile(
+    r"\s*([0-9]{1,9}) bytes stack frame, ([0-9]{1,9}) bytes spill stores, ([0-9]{1,9}) bytes spill loads\s*"
+)
 _PART = (
     r", (?:used [0-9]{1,9} barriers|[0-9]{1,9}(?:\+[0-9]{1,9})? bytes (?:[gls]mem|cmem\[[0-9]+\]|cumulative stack size)"
     r"|[0-9]{1,9} (?:texture|sampler|surface)s?)"
@@ -20,7 +22,9 @@ _PART = (
 _USED = re.compile(rf"ptxas info\s*: Used ([0-9]{{1,9}}) registers((?:{_PART})*)\s*")
 _FORMS = (_ENTRY, _PROPERTIES, _STACK, _USED)
 # A line with one of these that has none of the forms is a damaged one, whose values would be taken for zero.
-_WORDS = re.compile(r"(?:ptxas info\b.*|\s*[0-9]+ bytes )(?:entry function|properties for|stack frame|spill|registers)")
+_WORDS = re.compile(
+    r"(?:ptxas info\b.*|\s*[0-9]+ bytes )(?:entry function|properties for|stack frame|spill|registers)"
+)
 _BARRIERS = re.compile(r"used ([0-9]+) barriers")
 _SHARED = re.compile(r"([0-9]+)(?:\+[0-9]+)? bytes smem")
 _CONSTANT = re.compile(r"([0-9]+)(?:\+[0-9]+)? bytes cmem\[[0-9]+\]")

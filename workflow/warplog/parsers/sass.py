@@ -80,7 +80,9 @@ def check_whole(text: str) -> None:
         elif arch >= _VOLTA and (found := _INSTRUCTION.match(line)):
             next_place += _BYTES
             if int(found[1], 16) != next_place - _BYTES:
-                raise WarplogError(f"is damaged: the instruction at {found[1]} is not in its place; dump it again")
+                raise WarplogError(
+                    f"is damaged: the instruction at {found[1]} is not in its place; dump it again"
+                )
 
 
 def targets(text: str) -> tuple[str, ...]:

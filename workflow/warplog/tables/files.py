@@ -165,7 +165,11 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise ValueError(f"more than {_MOST_VALUES} values")
     noted = json.loads((about.metadata or {}).get(b"pandas", "{}")).get("columns", ())
     table = pd.read_parquet(path, page_checksum_verification=True)
-    if any([column["field_name"] for column in noted] != names for names in (about.schema.names, list(table)) if noted):
+    if any(
+        [column["field_name"] for column in noted] != names
+        for names in (about.schema.names, list(table))
+        if noted
+    ):
         raise ValueError("the names of its columns contradict each other")
     return table
 

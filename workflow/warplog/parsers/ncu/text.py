@@ -15,7 +15,9 @@ from warplog.parsers.ncu.printed import PrintedLaunch, check_count, check_whole
 _DEVICE = r", Device [0-9]+, CC ([0-9]{1,4})\.([0-9]{1,4})"
 _LAUNCHED = rf", Context [0-9]+, Stream [0-9]+(?:{_DEVICE})?(?:, [\w .:]{{1,80}})?"
 _TAIL = re.compile(rf"(?:{_LAUNCHED}|{_DEVICE}, Invocations ([0-9]{{1,9}}))[ \t\r]*$", re.MULTILINE)
-_SIZES = re.compile(r"(?:^| )\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)x\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)$")
+_SIZES = re.compile(
+    r"(?:^| )\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)x\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)$"
+)
 _NO_SIZES = re.compile(r"\)x\([^()]*\)$")
 _TIME = re.compile(r", [0-9]{4}-\w{3}-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]$")
 _RULER = re.compile(r"^    (-{3,}) (-{3,}) (-{3,})(?: (-{3,}) (-{3,}))?[ \t]*$")

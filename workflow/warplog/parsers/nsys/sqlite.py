@@ -222,12 +222,12 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
 def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
     columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind", "deviceId", "bytes")
     found = []
-    for start, end, stream, process, correlation, kind, *rest in _activity(connection, what, columns):
-        device, moved = (_count(number or 0) for number in rest)
+    for start, end, stream, process, correlation, kind, device, moved in _activity(connection, what, columns):
         name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
         ranges = calls.ranges.get(_key(process, correlation), ())
         times = (start, _duration(start, end))
-        found.append(NsysEvent(name, *times, _count(stream), ranges, device=device, moved_bytes=moved))
+        where = {"device": _count(device or 0), "moved_bytes": _count(moved)}
+        found.append(NsysEvent(name, *times, _count(stream), ranges, **where))
     return sorted(found, key=lambda transfer: transfer.start_ns)
 
 
@@ -238,7 +238,9 @@ def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[Nsy
         for process, correlation in _activity(connection, what, ("globalPid", "correlationId"))
     }
     found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in keys if key in calls.by_key]
-    events = [NsysEvent(name, start, _duration(start, end), -1, ranges) for (name, start, end), ranges in found]
+    events = [
+        NsysEvent(name, start, _duration(start, end), -1, ranges) for (name, start, end), ranges in found
+    ]
     return tuple(sorted(events, key=lambda event: event.start_ns))
 
 
