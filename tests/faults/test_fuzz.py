@@ -216,7 +216,8 @@ def test_a_mutated_page_of_ncu_is_refused_or_read(tmp_path: Path, page: str, cou
     path = tmp_path / "page.txt"
     path.write_text(PAGES[page])
     for _, found in changed(tmp_path, path, mutators.TEXT, count, lambda: rows(path)):
-        assert len({row["launch"] for row in found}) in (1, 2)  # a page may end after its first launch
+        # A page may end after its first launch, and a row with another number is a launch of its own.
+        assert len({row["launch"] for row in found}) in (1, 2, 3)
 
 
 @counts

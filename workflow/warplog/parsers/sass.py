@@ -81,7 +81,7 @@ def check_whole(text: str) -> None:
             next_place += _BYTES
             if int(found[1], 16) != next_place - _BYTES:
                 raise WarplogError(
-                    f"is damaged: the instruction at {found[1]} is not in its place; dump it again"
+                    f"is damaged: the instruction at {found[1][:16]} is not in its place; dump it again"
                 )
 
 
