@@ -111,7 +111,8 @@ LOG = (DATA / "ptxas_sm90.log").read_text()
             "the stack frame of kernel crouded is missing",
         ),
         ("entry function 'crowded' for 'sm_90'", "entry function 'crowded' for 'sm_'", "is damaged"),
-        ("ptxas info    : Compiling entry function 'wide'", "ptxas", "a kernel has no name"),
+        ("ptxas info    : Compiling entry function 'wide' for 'sm_90'\n", "", "a kernel has no name"),
+        ("ptxas info    : Compiling entry function 'wide'", "ptxas", "line [0-9]+ is damaged"),
     ],
 )
 def test_a_damaged_line_about_a_kernel_is_refused_and_no_zero(old, new, words):

@@ -23,7 +23,9 @@ _USED = re.compile(rf"ptxas info\s*: Used ([0-9]{{1,9}}) registers((?:{_PART})*)
 _FORMS = (_ENTRY, _PROPERTIES, _STACK, _USED)
 # A line with one of these that has none of the forms is a damaged one, whose values would be taken for zero.
 _WORDS = re.compile(
-    r"(?:ptxas info\b.*|\s*[0-9]+ bytes )(?:entry function|properties for|stack frame|spill|registers)"
+    r".*(?:Compiling entry|entry function '.*' for 'sm_)"
+    r"|(?:ptxas\b(?! *(?:warning|error|fatal)).*|\s*[0-9]+ bytes )"
+    r"(?:entry function|for 'sm_|properties for|stack frame|spill|registers)"
 )
 _BARRIERS = re.compile(r"used ([0-9]+) barriers")
 _SHARED = re.compile(r"([0-9]+)(?:\+[0-9]+)? bytes smem")
@@ -83,12 +85,16 @@ def check_whole(log: str) -> None:
     begun = [entry[1] for line in lines if (entry := _ENTRY.fullmatch(line))]
     finished = sum(_USED.fullmatch(line) is not None for line in lines)
     if not begun or (finished < len(begun) and not failed):
-        last = f"the registers of kernel {begun[-1]} are missing" if begun else "it names no kernel"
+        last = f"the registers of kernel {begun[-1][:200]} are missing" if begun else "it names no kernel"
         raise WarplogError(f"is truncated: {last}; compile again")
     frames = [(_PROPERTIES.fullmatch(line), _STACK.fullmatch(below)) for line, below in pairwise(lines)]
     bare = Counter(begun) - Counter(found[1] for found, stack in frames if found and stack)
     if (bare and not failed) or finished > len(begun) or any(stack and not found for found, stack in frames):
-        which = f"the stack frame of kernel {next(iter(bare))} is missing" if bare else "a kernel has no name"
+        which = (
+            f"the stack frame of kernel {next(iter(bare))[:200]} is missing"
+            if bare
+            else "a kernel has no name"
+        )
         raise WarplogError(f"is damaged: {which}; compile again")
 
 
