@@ -12,7 +12,7 @@ from warplog import __version__
 from warplog.cli import drawing, extracting, pruning, running, starting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
-from warplog.core.text import one_line
+from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -258,6 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given, rest = given[:place], given[place + 1 :]
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
     options.options = rest
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(Screen, streams)
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
@@ -274,6 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _to_stderr(f"error: {packages.missing(error.name or '')}")
     except (WarplogError, OSError) as error:
         _to_stderr(f"error: {error}")
+    finally:
+        sys.stdout, sys.stderr = streams
     return _FAILED
 
 

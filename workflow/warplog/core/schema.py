@@ -5,7 +5,6 @@ import pickle
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import islice
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +162,14 @@ def _not_json(data: object, path: Sequence[str | int] = ()) -> str:
 
 
 def _at(data: Any, path: Sequence[str | int]) -> Any:
-    return reduce(getitem, path, data)
+    return reduce(_item, path, data)
+
+
+def _item(data: Any, key: str | int) -> Any:
+    """Returns an item; jsonschema_rs gives a key such as "1024" as a number."""
+    if isinstance(data, dict) and key not in data:
+        key = next(name for name in data if name.isdecimal() and int(name) == key)
+    return data[key]
 
 
 def _dotted(path: Sequence[str | int]) -> str:

@@ -128,6 +128,8 @@ def _nsys(path: Path) -> Iterator[Row]:
 
 def _text(path: Path) -> Iterator[Row]:
     raw = inputs.decoded(read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?"))
+    if "\0" in raw:
+        raise WarplogError(f"{path}: is damaged: it contains zero bytes; print it again")
     text = re.sub("\r\n?", "\n", raw)
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
