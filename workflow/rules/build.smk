@@ -45,6 +45,23 @@ rule build_timer:
         "../scripts/build/build_timer.py"
 
 
+# First, since a mistake in a contract or reference makes all that follows useless. Families are tried in one job.
+rule try_references:
+    input:
+        references=plan.references(),
+        code=plan.code("trial"),
+    output:
+        touch("results/build/.references"),
+    log:
+        "results/logs/build/references.log",
+    priority: 1
+    params:
+        job=plan.trial_job(),
+    script:
+        "../scripts/build/try_references.py"
+
+
 rule build:
     input:
         all_of(Plan.compiled),
+        rules.try_references.output,

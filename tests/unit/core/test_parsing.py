@@ -76,7 +76,7 @@ def test_a_deeply_nested_record_is_refused_on_one_line(tmp_path: Path, levels: i
         ("cases: {1024: {N: 1024}}", "cases: the key 1024 is not text; quote it"),
         ("started: 2024-13-45", "month must be in 1..12"),
         ("a: &a {b: *a}", "refers to a value that contains it"),
-        ('family: "x\\n"', "family: 'x\\n' does not match"),
+        ('family: "x\\n"', "family: 'x\\n': expected up to 64 small letters, digits and _"),
     ],
 )
 def test_a_mistake_in_a_family_is_named(tmp_path: Path, text: str, words: str) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ _ABOUT = """\
 Runs the campaign of DIR/warplog/ (or of DIR, if it contains kernels/) there, with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
 """
+_DOTTED = re.compile(r"(\w+)\.(\w+)=(.*)")  # time.processes=5
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -35,10 +37,14 @@ def run(options: argparse.Namespace) -> int:
     """Runs Snakemake in the folder of the campaign; returns its exit status.
 
     Raises:
-        WarplogError: Snakemake is not installed, or DIR has no family.
+        WarplogError: Snakemake is not installed, DIR has no family, or a key of --config has a dot.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise WarplogError(packages.missing("snakemake"))
+    for word in options.options:
+        if dotted := _DOTTED.fullmatch(word):
+            remedy = "write '{}={{{}: {}}}'".format(*dotted.groups())
+            raise WarplogError(f"--config {word}: Snakemake reads no key with a dot; {remedy}")
     folder = campaign_folder(options.folder)
     given, why = list(options.options), _only_build(folder, options.options)
     if why:

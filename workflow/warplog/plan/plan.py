@@ -308,6 +308,16 @@ class Plan:
         """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
 
+    def references(self) -> list[str]:
+        """Returns the reference.py of the chosen families."""
+        return [str(self.families[name].folder / "reference.py") for name in self.chosen]
+
+    def trial_job(self) -> dict[str, Any]:
+        """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
+        families = [self.families[name] for name in self.chosen]
+        contracts = ((f.arguments, {c.name: dict(c.values) for c in f.check_cases.values()}) for f in families)
+        return {"family_files": [str(f.file) for f in families], "contract": sha256_of(*contracts)}
+
     # One variant
 
     def sources(self, wildcards: Any) -> list[str]:
@@ -570,8 +580,8 @@ def _campaign(
             table = device.known_gpus(project)
             gpu = boards.expected_gpu(settings["gpu"], table)
             arch = str(table[gpu]["arch"])
-        named = found[0].name if found else gpu
-        return gpu, arch, True, results, f"live on {named} ({arch})", found
+        message = f"live on {found[0].name} ({arch})" if found else f"live, for {gpu} ({arch}): none is here"
+        return gpu, arch, True, results, message, found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (
