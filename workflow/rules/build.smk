@@ -46,7 +46,7 @@ rule build_timer:
 
 
 # First, since a mistake in a contract or reference makes all that follows useless. Families are tried in one job.
-rule try_references:
+rule try_reference:
     input:
         references=plan.references(),
         code=plan.code("trial"),
@@ -58,10 +58,10 @@ rule try_references:
     params:
         job=plan.trial_job(),
     script:
-        "../scripts/build/try_references.py"
+        "../scripts/build/try_reference.py"
 
 
 rule build:
     input:
         all_of(Plan.compiled),
-        rules.try_references.output,
+        rules.try_reference.output,

@@ -46,8 +46,16 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("- {name: right,", "- {name: left, idea: y}\n  - {name: right,", "left.cu, which is missing"),
         ("dtype: float32, reduction_length", "dtype: float3, reduction_length", "tolerance.dtype"),
         ("odd: {N: 127}", "../odd: {N: 127}", "check_cases"),
-        ("- {name: right,", "- {name: right, memory: {z: pinned},", "variant 'right': memory: unknown name 'z'"),
-        ("- {name: right,", "- {name: right, memory: {N: pinned},", "variant 'right': memory: unknown name 'N'"),
+        (
+            "- {name: right,",
+            "- {name: right, memory: {z: pinned},",
+            "variant 'right': memory: unknown name 'z'",
+        ),
+        (
+            "- {name: right,",
+            "- {name: right, memory: {N: pinned},",
+            "variant 'right': memory: unknown name 'N'",
+        ),
         (
             "- {name: right,",
             "- {name: right, requires: {at_most: {M: 9}},",
@@ -88,8 +96,8 @@ LEFT = "- {name: left, file: right.cu, idea: x"
         ("flops: N", "flops: 64 - N", ("work.flops", "'1000'", "gives -936")),
         ("flops: N", "flops: 1e308 * N * N", ("work.flops", "'64'", "not a finite number")),
         ("length: 1,", "length: 1 - N,", ("reduction_length", "'64'", "gives -63")),
-        ("x, kind: input, dtype: float32, shape: [N]", "x, kind: input, dtype: float32", ("arguments.x", "'shape'")),
-        ("x, kind: input, dtype: float32, shape: [N]", "x, kind: input, dtype: float32, shape: []", ("arguments.x.shape",)),
+        ("input, dtype: float32, shape: [N]", "input, dtype: float32", ("arguments.x", "'shape' is missing")),
+        ("input, dtype: float32, shape: [N]", "input, dtype: float32, shape: []", ("arguments.x.shape",)),
         ("one: {N: 1}", "one: {N: -5}", ("argument 'x'", "shape", "'one'", "'N'", "-5", "at least 1")),
         ("one: {N: 1}", "one: {N: 0}", ("argument 'x'", "shape", "'one'", "gives 0", "`empty_arrays: true`")),
         ("float32, shape: [N]}\n  - {name: y", "float32, shape: [N/2]}\n  - {name: y", ("'odd'", "63.5", "//")),
@@ -123,7 +131,7 @@ def test_arrays_of_check_cases_may_be_empty_if_the_family_says_so(tmp_path: Path
     family = catalog.load_family(path)
     assert family.shape(family.arguments[0], family.case("none")) == (0,)
     path.write_text(YAML.replace('"64": {N: 64}', '"64": {N: 0}') + "empty_arrays: true\n")
-    with pytest.raises(WarplogError, match="'64'.*gives 0"):
+    with pytest.raises(WarplogError, match=r"'64'.*gives 0"):
         catalog.load_family(path)
 
 

@@ -115,10 +115,12 @@ def test_an_error_inside_of_cupy_or_one_of_its_arrays_is_no_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cupy = types.ModuleType("cupy")
-    exec("def exp(x): raise TypeError('Unsupported type')\nclass ndarray: ...", cupy.__dict__)  # noqa: S102
+    exec("def exp(x): raise TypeError('Unsupported type')\nclass ndarray: ...", cupy.__dict__)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     for line in ("cupy.exp(expected)", "expected = cupy.ndarray()"):
-        family = family_with(tmp_path, (ANSWER, f"import cupy\n    {line}\n    return {{'y': (expected, 1)}}"))
+        family = family_with(
+            tmp_path, (ANSWER, f"import cupy\n    {line}\n    return {{'y': (expected, 1)}}")
+        )
         assert try_reference(family) != ""
 
 
@@ -131,7 +133,9 @@ def test_a_slow_reference_is_given_up(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_large_cases_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "MOST_ELEMENTS", 2)
     right_for_one = ANSWER.replace("expected,", "expected[:1],")
-    assert try_reference(family_with(tmp_path, (ANSWER, right_for_one))) == "", "the case `one` has two elements"
+    assert try_reference(family_with(tmp_path, (ANSWER, right_for_one))) == "", (
+        "the case `one` has two elements"
+    )
     monkeypatch.setattr(trial, "MOST_ELEMENTS", 1)
     assert "at most 1 elements" in try_reference(family_with(tmp_path, (ANSWER, "raise ValueError")))
 

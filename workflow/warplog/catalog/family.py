@@ -484,7 +484,9 @@ def _check_work(family: Family, case: Case) -> None:
         amount = formula.evaluate(text, case.values, where)
         least = 1 if key == "work.bytes" and case.name in family.cases else 0
         if amount < least:
-            raise WarplogError(f"{where}: {text!r} gives {amount:g}, not at least {least}; correct it or the case")
+            raise WarplogError(
+                f"{where}: {text!r} gives {amount:g}, not at least {least}; correct it or the case"
+            )
 
 
 def _check_shape(family: Family, argument: Argument, case: Case) -> None:
@@ -495,8 +497,10 @@ def _check_shape(family: Family, argument: Argument, case: Case) -> None:
         where = f"{family.file}: argument {argument.name!r}: {key} (case {case.name!r})"
         size = formula.evaluate(text, case.values, where)
         if size != int(size):
-            raise WarplogError(f"{where}: {text!r} gives {size:g}, not a whole number; divide with // or ceil()")
-        if size < 0 or size < least and not may_be_empty:
+            raise WarplogError(
+                f"{where}: {text!r} gives {size:g}, not a whole number; divide with // or ceil()"
+            )
+        if size < 0 or (size < least and not may_be_empty):
             allow = "" if size else "; `empty_arrays: true` allows it in check cases"
             raise WarplogError(f"{where}: {text!r} gives {size:g}; a size is at least {least}{allow}")
 

@@ -127,10 +127,9 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
             return f"{key}: {value} is not one of {', '.join(map(str, kind.options))}"
         case "required":
             return f"{key}: the required key {kind.property!r} is missing"
-        case "propertyNames":
-            return f"{key}: the key {_mismatched(kind.error, schema)}"
-        case "pattern":
-            return f"{key}: {_mismatched(misfit, schema)}"
+        case "pattern" | "propertyNames":
+            of_key = kind.name == "propertyNames"
+            return f"{key}: {'the key ' * of_key}{_mismatched(kind.error if of_key else misfit, schema)}"
         case "maxLength":
             return f"{key}: {value} is longer than {kind.limit} characters"
         case "exclusiveMinimum":

@@ -1,4 +1,4 @@
-"""Tries `make_inputs` and `reference` of a family with NumPy, before anything is measured: a mistake costs no GPU time."""
+"""Tries `make_inputs` and `reference` of a family with NumPy, so that a mistake in them costs no GPU time."""
 
 import signal
 from collections.abc import Callable, Iterator, Mapping

@@ -315,7 +315,9 @@ class Plan:
     def trial_job(self) -> dict[str, Any]:
         """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
         families = [self.families[name] for name in self.chosen]
-        contracts = ((f.arguments, {c.name: dict(c.values) for c in f.check_cases.values()}) for f in families)
+        contracts = (
+            (f.arguments, {c.name: dict(c.values) for c in f.check_cases.values()}) for f in families
+        )
         return {"family_files": [str(f.file) for f in families], "contract": sha256_of(*contracts)}
 
     # One variant

@@ -359,7 +359,9 @@ def _reason(output: str, family: Family, variant: Variant) -> str:
     if unfound := _NO_LIBRARY.search(output):
         return f"{unfound[0]}: install the library, or name its folder: `compile: {{flags: [-L/folder]}}`"
     if _NO_HEADER.search(error):
-        return f"{error}; name the folder that has it, relative to family.yaml: `compile: {{include: [FOLDER]}}`"
+        return (
+            f"{error}; name the folder that has it, relative to family.yaml: `compile: {{include: [FOLDER]}}`"
+        )
     if f"{SOURCE}(" not in error:
         return error
     found = _FOUND.search(output)

@@ -123,9 +123,7 @@ def _remedy(symbol: str, launcher: str, library: Path) -> str:
         # As C++ names a function without extern "C".
         found = re.search(rf"_Z{len(launcher)}{launcher}\w+".encode(), library.read_bytes())
         got = f"; got {demangle((found[0].decode(),))[0]} of C++" if found else ""
-        return (
-            f'it must define extern "C" int {launcher}, with the arguments in family.yaml and a cudaStream_t{got}'
-        )
+        return f'it must define extern "C" int {launcher}, with the arguments in family.yaml and a cudaStream_t{got}'
     owner = next((name for prefix, name in _PREFIXES.items() if symbol.startswith(prefix)), "")
     owner = owner or ("cuda" if _DRIVER.match(symbol) else "")
     if owner:

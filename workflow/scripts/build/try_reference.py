@@ -1,5 +1,6 @@
 """Tries make_inputs and reference of the chosen families on the CPU."""
 
+import sys
 from pathlib import Path
 
 from warplog.catalog.family import load_family
@@ -10,6 +11,7 @@ from warplog.plan.script import job
 
 
 def main(family_files: list[str]) -> None:
+    sys.dont_write_bytecode = True  # beside the files of a family
     mistakes, right = [], []
     for file in family_files:
         family = load_family(Path(file))
