@@ -21,11 +21,11 @@ def main(family_files: list[str]) -> None:
             mistakes.append(error)
             continue
         if why:
-            say(f"  try     {family.name}  not tried: {why}")
+            say(f"  try     reference.py of {family.name}  not tried: {why}")
         else:
             right.append(family.name)
     if right:
-        say(f"  try     {listed(right)}  ok")
+        say(f"  try     reference.py of {listed(right)}  ok")
     for mistake in mistakes[:-1]:
         say(f"error: {mistake}")
     if mistakes:

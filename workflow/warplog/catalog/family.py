@@ -459,16 +459,30 @@ def check_family(family: Family) -> None:
         for argument in family.arguments:
             _check_shape(family, argument, case)
             family.dtype(argument, case)
-            if argument.kind == "scalar" and argument.dtypes:
-                raise WarplogError(
-                    f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
-                )
-            if argument.kind == "scalar" and argument.dtype not in SCALARS:
-                by_value = f"a scalar is one of {', '.join(SCALARS)}"
-                raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")
-            if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+            if argument.kind == "scalar":
+                _check_scalar(family, argument, case)
         _check_work(family, case)
+
+
+def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
+    """Checks that an argument by value has a type that can be one, and in each case a value that the type holds."""
+    if argument.dtypes:
+        raise WarplogError(
+            f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+        )
+    if argument.dtype not in SCALARS:
+        by_value = f"a scalar is one of {', '.join(SCALARS)}"
+        raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")
+    if argument.name not in case.values:
+        raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+    value = case.values[argument.name]
+    unsigned, _, bits = argument.dtype.partition("int")
+    low = 0 if unsigned else -(2 ** int(bits or 1) // 2)
+    if bits and (value != int(value) or not low <= value < low + 2 ** int(bits)):
+        what = f"{argument.name}: {value} is no {argument.dtype}"
+        raise WarplogError(
+            f"{family.file}: case {case.name!r}: {what}; correct it, or the dtype of the argument"
+        )
 
 
 def _check_work(family: Family, case: Case) -> None:

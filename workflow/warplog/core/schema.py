@@ -139,10 +139,9 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
 
 
 def _unknown_key(name: str, found: Any, known: Iterable[str]) -> str:
-    """Returns the words about a key; one without a value may be the rest of an unquoted text with a comma."""
-    words = suggest(name, known)
-    torn = found[name] is None and not words.startswith("did you mean")
-    return f"unknown key {name!r}; {words}" + ("; a text with a comma needs quotes" if torn else "")
+    """Returns the words about a key; one without a value and with spaces is the rest of an unquoted text."""
+    torn = found[name] is None and " " in name
+    return f"unknown key {name!r}; {'a text with a comma needs quotes' if torn else suggest(name, known)}"
 
 
 def _mismatched(misfit: Any, schema: Any) -> str:

@@ -582,7 +582,9 @@ def _campaign(
             table = device.known_gpus(project)
             gpu = boards.expected_gpu(settings["gpu"], table)
             arch = str(table[gpu]["arch"])
-        message = f"live on {found[0].name} ({arch})" if found else f"live, for {gpu} ({arch}): none is here"
+        message = (
+            f"live on {found[0].name} ({arch})" if found else f"live for {gpu} ({arch}), which is not here"
+        )
         return gpu, arch, True, results, message, found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
