@@ -308,17 +308,31 @@ class Plan:
         """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
 
+    @cached_property
+    def tried(self) -> list[Family]:
+        """The families whose references are tried: all that are measured, else those that are not as recorded.
+
+        A run from a recorded campaign executes no code of the others.
+        """
+        return [
+            self.families[name]
+            for name, variants in self.chosen.items()
+            if self.live or not all(self.build_record(v).is_relative_to(self.root) for v in variants)
+        ]
+
     def references(self) -> list[str]:
-        """Returns the reference.py of the chosen families."""
-        return [str(self.families[name].folder / "reference.py") for name in self.chosen]
+        """Returns the reference.py of the families to try."""
+        return [str(family.folder / "reference.py") for family in self.tried]
+
+    def trial(self) -> list[str]:
+        """Returns the file that is written when the references were tried; [] if there are none to try."""
+        return [str(paths.RESULTS / "build" / ".references")] if self.tried else []
 
     def trial_job(self) -> dict[str, Any]:
         """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
-        families = [self.families[name] for name in self.chosen]
-        contracts = (
-            (f.arguments, {c.name: dict(c.values) for c in f.check_cases.values()}) for f in families
-        )
-        return {"family_files": [str(f.file) for f in families], "contract": sha256_of(*contracts)}
+        cases = [{c.name: dict(c.values) for c in f.check_cases.values()} for f in self.tried]
+        contract = sha256_of([f.arguments for f in self.tried], cases)
+        return {"family_files": [str(f.file) for f in self.tried], "contract": contract}
 
     # One variant
 
