@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from host_family import REFERENCE, YAML, make_family
+from script_modules import script
 from shipped_families import FAMILIES
 from warplog.catalog.family import Family, load_family
 from warplog.core.errors import WarplogError
@@ -146,3 +147,14 @@ def test_values_are_rounded_to_bfloat16() -> None:
     rounded = round_to_bfloat16(np, values)
     assert rounded.dtype == np.float32
     assert rounded.tolist() == [one, one, one, one + 2 * step, -3.140625, 0], "ties go to the even one"
+
+
+def test_no_gpu_is_used_for_a_family_whose_reference_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = family_with(tmp_path, (ANSWER, "return {}"))
+    check = script("measure/check_family")
+    monkeypatch.setattr(check.jobs, "make_jobs", lambda **_: [types.SimpleNamespace(family=family)])
+    monkeypatch.setattr(check.check_time, "check_family", lambda _: pytest.fail("the GPU is used"))
+    with pytest.raises(WarplogError, match="expected the key 'y'"):
+        check.main({})

@@ -45,6 +45,7 @@ def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) 
     assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
     assert "results/time/h200/sgemm.json" in made.files("time")
     assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+    assert "h200 (sm_90), which is not here" in made.message
     assert len(made.references()) == len(made.chosen), "the references of all families are tried"
 
 

@@ -11,7 +11,6 @@ from warplog.plan.script import job
 
 
 def main(family_files: list[str]) -> None:
-    sys.dont_write_bytecode = True  # beside the files of a family
     mistakes, right = [], []
     for file in family_files:
         family = load_family(Path(file))
@@ -33,5 +32,6 @@ def main(family_files: list[str]) -> None:
 
 
 if "snakemake" in globals():
+    sys.dont_write_bytecode = True  # beside the files of a family
     with job(snakemake.log[0]):
         main(snakemake.params.job["family_files"])
