@@ -492,7 +492,7 @@ def _check_work(family: Family, case: Case) -> None:
         ("work.flops", family.flops),
         ("work.bytes", family.bytes_moved),
         ("work.size", family.size),
-        *(("reduction_length", length) for length in lengths),
+        *(("tolerance.reduction_length", length) for length in lengths),
     ):
         where = f"{family.file}: {key} (case {case.name!r})"
         amount = formula.evaluate(text, case.values, where)
