@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,11 +110,7 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
         if not failures:
             raise WarplogError("no row matches --kernel, --metric and --ok-only; nothing was written")
         return 1
-    if options.summary:
-        table = _summary(table)
-        if options.output is None and sys.stdout.isatty():  # to be read; files and pipes get all digits
-            table = table.map(lambda cell: float(f"{cell:.6g}") if isinstance(cell, float) else cell)
-    output.write(table, style, options.output)
+    output.write(_summary(table) if options.summary else table, style, options.output)
     return 1 if failures else 0
 
 
