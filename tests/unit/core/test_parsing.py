@@ -86,7 +86,7 @@ def test_a_deeply_nested_record_is_refused_on_one_line(tmp_path: Path, levels: i
         ("--- {a: 1}\n--- {b: 2}\n", "expected a single document"),
         ("a: " + "1" * 400 + ".5", "is not a finite number"),
         ("a: &a {b: *a}", "refers to a value that contains it"),
-        ('family: "x\\n"', "family: 'x\\n' does not match"),
+        ('family: "x\\n"', "family: 'x\\n': expected up to 64 small letters, digits and _"),
     ],
 )
 def test_a_mistake_in_a_family_is_named(tmp_path: Path, text: str, words: str) -> None:

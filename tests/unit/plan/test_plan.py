@@ -47,6 +47,19 @@ def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) 
     assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
     assert "results/time/h200/sgemm.json" in made.files("time")
     assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+    assert "h200 (sm_90), which is not here" in made.message
+    assert len(made.references()) == len(made.chosen), "the references of all families are tried"
+
+
+def test_the_references_are_tried_again_if_what_their_arrays_must_be_like_changes(place: Path) -> None:
+    only = {**LIVE, "families": "transpose"}
+    first = plan.make_plan(only).trial_job()
+    assert [Path(file).parent.name for file in first["family_files"]] == ["transpose"]
+    file = place / "kernels" / "transpose" / "family.yaml"
+    file.write_text(file.read_text().replace("title: ", "title: Another "))
+    assert plan.make_plan(only).trial_job() == first
+    file.write_text(file.read_text().replace("check_cases:", 'check_cases:\n  "7x9": {M: 7, N: 9}', 1))
+    assert plan.make_plan(only).trial_job() != first
 
 
 def test_baseline_always_runs(place: Path) -> None:
@@ -175,9 +188,14 @@ def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged
     def compiled_here() -> set[str]:
         return {Path(p).parent.name for p in plan.make_plan(config).files("build") if "/recorded/" not in p}
 
+    unchanged = plan.make_plan(config)
+    assert (unchanged.references(), unchanged.trial()) == ([], []), "no code of a family runs"
     source = place / "kernels" / "sgemm" / "naive.cu"
     source.write_text(source.read_text() + "// edited\n")
     assert compiled_here() == {"naive"}
+    edited = plan.make_plan(config)
+    assert edited.references() == ["kernels/sgemm/reference.py"]
+    assert edited.trial() == ["results/build/.references"]
     header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
     header.write_text(header.read_text() + "// edited\n")
     assert compiled_here() == {"naive", "bank_padded"}

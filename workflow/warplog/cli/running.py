@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ quiet_interrupts()
 from snakemake.cli import main
 main()
 """
+_DOTTED = re.compile(r"(\w+)\.(\w+)=(.*)")  # time.processes=5
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -43,10 +45,14 @@ def run(options: argparse.Namespace) -> int:
     """Runs Snakemake in the folder of the campaign; returns its exit status.
 
     Raises:
-        WarplogError: Snakemake is not installed, or DIR has no family.
+        WarplogError: Snakemake is not installed, DIR has no family, or a key of --config has a dot.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise WarplogError(packages.missing("snakemake"))
+    for word in options.options:
+        if dotted := _DOTTED.fullmatch(word):
+            remedy = "write '{}={{{}: {}}}'".format(*dotted.groups())
+            raise WarplogError(f"--config {word}: Snakemake reads no key with a dot; {remedy}")
     folder = campaign_folder(options.folder)
     given, why = list(options.options), _only_build(folder, options.options)
     if why:
@@ -54,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     command = [sys.executable, "-c", _SNAKEMAKE, "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
     command += ["--workflow-profile", paths.PROFILE, "--cores", options.cores, *given]
     status = _attended(list(map(str, command)))
-    if why:
+    if why and not status:
         say(f"{why}: nothing was checked or timed; run the same command on a machine with a GPU")
     return status
 

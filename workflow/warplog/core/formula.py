@@ -54,6 +54,8 @@ def holds(text: str, values: Mapping[str, float], where: str) -> bool:
 def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
+    if "^" in text:
+        raise WarplogError(f"{where}: {_shortened(text)}: ^ is no power; write ** for one, such as n**2")
     try:
         evaluator = _local.evaluator
         evaluator.names = dict(values)

@@ -25,6 +25,10 @@ FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-sha
 _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
 _NO_LIBRARY = re.compile(r"cannot find -l[\w.+-]+")
+_NO_HEADER = re.compile(r"fatal error: .+: No such file or directory|cannot open source file")
+_NO_LAUNCH = 'identifier "launch" is undefined'
+# nvcc's description of the `launch` that it found: "int (const float *, long)"
+_FOUND = re.compile(r"argument types are: \((\w.*?) \((.*)\)\)$", re.MULTILINE)
 
 
 def build_variant(
@@ -365,10 +369,17 @@ def _reason(output: str, family: Family, variant: Variant) -> str:
     error = _first_error(output)
     if unfound := _NO_LIBRARY.search(output):
         return f"{unfound[0]}: install the library, or name its folder: `compile: {{flags: [-L/folder]}}`"
+    if _NO_HEADER.search(error):
+        return (
+            f"{error}; name the folder that has it, relative to family.yaml: `compile: {{include: [FOLDER]}}`"
+        )
     if f"{SOURCE}(" not in error:
         return error
+    found = _FOUND.search(output)
+    other = "none" if _NO_LAUNCH in output else "another"
+    got = f"{found[1]} launch({found[2]})" if found else f"{other}: {error}"
     needed = f"int {signature(family, variant)}"
-    return f"{variant.file}: must define {needed}, with the arguments of {family.file}: {error}"
+    return f"{variant.file}: must define {needed}, with the arguments of {family.file}; got {got}"
 
 
 def _first_error(output: str) -> str:
