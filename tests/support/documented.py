@@ -16,8 +16,9 @@ DOCUMENTS = [
     *sorted((PROJECT / "examples").rglob("*.md")),
     *sorted((PROJECT / "workflow" / "warplog" / "cli" / "templates").glob("*.md*")),
 ]
-# What a block of shell commands may need that a test lacks: ```sh gpu. Such a block is parsed and not run.
-NEEDS = {"", "gpu", "cluster", "server", "box", "checkout"}
+# What a block of shell commands may need that a test lacks, after its language: `sh gpu`. It is parsed and not run;
+# what changes this checkout itself is not run either.
+NEEDS = {"", "gpu", "cluster", "server", "checkout"}
 _FENCE = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _PROGRAMS = ("uv run ", "uvx ", "snakemake ", "warplog ")
