@@ -298,7 +298,7 @@ def test_doctor_prints_the_same_findings_as_lines_and_as_json(monkeypatch, capsy
     assert text.splitlines()[1:3] == ["warn  GPU counters  denied", "                    -> run as root"]
     assert text.endswith("ready to measure; one warning\n")
     findings.append(Finding("driver", "fail", "470", "a newer one"))
-    assert main.main(["doctor", "--json", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--json", str(tmp_path)]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["status"] == 1
     assert data["findings"][2] == {

@@ -9,16 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import drawing, extracting, pruning, remoting, running, starting, verifying
+from warplog.cli import (
+    browsing,
+    documents,
+    drawing,
+    extracting,
+    pruning,
+    remoting,
+    running,
+    starting,
+    verifying,
+)
 from warplog.cli.checkup import packages
+from warplog.core import paths, project
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
-_TABLES = "folder of tables (default: results/tables)"
-_GPU = "slug of the GPU, if the tables hold several"
+_CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
+_GPU = "slug of the GPU, if the campaign has several"
 
 _ABOUT = """\
 Is my CUDA kernel correct, how fast is it really, and why?
@@ -74,16 +85,18 @@ def make_parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     extracting.add(commands)
     _add_record(commands)
-    verifying.add(commands)
+    verifying.add(commands, _CAMPAIGN)
     _add_compare(commands)
     _add_readers(commands)
     _add_audit(commands)
     _add_best_of(commands)
-    drawing.add(commands, _TABLES, _GPU)
+    drawing.add(commands, _CAMPAIGN, _GPU)
+    browsing.add(commands)
     pruning.add(commands)
     remoting.add(commands)
     starting.add(commands)
     running.add(commands)
+    documents.add(commands)
     return parser
 
 
@@ -120,9 +133,12 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="run kernels whose true results are known in advance (`snakemake oracle`)",
     )
     doctor.add_argument(
-        "--project",
+        "folder",
+        nargs="?",
         type=Path,
-        help="the project's folder (default: the nearest with a Snakefile, here or above)",
+        default=Path(),
+        metavar="FOLDER",
+        help="project (default: this folder)",
     )
     doctor.set_defaults(command="doctor")
 
@@ -135,8 +151,8 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = (
-        "results folder, name of a recorded campaign, mlflow:<campaign or run id>, or a report: of ncu, or an SQLite"
-        " export of nsys, whose kernels are compared by name and size"
+        "results folder, name of a recorded campaign such as h200, mlflow:<campaign or run id>, or a report: of ncu,"
+        " or an SQLite export of nsys, whose kernels are compared by name and size"
     )
     compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
     compare.add_argument("b", metavar="B", help=where)
@@ -174,7 +190,7 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Prints Markdown: for each variant, its gain over its parent and up to three reasons. With --all, everything"
         " that changed from its parent and how much of the cycles each change accounts for, and for each kernel, what"
         " bounds it. Reports only what the counters in the tables support."
-        " FOLDER may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
+        " CAMPAIGN may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
     )
     explain.add_argument(
         "--all", action="store_true", dest="whole", help="all reasons, factors, warp states and bounds"
@@ -199,20 +215,19 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     published.set_defaults(command="published")
     for reader in (explain, claims, published):
-        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
-        reader.add_argument("--family", default="", help="default: all families in the tables")
+        reader.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
+        reader.add_argument("--family", default="", help="default: all families of the campaign")
         reader.add_argument("--gpu", default="", help=_GPU)
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     audit = commands.add_parser("audit", help="compute every number of the pages again from the tables")
     audit.description = (
-        "Computes every number and comparison in results/worklog/*.md again from results/tables, with code that the"
-        " pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or table."
+        "Computes every number and comparison in the pages (worklog/*.md) of a campaign again from its tables, with"
+        " code that the pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or"
+        " table."
     )
-    audit.add_argument(
-        "folder", nargs="?", type=Path, metavar="DIR", help="results folder (default: results)"
-    )
+    audit.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     audit.set_defaults(command="audit")
 
 
@@ -234,7 +249,7 @@ def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Writes kernels/FAMILY/best_of.cuh from the tables of a campaign: the fastest variant for each case."
     )
     best_of.add_argument("family", metavar="FAMILY")
-    best_of.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
+    best_of.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     best_of.add_argument("--gpu", default="", help=_GPU)
     best_of.set_defaults(command="best-of")
 
@@ -250,8 +265,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     rest: list[str] = []
-    if given[:1] in (["remote"], ["run"]):
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    if given[:1] == ["remote"]:
         given, rest = remoting.parted(given)
+    if given[:1] == ["run"]:
+        given, rest = running.parted(given)
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
     options.options = rest
     try:
@@ -275,16 +294,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
+    from warplog.cli.checkup.host import store
     from warplog.judge import comparison, profiled
     from warplog.judge.sources import PARENTS, Sources, parent_of
-    from warplog.track import address
 
-    project = _project()
-    store = address.tracking_uri(f"sqlite:///{project}/results/mlflow.db")
-    folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
+    here = _project()
+    folders = [here / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu, read_report=profiled.load),
+        Sources(here, store(here), options.gpu, read_report=profiled.load),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )
@@ -299,10 +317,10 @@ def _explain(options: argparse.Namespace) -> int:
     from warplog.tables import view
     from warplog.worklog import explain
 
-    folder = options.folder or _project() / "results" / "tables"
-    if folder.is_file():
-        print(_explained(folder))
+    if options.campaign and Path(options.campaign).is_file():
+        print(_explained(Path(options.campaign)))
         return 0
+    folder = _tables(options)
     known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
         sources = explain.sources_of(known[name]) if name in known else {}
@@ -326,21 +344,21 @@ def _explained(report: Path) -> str:
 def _audit(options: argparse.Namespace) -> int:
     from warplog.judge.audit import audit
 
-    return 0 if audit(options.folder or _project() / "results", sys.stdout).passed else _FAILED
+    return 0 if audit(_campaign(options), sys.stdout).passed else _FAILED
 
 
 def _best_of(options: argparse.Namespace) -> int:
     from warplog.measure.tuning import best_of
 
     (family,) = _families([options.family])
-    print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
+    print(best_of.write(family, _tables(options), options.gpu))
     return 0
 
 
 def _claims(options: argparse.Namespace) -> int:
     from warplog.judge import claims
 
-    folder = options.folder or _project() / "results" / "tables"
+    folder = _tables(options)
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
         rows = claims.judge_all(families, folder, options.gpu)
@@ -374,7 +392,7 @@ def _published(options: argparse.Namespace) -> int:
     from warplog.tables import published
     from warplog.worklog import explain
 
-    folder = options.folder or _project() / "results" / "tables"
+    folder = _tables(options)
     named = _families([options.family] if options.family else explain.families(folder))
     shown = [f for f in named if options.family or any(v.published for v in f.variants)]
     pages = "\n".join(published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown)
@@ -389,7 +407,9 @@ def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
     folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
-    print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
+    print(
+        f"{folder}: {size / 2**20:.1f} MiB; use it with `{project.command(f'--config recorded={options.name}')}`"
+    )
     return 0
 
 
@@ -397,10 +417,10 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.oracle:
         from warplog.judge import oracle
 
-        return oracle.run_oracle(options.project or _project(), sys.stdout)
+        return oracle.run_oracle(project.find(options.folder), sys.stdout)
     from warplog.cli import doctor
 
-    findings = doctor.examine(options.project or _project())
+    findings = doctor.examine(project.find(options.folder))
     if options.json:
         doctor.show_json(findings, sys.stdout)
     else:
@@ -410,21 +430,41 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _families(names: Sequence[str] | None) -> list["Family"]:
     """Returns the named families of the project and of its `kernel_folders`; all of them if `names` is None."""
-    from warplog.catalog import family as catalog
-    from warplog.core import schema
+    from warplog.cli.checkup import kernels
     from warplog.plan.selection import choose_families
 
-    project = _project()
-    config = project / "config" / "config.yaml"
-    further = schema.read_yaml(config, "config").get("kernel_folders", []) if config.is_file() else []
-    families = catalog.load([project / "kernels", *(project / folder for folder in further)])
+    families = kernels.load(_project())
     return list(choose_families(list(families) if names is None else list(names), families).values())
 
 
 def _project() -> Path:
-    """Returns the nearest folder with a Snakefile, from the working directory upwards; else that directory."""
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "Snakefile").is_file()), here)
+    return project.find(Path.cwd())
+
+
+def _campaign(options: argparse.Namespace) -> Path:
+    """Returns the folder of the campaign that is named, else the results of the project.
+
+    Raises:
+        WarplogError: there is no such folder or recorded campaign.
+    """
+    from warplog.judge import sources
+
+    here, name = _project(), options.campaign
+    if name is None:
+        return here / paths.RESULTS
+    if "family" in options and (here / "kernels" / name / "family.yaml").is_file():
+        raise WarplogError(
+            f"{name}: is a family, not a campaign; use `warplog {options.command} --family {name}`"
+        )
+    return sources.folder_of(name, here, holds="")
+
+
+def _tables(options: argparse.Namespace) -> Path:
+    """Returns the folder of tables of the campaign; the campaign may also be given as that folder."""
+    folder = _campaign(options)
+    places = (folder / options.gpu / "tables", folder / "tables")
+    otherwise = folder if any(folder.glob("*.csv")) else places[-1]
+    return next((place for place in places if place.is_dir()), otherwise)
 
 
 def _extract(options: argparse.Namespace) -> int:
@@ -432,7 +472,7 @@ def _extract(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    return verifying.run(options, _to_stderr)
+    return verifying.run(options, _campaign(options), _to_stderr)
 
 
 def _prune(options: argparse.Namespace) -> int:
@@ -440,11 +480,25 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _figures(options: argparse.Namespace) -> int:
-    return drawing.run(options, _project(), {family.name: family for family in _families(None)})
+    return drawing.run(
+        options, _project(), _tables(options), {family.name: family for family in _families(None)}
+    )
 
 
 def _remote(options: argparse.Namespace) -> int:
     return remoting.run(options, _project())
+
+
+def _ui(options: argparse.Namespace) -> int:
+    return browsing.run(options, _project())
+
+
+def _docs(options: argparse.Namespace) -> int:
+    return documents.show(options)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    return documents.show_schema(options)
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -465,6 +519,7 @@ _COMMANDS = {
     "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,
+    "docs": _docs,
     "doctor": _doctor,
     "explain": _explain,
     "figures": _figures,
@@ -475,5 +530,7 @@ _COMMANDS = {
     "record": _record,
     "remote": _remote,
     "run": _run,
+    "schema": _schema,
+    "ui": _ui,
     "verify": _verify,
 }

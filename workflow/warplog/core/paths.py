@@ -11,8 +11,9 @@ PACKAGE = Path(__file__).parents[1]
 # A wheel has the workflow inside the package, a checkout has the package inside the workflow.
 _INSTALLED = PACKAGE / "workflow"
 WORKFLOW = _INSTALLED if _INSTALLED.is_dir() else PACKAGE.parent
-# Settings of Snakemake itself, in both places.
-PROFILE = (WORKFLOW if WORKFLOW is _INSTALLED else WORKFLOW.parent) / "profiles" / "default"
+# What lies beside the workflow in a checkout: settings of Snakemake itself, the README.
+HOME = WORKFLOW if WORKFLOW is _INSTALLED else WORKFLOW.parent
+PROFILE = HOME / "profiles" / "default"
 RESULTS = Path("results")
 RECORDED = RESULTS / "recorded"
 PLAN = RESULTS / "plan.json"

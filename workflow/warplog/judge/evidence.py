@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from warplog.core import project
 from warplog.core.errors import WarplogError
 
 Row = Mapping[Any, Any]
@@ -54,7 +55,9 @@ def read(folder: Path, family: str) -> "Evidence":
         try:
             table = pd.read_parquet(path)
         except (OSError, ValueError) as error:
-            raise WarplogError(f"{path}: cannot be read ({error}); run `snakemake tables`") from None
+            raise WarplogError(
+                f"{path}: cannot be read ({error}); run `{project.command('tables')}`"
+            ) from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
     if tables["variants"].empty:
         raise WarplogError(

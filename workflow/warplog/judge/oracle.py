@@ -16,6 +16,7 @@ from warplog.core.columns import MEASUREMENTS
 from warplog.core.csv_text import restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
+from warplog.core.project import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.machine import device
@@ -215,7 +216,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
 
     path = folder / "oracle.csv"
     if not path.is_file():
-        raise WarplogError(f"{path}: is missing; run `snakemake oracle`")
+        raise WarplogError(f"{path}: is missing; run `{command('oracle')}`")
     if path.stat().st_size > _MOST_BYTES:
         raise WarplogError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, so not the table of the oracle")
     try:
@@ -224,7 +225,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
         raise WarplogError(f"{path}: not readable as CSV ({' '.join(str(error).split())})") from None
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
     if lacking:
-        raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `snakemake oracle` again")
+        raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `{command('oracle')}` again")
     return as_rows(table)
 
 

@@ -49,6 +49,7 @@ _CARRIERS = frozenset(
         "locks",
         "paths",
         "process",
+        "project",
         "records",
         "schema",
         "verification.digests",

@@ -2,7 +2,8 @@
 
 from html import escape
 
-from warplog.track.log import LOCAL_UI, LoggedFamily, TrackingResult, link_base, ui_command
+from warplog.core.project import own_command
+from warplog.track.log import LOCAL_UI, LoggedFamily, TrackingResult, link_base
 from warplog.track.view import run_path
 
 _HEAD = """<!doctype html>
@@ -16,7 +17,7 @@ _HEAD = """<!doctype html>
 def page(result: TrackingResult, uri: str) -> str:
     """Returns an HTML page with a link to the charts of each family and to the run of each variant."""
     base = link_base(uri)
-    how = f"<p>First run <code>{escape(ui_command(uri))}</code></p>\n" if base == LOCAL_UI else ""
+    how = f"<p>First run <code>{escape(own_command('ui'))}</code></p>\n" if base == LOCAL_UI else ""
     return f"{_HEAD}{how}{''.join(_family(logged, base) for logged in result.experiments)}</html>\n"
 
 
