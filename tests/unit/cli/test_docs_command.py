@@ -1,4 +1,4 @@
-"""`warplog docs`, `schema` and `help`, the words that `run` hands to Snakemake, and the commands that the pages show."""
+"""`warplog docs`, `schema` and `help`, what `run` hands to Snakemake, and the commands that the pages show."""
 
 import argparse
 import json

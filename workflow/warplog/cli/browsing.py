@@ -25,8 +25,8 @@ With an MLflow server (MLFLOW_TRACKING_URI, or track.uri in the configuration), 
 """
 _EXAMPLES = """\
 examples:
-  warplog ui                        here
-  ssh -L 5000:127.0.0.1:5000 box    here, for the address that `warplog ui` printed on the machine box
+  warplog ui                        browse the runs of this project
+  ssh -L 5000:127.0.0.1:5000 box    then the address that `warplog ui` prints on the machine `box` works here
 """
 _HOST = "127.0.0.1"
 _ANSWER_S = 0.5
@@ -91,7 +91,7 @@ def _serve(page: str, environment: dict[str, str], browser: bool) -> None:
 
     def announce() -> bool:
         nonlocal waiting
-        if waiting and _answers(page):
+        if waiting and _answers(f"http://{at.netloc}/health"):
             waiting = False
             print(page, flush=True)
             say("Ctrl-C ends it")
@@ -107,9 +107,9 @@ def _serve(page: str, environment: dict[str, str], browser: bool) -> None:
     raise WarplogError(f"MLflow's server ended ({process.explain_exit(done)}): {last}")
 
 
-def _answers(page: str) -> bool:
+def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(page, timeout=_ANSWER_S):  # noqa: S310 - our own address
+        with urllib.request.urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - our own address
             return True
     except OSError:
         return False

@@ -20,10 +20,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """Adds both subcommands to the parser."""
     docs = commands.add_parser("docs", help="show a page of the documentation")
     docs.description = "Prints a page of the documentation as Markdown; without PAGE, lists the pages."
-    docs.add_argument("page", nargs="?", metavar="PAGE", help="such as own-kernels")
+    docs.epilog = "example: warplog docs own-kernels"
+    docs.add_argument("page", nargs="?", metavar="PAGE", help="name of the page")
     docs.set_defaults(command="docs")
     schema = commands.add_parser("schema", help="print the JSON Schema of family.yaml, for editors")
-    schema.description = _ABOUT_SCHEMA
+    schema.description, schema.epilog = _ABOUT_SCHEMA, "example: warplog schema family > family.schema.json"
     schema.add_argument("name", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
     schema.set_defaults(command="schema")
 

@@ -23,12 +23,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaig
     """Adds the subcommand to the parser; `campaign` and `gpu` are the texts of help that it shares with others."""
     figures = commands.add_parser("figures", help="draw figures for a write-up, in its style and width")
     figures.description = _ABOUT
+    figures.epilog = "example: warplog figures sgemm/ladder --style paper --width 3.3 --format pdf"
     named = "family, or family/figure such as sgemm/ladder (default: all)"
     figures.add_argument("names", nargs="*", metavar="NAME", help=named)
     figures.add_argument("--list", action="store_true", help="list the figures that there are, and draw none")
     figures.add_argument("--style", help="web, paper or dark")
     figures.add_argument("--width", type=float, dest="width_in", metavar="INCHES", help="width, such as 3.3")
-    figures.add_argument("--font", help="family name of an installed font")
+    figures.add_argument("--font", help="name of an installed font")
     figures.add_argument("--font-size", type=float, dest="font_pt", metavar="POINTS")
     figures.add_argument(
         "--titles",

@@ -29,35 +29,32 @@ if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
 _CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
-_GPU = "slug of the GPU, if the campaign has several"
+_GPU = "GPU, such as h200, if the campaign has several"
 
 _ABOUT = """\
 Is my CUDA kernel correct, how fast is it really, and why?
 
-The campaign is a Snakemake workflow: run `uv run snakemake` in the project's folder, or `warplog run` in a repository
-of kernels of your own.
-These commands check the machine, read profiler reports and evaluate campaigns.
+The campaign is a Snakemake workflow: `warplog run` runs it in a repository of kernels of your own, `uv run snakemake`
+in a checkout of warplog. The other commands check the machine, read profiler reports and evaluate campaigns.
 """
 _EXAMPLES = """\
 examples:
   warplog doctor                        what works on this machine, and how to fix the rest
-  warplog doctor --json                 the same as JSON
+  warplog init --op matmul              write a folder warplog/ for kernels of your own, here
+  warplog run                           run the campaign of that folder
+  warplog ui                            browse its runs in MLflow
+  warplog explain --family sgemm        why each variant is faster than its parent, from the counters
+  warplog claims --family sgemm         which published claims the measurements confirm
+  warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
+  warplog figures sgemm/ladder --style paper --width 3.3
+                                        draw a figure for one column of an article
+  warplog record h200                   keep this campaign for machines without a GPU
+  warplog verify                        are records, tables and figures unchanged and consistent?
   warplog extract run.ncu-rep           metrics of an Nsight Compute report as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         several reports (Nsight Systems too) as one table
-  warplog record h200                   keep this campaign for machines without a GPU
-  warplog verify results                are records, tables and figures unchanged and consistent?
-  warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
-  warplog compare parents results       is each variant faster than its parent?
-  warplog explain --family sgemm        why each variant is faster than its parent, from the counters
-  warplog figures sgemm/ladder --style paper --width 3.3
-                                        draw a figure for one column of an article
-  warplog audit                         are the numbers on the pages those of the tables?
-  warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
-  warplog remote me@gpu-box -- --cores 8 run the campaign on a machine with a GPU, make the pages here
-  warplog init --op matmul              write a folder warplog/ for kernels of your own, here
-  warplog run -- --config variants=mine run the campaign of that folder
-  warplog claims --family sgemm         which published claims the measurements confirm
+
+`warplog help COMMAND` explains a command, `warplog docs` lists the pages of the documentation.
 """
 _COMPARE = """\
 Compares B with A, for each variant and case, by the medians of their processes.
@@ -72,6 +69,14 @@ from the processes and A/A rounds of A, B or results/ (`snakemake aa`). It is 1.
 such rounds, and at least --min-effect.
 Counters get a separate verdict: MORE, LESS, MIXED or SAME.
 Exit status 1: a case is SLOWER both in time and in cycles, on the same board, or no case could be compared.
+"""
+
+
+_COMPARED = """\
+examples:
+  warplog compare h200 results                  this campaign with the recorded one
+  warplog compare parents results --all         each variant with its parent, also where nothing changed
+  warplog compare before.ncu-rep after.ncu-rep  two reports, kernel by kernel
 """
 
 
@@ -138,7 +143,7 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         type=Path,
         default=Path(),
         metavar="FOLDER",
-        help="project (default: this folder)",
+        help="folder of the project, or one in it (default: this folder)",
     )
     doctor.set_defaults(command="doctor")
 
@@ -148,6 +153,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "compare",
         help="report which cases became slower or faster",
         description=_COMPARE,
+        epilog=_COMPARED,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = (
@@ -155,7 +161,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         " or an SQLite export of nsys, whose kernels are compared by name and size"
     )
     compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
-    compare.add_argument("b", metavar="B", help=where)
+    compare.add_argument("b", metavar="B", help="the same")
     compare.add_argument(
         "--again",
         action="append",
@@ -178,7 +184,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="X",
         help="smallest relative gap that counts (default: 0.005)",
     )
-    compare.add_argument("--gpu", default="", help="slug of the GPU, if a folder holds several")
+    compare.add_argument("--gpu", default="", help=_GPU)
     compare.add_argument("--all", action="store_true", help="also show the cases that are SAME")
     compare.add_argument("--json", action="store_true", help="print JSON")
     compare.set_defaults(command="compare")
@@ -195,12 +201,14 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     explain.add_argument(
         "--all", action="store_true", dest="whole", help="all reasons, factors, warp states and bounds"
     )
+    explain.epilog = "example: warplog explain h200 --family sgemm"
     explain.set_defaults(command="explain")
     claims = commands.add_parser("claims", help="judge published claims by the measurements")
     claims.description = (
         "Judges the claims of each family by the tables. In a folder without kernels/, prints the verdicts"
         " in the table `claims`. A refuted claim is a result, not a failure."
     )
+    claims.epilog = "example: warplog claims h200 --family sgemm"
     claims.set_defaults(command="claims")
     published = commands.add_parser("published", help="list measured speeds next to published ones")
     published.description = (
@@ -246,9 +254,10 @@ def fraction(text: str) -> float:
 def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     best_of = commands.add_parser("best-of", help="write the dispatch table of the variant best_of")
     best_of.description = (
-        "Writes kernels/FAMILY/best_of.cuh from the tables of a campaign: the fastest variant for each case."
+        "Writes kernels/FAMILY/best_of.cuh, which names the fastest variant for each case, from the tables of a"
+        " campaign. The variant best_of of the family is built with it."
     )
-    best_of.add_argument("family", metavar="FAMILY")
+    best_of.add_argument("family", metavar="FAMILY", help="one with a variant best_of, such as sgemm")
     best_of.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     best_of.add_argument("--gpu", default="", help=_GPU)
     best_of.set_defaults(command="best-of")

@@ -20,7 +20,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "--uri", default="", help="default: MLFLOW_TRACKING_URI, else the store of the project"
     )
     prune.add_argument(
-        "--campaign", default="", help="only runs of this campaign: its name in MLflow, or one as for explain"
+        "--campaign", default="", help="its name in MLflow, results folder, or name of a recorded campaign"
     )
     prune.add_argument("--family", default="", help="only runs of this family")
     prune.add_argument("--origin", default="", choices=("live", "recorded"), help="only runs of this origin")

@@ -15,10 +15,10 @@ from warplog.core.errors import WarplogError, say
 
 OWN = ("-h", "--help", "--cores")  # other options are Snakemake's
 _ABOUT = """\
-Runs the campaign of FOLDER/warplog/, or of the project that FOLDER is in, with the workflow of this package; the
+Runs the campaign of a folder of kernels (FOLDER/warplog/, if there is one) with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
 
-Options that are not listed here are Snakemake's. The targets and options after `--` are Snakemake's, too.
+Options that are not listed here, and everything after `--`, are Snakemake's.
 """
 _EXAMPLES = """\
 examples:
@@ -40,7 +40,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: this folder"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="folder of the project, or one in it (default: this folder)",
     )
     run.add_argument("--cores", default="1", metavar="N", help="jobs at the same time, or all (default: 1)")
     run.usage = "warplog run [FOLDER] [--cores N] [OPTIONS OF SNAKEMAKE] [-- TARGETS]"

@@ -39,10 +39,16 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "init",
         help="write a folder warplog/ for kernels of your own",
         description=_ABOUT,
+        epilog="example:\n  warplog init --op rows --dtype float16 --name softmax",
         formatter_class=raw,
     )
     init.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: this folder"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="repository (default: this folder)",
     )
     init.add_argument("--name", default="", help="name of the family (default: the operation)")
     init.add_argument("--op", default="", help=f"{', '.join(OPERATIONS)} (default: elementwise)")
