@@ -108,11 +108,7 @@ def test_the_page_leads_to_saved_views_and_runs_and_ctrl_c_ends_the_server(
     assert servers(child.pid) == []
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.faults)],
-    ids=lambda one: one.name,
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_server_is_not_left_behind_if_the_command_is_killed(started, number):
     child, _ = started
     wait_for(lambda: servers(child.pid))
