@@ -197,6 +197,15 @@ def test_a_summary_has_one_row_per_launch(report, capsys):
     )
 
 
+def test_a_summary_on_a_terminal_has_five_digits(tmp_path, capsys, monkeypatch):
+    third = write_ncu(tmp_path / "r.ncu-rep", [Launch("k", {"gpu__time_duration.sum": 1000 / 3})])
+    assert main.main(["extract", str(third), "--summary"]) == 0
+    assert "0.333333333" in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main.main(["extract", str(third), "--summary"]) == 0
+    assert ",0.33333," in capsys.readouterr().out
+
+
 def test_a_summary_covers_traces_and_compiler_logs(log, tmp_path, capsys):
     nsys = Nsys(tmp_path / "a.sqlite")
     nsys.kernel("k", called=0, start=0, duration=100)

@@ -271,9 +271,13 @@ def run_oracle(project: Path, out: TextIO) -> int:
     """Runs `snakemake oracle` and returns its exit status; without a GPU prints the recorded tables instead.
 
     Raises:
-        WarplogError: there is no GPU, and no recorded campaign holds the oracle.
+        WarplogError: the project has no oracle; or there is no GPU, and no recorded campaign holds the oracle.
     """
     if device.detect() is not None:
+        if not (project / "kernels" / "oracle").is_dir():
+            raise WarplogError(
+                f"{project}/kernels/oracle: is missing; run it in a checkout of warplog, which has it"
+            )
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
         return 1 if subprocess.run(command, cwd=project, check=False).returncode else 0
     recorded = sorted((project / paths.RECORDED).glob("*/tables/oracle.csv"))
