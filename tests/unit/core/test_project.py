@@ -2,7 +2,7 @@
 
 import pytest
 
-from warplog.core import project
+from warplog.core import paths
 
 
 def family(folder):
@@ -15,18 +15,18 @@ def test_the_folder_that_init_wrote_is_found_from_the_root_and_from_inside(tmp_p
     place = family(tmp_path / "warplog")
     (tmp_path / "Snakefile").touch()  # of another workflow in the same repository
     for here in (tmp_path, place, place / "kernels" / "mine"):
-        assert project.find(here) == place
+        assert paths.nearest_project(here) == place
 
 
 def test_a_folder_with_a_snakefile_is_found_from_below(tmp_path):
     (tmp_path / "Snakefile").touch()
     (tmp_path / "deep" / "er").mkdir(parents=True)
-    assert project.find(tmp_path / "deep" / "er") == tmp_path
+    assert paths.nearest_project(tmp_path / "deep" / "er") == tmp_path
 
 
 def test_without_a_project_it_is_the_folder_itself(tmp_path):
     (tmp_path / "warplog").mkdir()
-    assert project.find(tmp_path) == tmp_path
+    assert paths.nearest_project(tmp_path) == tmp_path
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_remedy_names_the_command_that_works_in_that_kind_of_project(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    assert (project.command("tables"), project.own_command("ui")) == (command, own)
+    assert (paths.command("tables"), paths.own_command("ui")) == (command, own)

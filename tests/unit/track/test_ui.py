@@ -18,7 +18,7 @@ import pytest
 
 import warplog
 from warplog.cli import main
-from warplog.track import ui
+from warplog.track import links as track_links
 
 PACKAGES = str(Path(warplog.__file__).parents[1])
 
@@ -36,7 +36,7 @@ def servers(owner):
             variables = (place / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if f"{ui.STARTED_BY}={owner}".encode() in variables:
+        if f"{track_links.STARTED_BY}={owner}".encode() in variables:
             found.append(int(place.name))
     return found
 
@@ -76,7 +76,7 @@ def test_the_page_leads_to_saved_views_and_runs_and_ctrl_c_ends_the_server(
 ):
     child, opened = started
     address = wait_for(lambda: opened.exists() and opened.read_text()).strip()
-    base = address.removesuffix(ui.PAGE)
+    base = address.removesuffix(track_links.PAGE)
     assert base.startswith("http://127.0.0.1:")
     page = fetch(address)
     links = [unescape(link) for link in re.findall('href="(.*?)"', page)]
@@ -130,6 +130,7 @@ def test_what_is_missing_is_one_line_with_its_remedy(tmp_path, monkeypatch, caps
 
 def test_a_view_that_somebody_else_saved_badly_is_left_out_and_names_are_escaped():
     tags = {"mlflow.sharedViewState.a": "{", "mlflow.sharedViewState.b": '{"name": "<b>"}'}
-    page = ui.page([ui.Shown("x<y", dict(ui._views("1", tags)), {"<c>": {"<v>": "#/r"}})])
+    family = track_links.Links("x<y", dict(track_links._views("1", tags, "")), {"<c>": {"<v>": "/#/r"}})
+    page = track_links._html([family])
     assert page.count("viewStateShareKey") == 1
     assert not {"x<y", "<b>", "<c>", "<v>"} & set(re.findall(r"x<y|<\w>", page))

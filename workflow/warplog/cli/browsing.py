@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from warplog.cli.checkup import packages
 from warplog.cli.checkup.host import store
-from warplog.core import process, project
+from warplog.core import paths, process
 from warplog.core.errors import WarplogError, say
 from warplog.core.text import printable
 
@@ -57,22 +57,20 @@ def run(options: argparse.Namespace, place: Path) -> int:
     """
     if importlib.util.find_spec("mlflow") is None:
         raise WarplogError(packages.missing("mlflow"))
-    from warplog.track import address, connection, log, ui
+    from warplog.track import address, connection, links, log
 
     uri = store(place)
     with connection.connect(uri, write=False) as link:
-        families = ui.shown(link.client)
+        families = links.of_store(link.client, log.link_base(uri))
     if not families:
-        raise WarplogError(
-            f"{address.shown(uri)}: holds no runs; `{project.command('track')}` logs a campaign"
-        )
+        raise WarplogError(f"{address.shown(uri)}: holds no runs; `{paths.command('track')}` logs a campaign")
     if address.is_server(uri):
         for one in families:
-            for name, path in one.views.items():
-                print(printable(f"{one.family}: {name}: {log.link_base(uri)}/{path}"))
+            for name, found in one.views.items():
+                print(printable(f"{one.family}: {name}: {found}"))
         return 0
-    page = f"http://{_HOST}:{options.port or _free_port(urlsplit(log.LOCAL_UI).port or 0)}{ui.PAGE}"
-    environment = os.environ | connection.ALWAYS | {ui.STORE: uri, ui.STARTED_BY: str(os.getpid())}
+    page = f"http://{_HOST}:{options.port or _free_port(urlsplit(log.LOCAL_UI).port or 0)}{links.PAGE}"
+    environment = os.environ | connection.ALWAYS | {links.STORE: uri, links.STARTED_BY: str(os.getpid())}
     with suppress(KeyboardInterrupt):
         _serve(page, environment, not options.no_browser and sys.stdout.isatty())
     return 0

@@ -21,7 +21,7 @@ from warplog.cli import (
     verifying,
 )
 from warplog.cli.checkup import packages
-from warplog.core import paths, project
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line
 
@@ -417,7 +417,7 @@ def _record(options: argparse.Namespace) -> int:
 
     folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
     print(
-        f"{folder}: {size / 2**20:.1f} MiB; use it with `{project.command(f'--config recorded={options.name}')}`"
+        f"{folder}: {size / 2**20:.1f} MiB; use it with `{paths.command(f'--config recorded={options.name}')}`"
     )
     return 0
 
@@ -426,10 +426,10 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.oracle:
         from warplog.judge import oracle
 
-        return oracle.run_oracle(project.find(options.folder), sys.stdout)
+        return oracle.run_oracle(paths.nearest_project(options.folder), sys.stdout)
     from warplog.cli import doctor
 
-    findings = doctor.examine(project.find(options.folder))
+    findings = doctor.examine(paths.nearest_project(options.folder))
     if options.json:
         doctor.show_json(findings, sys.stdout)
     else:
@@ -447,7 +447,7 @@ def _families(names: Sequence[str] | None) -> list["Family"]:
 
 
 def _project() -> Path:
-    return project.find(Path.cwd())
+    return paths.nearest_project(Path.cwd())
 
 
 def _campaign(options: argparse.Namespace) -> Path:

@@ -20,7 +20,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "--uri", default="", help="default: MLFLOW_TRACKING_URI, else the store of the project"
     )
     prune.add_argument(
-        "--campaign", default="", help="its name in MLflow, results folder, or name of a recorded campaign"
+        "--campaign", default="", metavar="NAME", help="only runs of the campaign with this name in MLflow"
     )
     prune.add_argument("--family", default="", help="only runs of this family")
     prune.add_argument("--origin", default="", choices=("live", "recorded"), help="only runs of this origin")
@@ -39,15 +39,10 @@ def run(options: argparse.Namespace, project: Path) -> int:
     Raises:
         WarplogError: --current without a filter, or the store does not exist or does not answer.
     """
-    from warplog.core.records import read_json
-    from warplog.judge.sources import find
     from warplog.track.prune import Choice, prune
 
     if options.current and not (options.campaign or options.family or options.origin):
         raise WarplogError("--current: would delete every run; name --campaign, --family or --origin as well")
-    folder = find(options.campaign, project, "campaign") if options.campaign else None
-    about = next((folder / "campaign").glob("*.json"), None) if folder else None
-    campaign = read_json(about, "record")["campaign"] if about else options.campaign
-    choice = Choice(campaign, options.family, options.origin, options.current)
+    choice = Choice(options.campaign, options.family, options.origin, options.current)
     prune(options.uri or store(project), choice, options.yes, print)
     return 0

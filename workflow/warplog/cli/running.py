@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.cli.checkup import packages
-from warplog.core import paths, project
+from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError, say
 
@@ -88,10 +88,10 @@ def campaign_folder(folder: Path) -> Path:
     if not folder.is_dir():
         target = f"if it is a target, write `warplog run -- {folder}`"
         raise WarplogError(f"{folder}: no such folder; {target}")
-    place = project.find(folder)
-    if project.has_family(place) or _settings(place).get("kernel_folders"):
+    place = paths.nearest_project(folder)
+    if paths.has_family(place) or _settings(place).get("kernel_folders"):
         return place
-    wanted = folder / project.FOLDER / "kernels"
+    wanted = folder / paths.FOLDER / "kernels"
     raise WarplogError(f"{wanted}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
 
 

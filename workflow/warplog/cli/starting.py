@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from warplog.core.errors import WarplogError
-from warplog.core.project import FOLDER, has_family
+from warplog.core.paths import FOLDER, has_family
 
 OPERATIONS = ("elementwise", "rows", "matmul")
 _ABOUT = """\

@@ -11,7 +11,7 @@ from typing import Any
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.core.text import Table, markdown_table
 from warplog.judge.comparison import WORDS, Comparison, as_csv, compare
 from warplog.judge.floors import Floors, Spread, measure_floors, same_code

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.core.errors import WarplogError
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.core.text import one_line, printable
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees

@@ -9,7 +9,7 @@ from statistics import median_high
 from typing import Any, TextIO
 
 from warplog.core.csv_text import csv_of_rows
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from warplog.core import project
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 
 Row = Mapping[Any, Any]
@@ -55,9 +55,7 @@ def read(folder: Path, family: str) -> "Evidence":
         try:
             table = pd.read_parquet(path)
         except (OSError, ValueError) as error:
-            raise WarplogError(
-                f"{path}: cannot be read ({error}); run `{project.command('tables')}`"
-            ) from None
+            raise WarplogError(f"{path}: cannot be read ({error}); run `{paths.command('tables')}`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
     if tables["variants"].empty:
         raise WarplogError(

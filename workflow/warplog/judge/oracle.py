@@ -16,7 +16,7 @@ from warplog.core.columns import MEASUREMENTS
 from warplog.core.csv_text import restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.machine import device

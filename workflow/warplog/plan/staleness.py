@@ -49,7 +49,6 @@ _CARRIERS = frozenset(
         "locks",
         "paths",
         "process",
-        "project",
         "records",
         "schema",
         "verification.digests",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from warplog.core import project
+from warplog.core import paths
 from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
@@ -120,7 +120,7 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
-        raise WarplogError(f"{parquet}: no such table; run `{project.command('tables')}`")
+        raise WarplogError(f"{parquet}: no such table; run `{paths.command('tables')}`")
     if path.stat().st_size > _MOST_BYTES:
         raise WarplogError(f"{path}: {path.stat().st_size} bytes, over the limit of {_MOST_BYTES} for tables")
     try:
@@ -128,14 +128,14 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     except (ValueError, OSError) as error:
         why = str(error).splitlines()[0]
         raise WarplogError(
-            f"{path}: not a readable table ({why}); delete it and run `{project.command('tables')}`"
+            f"{path}: not a readable table ({why}); delete it and run `{paths.command('tables')}`"
         ) from error
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
-        raise WarplogError(f"{path}: not a readable table ({why}); run `{project.command('tables')}`")
+        raise WarplogError(f"{path}: not a readable table ({why}); run `{paths.command('tables')}`")
     return table
 
 

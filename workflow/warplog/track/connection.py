@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.track import address, causes, database
 
 FAMILY = database.FAMILY

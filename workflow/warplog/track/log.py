@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
-from warplog.core.project import own_command
+from warplog.core.paths import own_command
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table

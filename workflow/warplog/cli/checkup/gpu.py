@@ -9,7 +9,7 @@ from typing import Any
 
 from warplog.cli.checkup.finding import Finding
 from warplog.core import locks
-from warplog.core.project import command
+from warplog.core.paths import command
 from warplog.judge.boards import summary
 from warplog.machine import device
 from warplog.machine.clocks import BRAKES, ClockState, clock_state

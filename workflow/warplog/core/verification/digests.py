@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import __version__
-from warplog.core import project
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 
@@ -74,7 +74,7 @@ def derived_problems(results: Path) -> list[str]:
     damaged = {name for job in jobs for name, _ in _changed(results.parent, job["files"])}
     found = []
     for job in jobs:
-        remedy = f"run `{project.command('--forcerun ' + job['target'])}`"
+        remedy = f"run `{paths.command('--forcerun ' + job['target'])}`"
         for name, why in _changed(results.parent, job["files"]):
             found.append(f"{name}: {why}; delete it and {remedy}")
         for name, why in _changed(results.parent, job["made_from"]):
