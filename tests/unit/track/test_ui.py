@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import warplog
-from warplog.cli import main
+from warplog.cli import browsing, main
 from warplog.track import links as track_links
 
 PACKAGES = str(Path(warplog.__file__).parents[1])
@@ -134,3 +135,21 @@ def test_a_view_that_somebody_else_saved_badly_is_left_out_and_names_are_escaped
     page = track_links._html([family])
     assert page.count("viewStateShareKey") == 1
     assert not {"x<y", "<b>", "<c>", "<v>"} & set(re.findall(r"x<y|<\w>", page))
+
+
+def test_a_port_that_is_in_use_is_named_and_without_the_option_another_is_taken(
+    template, monkeypatch, capsys
+):
+    monkeypatch.chdir(template.root)
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        assert main.main(["ui", "--port", str(port)]) == 1
+        assert f"--port {port}: is in use" in capsys.readouterr().err
+        assert browsing._free_port(port, 0) != port
+
+
+def test_a_server_that_ends_by_itself_is_an_error_with_its_last_words(template, monkeypatch, capsys):
+    monkeypatch.chdir(template.root)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert main.main(["ui"]) == 1
+    assert "error: MLflow's server ended (exit status 1)" in capsys.readouterr().err

@@ -6,11 +6,10 @@ import math
 import os
 import socket
 import sys
-import urllib.request
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from warplog.cli.checkup import packages
 from warplog.cli.checkup.host import store
@@ -69,7 +68,8 @@ def run(options: argparse.Namespace, place: Path) -> int:
             for name, found in one.views.items():
                 print(printable(f"{one.family}: {name}: {found}"))
         return 0
-    page = f"http://{_HOST}:{options.port or _free_port(urlsplit(log.LOCAL_UI).port or 0)}{links.PAGE}"
+    ports = [options.port] if options.port else [urlsplit(log.LOCAL_UI).port or 0, 0]
+    page = f"http://{_HOST}:{_free_port(*ports)}{links.PAGE}"
     environment = os.environ | connection.ALWAYS | {links.STORE: uri, links.STARTED_BY: str(os.getpid())}
     with suppress(KeyboardInterrupt):
         _serve(page, environment, not options.no_browser and sys.stdout.isatty())
@@ -89,7 +89,7 @@ def _serve(page: str, environment: dict[str, str], browser: bool) -> None:
 
     def announce() -> bool:
         nonlocal waiting
-        if waiting and _answers(f"http://{at.netloc}/health"):
+        if waiting and _answers(at):
             waiting = False
             print(page, flush=True)
             say("Ctrl-C ends it")
@@ -101,21 +101,24 @@ def _serve(page: str, environment: dict[str, str], browser: bool) -> None:
     # Without its runner of jobs, which only its pages for language models use.
     environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     done = process.run(command, timeout_s=math.inf, env=environment, stop=announce)
-    last = (done.output_tail.strip().splitlines() or [""])[-1]
-    raise WarplogError(f"MLflow's server ended ({process.explain_exit(done)}): {last}")
+    said = done.output_tail.strip().splitlines()
+    why = next((line for line in reversed(said) if "error" in line.lower()), "".join(said[-1:]))
+    raise WarplogError(f"MLflow's server ended ({process.explain_exit(done)}): {why}")
 
 
-def _answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=_ANSWER_S):  # noqa: S310 - our own address
-            return True
-    except OSError:
-        return False
+def _answers(at: SplitResult) -> bool:
+    with suppress(OSError), socket.create_connection((at.hostname, at.port), _ANSWER_S):
+        return True
+    return False
 
 
-def _free_port(wanted: int) -> int:
-    """Returns the wanted port of the loopback interface, or another one if it is in use."""
-    for port in (wanted, 0):
+def _free_port(*wanted: int) -> int:
+    """Returns the first of these ports of the loopback interface that is free; 0 stands for any.
+
+    Raises:
+        WarplogError: all are in use.
+    """
+    for port in wanted:
         with suppress(OSError), socket.create_server((_HOST, port)) as free:
             return int(free.getsockname()[1])
-    raise WarplogError(f"{_HOST}: no port is free")
+    raise WarplogError(f"--port {wanted[-1]}: is in use; choose another one, or leave the option out")
