@@ -1,7 +1,6 @@
 """The complete live workflow with its real scripts and workers, on a machine whose CPU stands in for the GPU."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -75,16 +74,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("host")
     copy_project(place, families=())
     (place / "site").mkdir()
-    shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
+    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
+    (place / "site" / "sitecustomize.py").write_text(f"{pretended}os.umask(0o077)\n")
     family = place / "host" / "scale"
     family.mkdir(parents=True)
     entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(VARIANTS)[1:])
     entries += "  - {name: module, language: cupy, parent: right, idea: in Python}\n"
     (family / "family.yaml").write_text(YAML.rstrip() + "\n" + entries)
     (family / "module.py").write_text(PYTHON.format(log=place / "launched"))
+    (family / "module.py").chmod(0o600)
     (family / "reference.py").write_text(REFERENCE)
     for name, work in VARIANTS.items():
         write(place, name, work)
+        (family / f"{name}.cu").chmod(0o600)  # as whoever has this umask has it; MLflow copies permissions
     (place / "output").write_text(snakemake(place))
     return place
 
@@ -119,6 +121,12 @@ def test_page_figures_and_runs_are_written(place: Path) -> None:
     assert "```python\ndef launch(arrays, scalars, stream):" in page
     record = FamilyRecord.read(results / "profile" / "host" / "scale.ncu.json").variants["right"]
     assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
+
+
+def test_with_a_strict_umask_no_result_can_be_read_by_others(place: Path) -> None:
+    files = [path for path in (place / "results").rglob("*") if path.is_file()]
+    assert len(files) > 50
+    assert [path for path in files if path.stat().st_mode & 0o077] == []
 
 
 def test_second_run_does_nothing(place: Path) -> None:

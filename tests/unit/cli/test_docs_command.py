@@ -1,15 +1,12 @@
-"""`warplog docs`, `schema` and `help`, what `run` hands to Snakemake, and the commands that the pages show."""
+"""`warplog docs`, `schema` and `help`, and what `run` hands to Snakemake."""
 
 import argparse
 import json
-import re
-import shlex
 import tomllib
 from pathlib import Path
 
 import jsonschema_rs
 import pytest
-import snakemake.cli
 import yaml
 
 from warplog.cli import documents, main, running
@@ -81,33 +78,3 @@ def test_run_knows_each_of_its_own_options():
     (commands,) = (one for one in main.make_parser()._actions if isinstance(one, argparse._SubParsersAction))
     own = {word for action in commands.choices["run"]._actions for word in action.option_strings}
     assert own == set(running.OWN)
-
-
-def commands(program):
-    """Returns the command lines of a program that the pages show, with the names of their pages."""
-    found = []
-    for page in PAGES:
-        text = page.read_text()
-        blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-        inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
-        for line in (*inline, *(line for block in blocks for line in block.splitlines())):
-            shown = re.match(rf"(?:\$ )?(?:\w+=\S+ )*(?:uvx .*? |uv run )?{program} ([^…]+)", line)
-            if shown and "..." not in line and "<" not in line:
-                words = shlex.split(shown[1], comments=True)
-                words = words[: words.index("|")] if "|" in words else words
-                if len(words) > 1 and "profiles/slurm" not in words:  # a name alone; options of a plugin
-                    found.append(pytest.param(words, id=f"{page.stem}: {shlex.join(words)}"))
-    return found
-
-
-@pytest.mark.parametrize("words", commands("snakemake"))
-def test_snakemake_understands_the_commands_of_the_pages(words, monkeypatch):
-    monkeypatch.chdir(PROJECT)
-    _, options = snakemake.cli.parse_args(words)
-    snakemake.cli.parse_config(options.config)
-
-
-@pytest.mark.parametrize("words", commands("warplog"))
-def test_warplog_understands_the_commands_of_the_pages(words):
-    given = running.parted(words)[0] if words[0] == "run" else words[: [*words, "--"].index("--")]
-    main.make_parser().parse_args(given)

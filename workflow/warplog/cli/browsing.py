@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, place: Path) -> int:
     page = f"http://{_HOST}:{_free_port(*ports)}{links.PAGE}"
     environment = os.environ | connection.ALWAYS | {links.STORE: uri, links.STARTED_BY: str(os.getpid())}
     with suppress(KeyboardInterrupt):
-        _serve(page, environment, not options.no_browser and sys.stdout.isatty())
+        _serve(page, environment, not options.no_browser and options.terminal)
     return 0
 
 

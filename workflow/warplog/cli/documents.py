@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import pydoc
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,7 +47,12 @@ def show(options: argparse.Namespace) -> int:
         return 0
     if options.page not in found:
         raise WarplogError(f"{options.page}: no such page; {suggest(options.page, found)}")
-    pydoc.pager(found[options.page].read_text(encoding="utf-8"))
+    text = found[options.page].read_text(encoding="utf-8")
+    pager = os.environ.get("PAGER") or shutil.which("less")
+    if options.terminal and pager:
+        pydoc.pipepager(text, pager)
+    else:
+        print(text, end="")
     return 0
 
 

@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +111,7 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
             raise WarplogError("no row matches --kernel, --metric and --ok-only; nothing was written")
         return 1
     if options.summary:
-        table = _summary(table, exact=options.output is not None or not sys.stdout.isatty())
+        table = _summary(table, exact=options.output is not None or not options.terminal)
     output.write(table, style, options.output)
     return 1 if failures else 0
 

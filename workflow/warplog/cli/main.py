@@ -9,21 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import (
-    browsing,
-    documents,
-    drawing,
-    extracting,
-    pruning,
-    remoting,
-    running,
-    starting,
-    verifying,
-)
+from warplog.cli import browsing, documents, drawing, extracting, pruning, running, starting, verifying
 from warplog.cli.checkup import packages
 from warplog.core import paths
 from warplog.core.errors import WarplogError
-from warplog.core.text import one_line
+from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -98,7 +88,6 @@ def make_parser() -> argparse.ArgumentParser:
     drawing.add(commands, _CAMPAIGN, _GPU)
     browsing.add(commands)
     pruning.add(commands)
-    remoting.add(commands)
     starting.add(commands)
     running.add(commands)
     documents.add(commands)
@@ -121,6 +110,11 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     record.add_argument(
         "--gpu", default="", help="slug of the GPU, if the run had several (`gpus` in the configuration)"
+    )
+    record.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace a recorded campaign of that name once the new one is complete",
     )
     record.set_defaults(command="record")
 
@@ -276,12 +270,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rest: list[str] = []
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]
-    if given[:1] == ["remote"]:
-        given, rest = remoting.parted(given)
     if given[:1] == ["run"]:
         given, rest = running.parted(given)
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
-    options.options = rest
+    options.options, options.terminal = rest, sys.stdout.isatty()
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(Screen, streams)
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
@@ -298,6 +292,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _to_stderr(f"error: {packages.missing(error.name or '')}")
     except (WarplogError, OSError) as error:
         _to_stderr(f"error: {error}")
+    finally:
+        sys.stdout, sys.stderr = streams
     return _FAILED
 
 
@@ -415,7 +411,7 @@ def _published(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
+    folder, size = record_campaign(_project(), options.name, options.report, options.gpu, options.replace)
     print(
         f"{folder}: {size / 2**20:.1f} MiB; use it with `{paths.command(f'--config recorded={options.name}')}`"
     )
@@ -494,10 +490,6 @@ def _figures(options: argparse.Namespace) -> int:
     )
 
 
-def _remote(options: argparse.Namespace) -> int:
-    return remoting.run(options, _project())
-
-
 def _ui(options: argparse.Namespace) -> int:
     return browsing.run(options, _project())
 
@@ -537,7 +529,6 @@ _COMMANDS = {
     "init": _init,
     "prune": _prune,
     "record": _record,
-    "remote": _remote,
     "run": _run,
     "schema": _schema,
     "ui": _ui,
