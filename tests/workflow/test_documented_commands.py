@@ -16,7 +16,7 @@ import report_files
 import snakemake_runs
 from copied_project import RestoredCopy, copy_project
 from documented import PROJECT, Block
-from warplog.cli import main
+from warplog.cli import main, running
 from warplog.core import schema
 from warplog.core.errors import WarplogError
 
@@ -225,12 +225,13 @@ def _warplog(arguments: Sequence[str], mentioned: bool) -> None:
     if mentioned and arguments[:1] and len(arguments) == 1:
         assert arguments[0] in verbs, arguments
         return
+    arguments = arguments[1:] if arguments[:1] == ["help"] and len(arguments) > 1 else arguments
+    own, rest = running.parted(arguments) if arguments[:1] == ["run"] else (arguments, [])
     try:
-        parser.parse_args(list(arguments[: list(arguments).index("--")] if "--" in arguments else arguments))
+        parser.parse_args(list(own))
     except SystemExit:
         raise AssertionError(f"warplog {' '.join(arguments)}") from None
-    if "--" in arguments:
-        _snakemake(list(arguments)[list(arguments).index("--") + 1 :], mentioned)
+    _snakemake(rest, mentioned)
 
 
 def _pytest(arguments: Sequence[str], mentioned: bool) -> None:

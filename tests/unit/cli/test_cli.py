@@ -197,6 +197,15 @@ def test_a_summary_has_one_row_per_launch(report, capsys):
     )
 
 
+def test_a_summary_on_a_terminal_has_five_digits(tmp_path, capsys, monkeypatch):
+    third = write_ncu(tmp_path / "r.ncu-rep", [Launch("k", {"gpu__time_duration.sum": 1000 / 3})])
+    assert main.main(["extract", str(third), "--summary"]) == 0
+    assert "0.333333333" in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main.main(["extract", str(third), "--summary"]) == 0
+    assert ",0.33333," in capsys.readouterr().out
+
+
 def test_a_summary_covers_traces_and_compiler_logs(log, tmp_path, capsys):
     nsys = Nsys(tmp_path / "a.sqlite")
     nsys.kernel("k", called=0, start=0, duration=100)
@@ -298,7 +307,7 @@ def test_doctor_prints_the_same_findings_as_lines_and_as_json(monkeypatch, capsy
     assert text.splitlines()[1:3] == ["warn  GPU counters  denied", "                    -> run as root"]
     assert text.endswith("ready to measure; one warning\n")
     findings.append(Finding("driver", "fail", "470", "a newer one"))
-    assert main.main(["doctor", "--json", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--json", str(tmp_path)]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["status"] == 1
     assert data["findings"][2] == {

@@ -15,9 +15,10 @@ import pytest
 
 from fake_driver import DESCRIBED as H200
 from warplog.cli import doctor
-from warplog.cli.checkup import host, packages, tools
+from warplog.cli.checkup import host, kernels, packages, tools
 from warplog.core.errors import WarplogError
 from warplog.machine import device, toolchain, wheels
+from warplog.machine import packages as machine_packages
 from warplog.machine.toolchain import Tool
 
 PROJECT = Path(__file__).parents[3]
@@ -156,6 +157,36 @@ def test_the_packages_are_those_of_the_project_file():
 
     assert names(project["dependencies"]) == set(packages.READER)
     assert names(project["optional-dependencies"]["workflow"]) == set(packages.WORKFLOW)
+
+
+def test_packages_that_python_variants_need_are_reported_with_the_variant(tmp_path, monkeypatch):
+    shutil.copytree(PROJECT / "examples" / "python-kernels", tmp_path, dirs_exist_ok=True)
+    (tmp_path / ".git").mkdir()
+    place = tmp_path / "warplog"
+    installed = {"cupy": "14", "triton": "3"}
+    monkeypatch.setattr(machine_packages, "version", lambda module: installed.get(module, ""))
+    finding = kernels.finding(place, gpu_present=True)
+    assert outcome(finding) == ("warn", True)
+    assert "not installed: torch (scale/in_triton needs it)" in finding.text
+    assert finding.remedy == "pip install torch"
+    assert kernels.finding(place, gpu_present=False).status == "info"
+    installed["torch"] = "2"
+    assert outcome(kernels.finding(place, gpu_present=True)) == ("ok", False)
+
+
+def test_an_invalid_family_is_a_problem_with_its_file_and_key(tmp_path):
+    folder = shutil.copytree(PROJECT / "examples/python-kernels/warplog/kernels", tmp_path / "kernels")
+    family = folder / "scale" / "family.yaml"
+    family.write_text(family.read_text().replace("headline_case:", "headline_cas:"))
+    finding = kernels.finding(tmp_path, gpu_present=False)
+    assert outcome(finding) == ("fail", True)
+    assert f"{family}: (top level): unknown key 'headline_cas'; did you mean 'headline_case'?" in finding.text
+
+
+def test_in_a_folder_that_init_wrote_no_remedy_is_about_a_checkout(no_tools, monkeypatch, tmp_path):
+    monkeypatch.setattr(device, "detect", lambda: None)
+    (finding,) = (f for f in doctor.examine(tmp_path) if f.topic == "recorded campaigns")
+    assert finding.remedy == "run on a machine with a GPU"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_settings_of_the_project_apply_and_options_replace_them(project, capsys)
             ["sgemm/ladder", "--font", "DejaVu Sanz"],
             "'DejaVu Sanz' is not installed; did you mean 'DejaVu Sans'?",
         ),
-        (["--tables", "nowhere"], "nowhere/measurements.parquet: no such table"),
+        (["--campaign", "nowhere"], "nowhere: no such folder or recorded campaign"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error_with_its_remedy(project, capsys, arguments, message):

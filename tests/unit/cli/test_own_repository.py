@@ -96,6 +96,22 @@ def test_a_second_family_leaves_the_shared_files_as_they_are(tmp_path):
     assert before.items() <= after.items()
 
 
+def test_inside_the_folder_of_the_families_nothing_is_written_and_the_command_is_named(
+    tmp_path, monkeypatch, capsys
+):
+    written(tmp_path)
+    before = files(tmp_path)
+    monkeypatch.chdir(tmp_path / "warplog")
+    assert main.main(["init"]) == 1
+    assert (
+        f"{tmp_path}/warplog: has families already; `warplog init .. --name NAME` adds"
+        in capsys.readouterr().err
+    )
+    assert files(tmp_path) == before
+    assert main.main(["init", "..", "--name", "second"]) == 0
+    assert (tmp_path / "warplog" / "kernels" / "second").is_dir()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -118,6 +134,14 @@ def test_a_folder_without_a_family_is_named_with_the_remedy(tmp_path, capsys):
     )
 
 
+def test_a_target_in_place_of_the_folder_is_explained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["run", "tables"]) == 1
+    assert (
+        "tables: no such folder; if it is a target, write `warplog run -- tables`" in capsys.readouterr().err
+    )
+
+
 def test_without_snakemake_the_extra_is_named(tmp_path, capsys, monkeypatch):
     written(tmp_path)
     find = importlib.util.find_spec
@@ -133,7 +157,7 @@ def test_a_repository_with_headers_apart_is_built_without_a_gpu(tmp_path, capfd,
     )
     (root / ".git").mkdir()
     before = files(root)
-    assert main.main(["run", str(root), "--", "--config", "variants=library"]) == 0
+    assert main.main(["run", str(root), "--config", "variants=library"]) == 0
     assert (
         "nothing was checked or timed; run the same command on a machine with a GPU" in capfd.readouterr().err
     )
@@ -180,7 +204,7 @@ def test_a_repository_of_python_kernels_is_planned(tmp_path, capfd, without_gpu)
     (root / ".git").mkdir()
     family = load_family(root / "warplog" / "kernels" / "scale" / "family.yaml")
     assert {v.name: v.language for v in family.variants} == {"in_cupy": "cupy", "in_triton": "triton"}
-    assert main.main(["run", str(root / "warplog"), "--", "-n"]) == 0
+    assert main.main(["run", str(root / "warplog"), "-n"]) == 0
     said = capfd.readouterr()
     assert "build_variant        2" in said.out + said.err
 

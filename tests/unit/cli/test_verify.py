@@ -116,7 +116,7 @@ def test_a_damaged_derived_file_is_found_although_its_time_is_unchanged(
     before = figure.stat()
     figure.write_bytes(figure.read_bytes().replace(b"png", b"gnp"))
     os.utime(figure, ns=(before.st_atime_ns, before.st_mtime_ns))
-    remedy = "delete it and run `uv run snakemake --forcerun results/figures/sgemm`"
+    remedy = "delete it and run `warplog run -- --forcerun results/figures/sgemm`"
     expected = f"results/figures/sgemm/ladder.png: was changed after it was written; {remedy}"
     assert problems(campaign, capsys) == [expected]
 

@@ -245,8 +245,9 @@ def test_the_command_fails_for_a_wrong_page_and_names_what_is_missing(results, t
     assert "0 not attributable, 0 wrong" in capsys.readouterr().out
     folder, _ = changed(results, tmp_path, "44.5 TFLOP/s", "54.5 TFLOP/s")
     assert warplog(["audit", str(folder)]) == 1
-    assert warplog(["audit", str(tmp_path / "nowhere")]) == 1
-    assert "no pages; run `snakemake worklog`" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert warplog(["audit", str(tmp_path / "empty")]) == 1
+    assert "empty/worklog: no pages; run `uv run snakemake worklog`" in capsys.readouterr().err
     (folder / "worklog" / "sgemm.md").rename(folder / "worklog" / "gone.md")
     with pytest.raises(WarplogError, match="gone: no such family"):
         audited(folder)

@@ -47,21 +47,21 @@ def test_an_oracle_that_measured_nothing_is_one_line():
 def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("warplog.machine.device.detect", lambda: None)
     (tmp_path / "Snakefile").touch()
-    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     assert "no campaign in results/recorded holds the oracle" in capsys.readouterr().err
     folder = tmp_path / "results" / "recorded" / "h200" / "tables"
     folder.mkdir(parents=True)
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
-    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     assert "--write-manifest` writes one" in capsys.readouterr().err
     digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
-    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    assert main.main(["doctor", "--oracle", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
     files.write_table(rows_of("right"), ORACLE, folder / "oracle")
     digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
-    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 0
+    assert main.main(["doctor", "--oracle", str(tmp_path)]) == 0
 
 
 def test_the_table_is_read_as_it_was_written(tmp_path):

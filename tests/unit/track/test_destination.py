@@ -172,12 +172,10 @@ def test_asking_a_store_imports_neither_mlflow_nor_sqlalchemy(project):
     assert done.stdout.split("\n")[:2] == ["1", "set()"]
 
 
-def test_the_hint_for_the_ui_is_for_this_machine_only_and_without_telemetry(project):
+def test_a_hint_names_the_command_that_opens_the_links(project):
     lines: list[str] = []
     log.log_campaign(project.tables, _campaign(), {}, project.uri, lines.append)
-    (hint,) = (line for line in lines if "mlflow ui" in line)
-    assert "DO_NOT_TRACK=true" in hint
-    assert "--host 127.0.0.1" in hint
+    assert lines[-1].endswith("to open the links, run: uv run warplog ui")
     links = [line for line in lines if "/runs/" in line]
     assert links
     assert all(line.endswith("?workflowType=machine_learning") for line in links)
@@ -193,8 +191,8 @@ def test_a_page_links_to_each_run_and_to_the_charts_of_its_family(project):
             (address,) = (one for one in addresses if run.run_id in one)
             assert address.startswith("http://127.0.0.1:5000/#/experiments/")
             assert address.endswith("?workflowType=machine_learning")
-    assert "mlflow ui" in page
-    assert "mlflow ui" not in links.page(done, "http://server:5000")
+    assert "warplog ui" in page
+    assert "warplog ui" not in links.page(done, "http://server:5000")
 
 
 def _campaign():

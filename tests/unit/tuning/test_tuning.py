@@ -131,7 +131,7 @@ def test_later_builds_use_the_winner_and_other_gpus_the_default(whole: tuple[Pat
             "parameters",
             {"A": 1, "B": 1},
             {"A": 2, "B": 2},
-            "violates 'not (A == 1 and B == 1)', run `snakemake tune` again",
+            "violates 'not (A == 1 and B == 1)'; tune again",
         ),
         ("parameters", {"A": 9, "B": 1}, {"A": 2, "B": 2}, "not one of [1, 2, 3, 4]"),
     ],

@@ -59,7 +59,7 @@ def _tuned(family: Family, variant: Variant, gpu: str) -> Variant:
     setting = winner["parameters"]
     if violated := variant.tune.why_not(setting):
         best = f"the best setting on {gpu} ({name_of(setting)})"
-        remark = f"default parameters: {best} violates {violated!r}, run `snakemake tune` again"
+        remark = f"default parameters: {best} violates {violated!r}; tune again"
         return replace(variant, remark=remark)
     remarks = []
     if winner["seen"] < winner["settings"]:

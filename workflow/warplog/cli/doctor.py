@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.cli.checkup import gpu as gpu_checkup
-from warplog.cli.checkup import host, packages, tools
+from warplog.cli.checkup import host, kernels, packages, tools
 from warplog.cli.checkup.finding import Finding
 from warplog.core import paths
 from warplog.core.text import printable
@@ -35,6 +35,7 @@ def examine(project: Path) -> list[Finding]:
         *tools.libraries(present, project),
         *tools.profilers(present),
         host.configuration(project),
+        *([kernels.finding(project, present)] if (project / "kernels").is_dir() else []),
         host.mlflow(project),
         host.disk(project),
     ]

@@ -19,16 +19,17 @@ Draws figures from the tables of a campaign, in the style and width of a documen
 _SETTINGS = ("style", "width_in", "font", "font_pt", "titles", "formats")
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", tables: str, gpu: str) -> None:
-    """Adds the subcommand to the parser; `tables` and `gpu` are the texts of help that it shares with others."""
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaign: str, gpu: str) -> None:
+    """Adds the subcommand to the parser; `campaign` and `gpu` are the texts of help that it shares with others."""
     figures = commands.add_parser("figures", help="draw figures for a write-up, in its style and width")
     figures.description = _ABOUT
+    figures.epilog = "example: warplog figures sgemm/ladder --style paper --width 3.3 --format pdf"
     named = "family, or family/figure such as sgemm/ladder (default: all)"
     figures.add_argument("names", nargs="*", metavar="NAME", help=named)
     figures.add_argument("--list", action="store_true", help="list the figures that there are, and draw none")
     figures.add_argument("--style", help="web, paper or dark")
     figures.add_argument("--width", type=float, dest="width_in", metavar="INCHES", help="width, such as 3.3")
-    figures.add_argument("--font", help="family name of an installed font")
+    figures.add_argument("--font", help="name of an installed font")
     figures.add_argument("--font-size", type=float, dest="font_pt", metavar="POINTS")
     figures.add_argument(
         "--titles",
@@ -43,13 +44,13 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", tables:
     figures.add_argument(
         "-o", dest="folder", type=Path, default=Path("figures"), metavar="FOLDER", help=where
     )
-    figures.add_argument("--tables", type=Path, metavar="FOLDER", help=tables)
+    figures.add_argument("--campaign", metavar="CAMPAIGN", help=campaign)
     figures.add_argument("--gpu", default="", help=gpu)
     figures.set_defaults(command="figures")
 
 
-def run(options: argparse.Namespace, project: Path, families: Mapping[str, "Family"]) -> int:
-    """Lists or draws the chosen figures.
+def run(options: argparse.Namespace, project: Path, folder: Path, families: Mapping[str, "Family"]) -> int:
+    """Lists or draws the chosen figures, from the tables in `folder`.
 
     Raises:
         WarplogError: a setting or a font is not valid, a family or figure does not exist, or the tables are missing
@@ -57,7 +58,6 @@ def run(options: argparse.Namespace, project: Path, families: Mapping[str, "Fami
     """
     from warplog.tables import view
 
-    folder = options.tables or project / "results" / "tables"
     tables = view.read_all(folder)
     chosen = _chosen(options.names, _there(tables, families))
     if options.list:

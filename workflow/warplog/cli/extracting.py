@@ -110,14 +110,19 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
         if not failures:
             raise WarplogError("no row matches --kernel, --metric and --ok-only; nothing was written")
         return 1
-    output.write(_summary(table) if options.summary else table, style, options.output)
+    if options.summary:
+        table = _summary(table, exact=options.output is not None or not options.terminal)
+    output.write(table, style, options.output)
     return 1 if failures else 0
 
 
-def _summary(table: "pd.DataFrame") -> "pd.DataFrame":
+def _summary(table: "pd.DataFrame", exact: bool) -> "pd.DataFrame":
+    """Returns the summary of the launches; unless `exact`, with five digits of each number, for reading."""
     from warplog.worklog import launches
 
-    return launches.summary(table)
+    found = launches.summary(table)
+    numbers = found.select_dtypes("float64").map(lambda value: float(f"{value:.5g}"))
+    return found if exact else found.assign(**numbers)
 
 
 def _once(files: Sequence[Path], note: Callable[[str], None]) -> list[Path]:

@@ -9,43 +9,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import drawing, extracting, pruning, running, starting, verifying
+from warplog.cli import browsing, documents, drawing, extracting, pruning, running, starting, verifying
 from warplog.cli.checkup import packages
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
 
-_TABLES = "folder of tables (default: results/tables)"
-_GPU = "slug of the GPU, if the tables hold several"
+_CAMPAIGN = "results folder, or name of a recorded campaign such as h200 (default: results)"
+_GPU = "GPU, such as h200, if the campaign has several"
 
 _ABOUT = """\
 Is my CUDA kernel correct, how fast is it really, and why?
 
-The campaign is a Snakemake workflow: run `uv run snakemake` in the project's folder, or `warplog run` in a repository
-of kernels of your own.
-These commands check the machine, read profiler reports and evaluate campaigns.
+The campaign is a Snakemake workflow: `warplog run` runs it in a repository of kernels of your own, `uv run snakemake`
+in a checkout of warplog. The other commands check the machine, read profiler reports and evaluate campaigns.
 """
 _EXAMPLES = """\
 examples:
   warplog doctor                        what works on this machine, and how to fix the rest
-  warplog doctor --json                 the same as JSON
+  warplog init --op matmul              write a folder warplog/ for kernels of your own, here
+  warplog run                           run the campaign of that folder
+  warplog ui                            browse its runs in MLflow
+  warplog explain --family sgemm        why each variant is faster than its parent, from the counters
+  warplog claims --family sgemm         which published claims the measurements confirm
+  warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
+  warplog figures sgemm/ladder --style paper --width 3.3
+                                        draw a figure for one column of an article
+  warplog record h200                   keep this campaign for machines without a GPU
+  warplog verify                        are records, tables and figures unchanged and consistent?
   warplog extract run.ncu-rep           metrics of an Nsight Compute report as CSV
   warplog extract *.ncu-rep *.sqlite -o all.parquet
                                         several reports (Nsight Systems too) as one table
-  warplog record h200                   keep this campaign for machines without a GPU
-  warplog verify results                are records, tables and figures unchanged and consistent?
-  warplog compare h200 results          is this campaign slower than the recorded one? exit status 1 if so
-  warplog compare parents results       is each variant faster than its parent?
-  warplog explain --family sgemm        why each variant is faster than its parent, from the counters
-  warplog figures sgemm/ladder --style paper --width 3.3
-                                        draw a figure for one column of an article
-  warplog audit                         are the numbers on the pages those of the tables?
-  warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
-  warplog init --op matmul              write a folder warplog/ for kernels of your own, here
-  warplog run -- --config variants=mine run the campaign of that folder
-  warplog claims --family sgemm         which published claims the measurements confirm
+
+`warplog help COMMAND` explains a command, `warplog docs` lists the pages of the documentation.
 """
 _COMPARE = """\
 Compares B with A, for each variant and case, by the medians of their processes.
@@ -63,6 +62,14 @@ Exit status 1: a case is SLOWER both in time and in cycles, on the same board, o
 """
 
 
+_COMPARED = """\
+examples:
+  warplog compare h200 results                  this campaign with the recorded one
+  warplog compare parents results --all         each variant with its parent, also where nothing changed
+  warplog compare before.ncu-rep after.ncu-rep  two reports, kernel by kernel
+"""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Returns the parser; the parsed options hold the command's name as `command`."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -73,15 +80,17 @@ def make_parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     extracting.add(commands)
     _add_record(commands)
-    verifying.add(commands)
+    verifying.add(commands, _CAMPAIGN)
     _add_compare(commands)
     _add_readers(commands)
     _add_audit(commands)
     _add_best_of(commands)
-    drawing.add(commands, _TABLES, _GPU)
+    drawing.add(commands, _CAMPAIGN, _GPU)
+    browsing.add(commands)
     pruning.add(commands)
     starting.add(commands)
     running.add(commands)
+    documents.add(commands)
     return parser
 
 
@@ -123,9 +132,12 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="run kernels whose true results are known in advance (`snakemake oracle`)",
     )
     doctor.add_argument(
-        "--project",
+        "folder",
+        nargs="?",
         type=Path,
-        help="the project's folder (default: the nearest with a Snakefile, here or above)",
+        default=Path(),
+        metavar="FOLDER",
+        help="folder of the project, or one in it (default: this folder)",
     )
     doctor.set_defaults(command="doctor")
 
@@ -135,14 +147,15 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "compare",
         help="report which cases became slower or faster",
         description=_COMPARE,
+        epilog=_COMPARED,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = (
-        "results folder, name of a recorded campaign, mlflow:<campaign or run id>, or a report: of ncu, or an SQLite"
-        " export of nsys, whose kernels are compared by name and size"
+        "results folder, name of a recorded campaign such as h200, mlflow:<campaign or run id>, or a report: of ncu,"
+        " or an SQLite export of nsys, whose kernels are compared by name and size"
     )
     compare.add_argument("a", metavar="A", help=f"{where}; or parents: each variant's parent in B")
-    compare.add_argument("b", metavar="B", help=where)
+    compare.add_argument("b", metavar="B", help="the same")
     compare.add_argument(
         "--again",
         action="append",
@@ -165,7 +178,7 @@ def _add_compare(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="X",
         help="smallest relative gap that counts (default: 0.005)",
     )
-    compare.add_argument("--gpu", default="", help="slug of the GPU, if a folder holds several")
+    compare.add_argument("--gpu", default="", help=_GPU)
     compare.add_argument("--all", action="store_true", help="also show the cases that are SAME")
     compare.add_argument("--json", action="store_true", help="print JSON")
     compare.set_defaults(command="compare")
@@ -177,17 +190,19 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Prints Markdown: for each variant, its gain over its parent and up to three reasons. With --all, everything"
         " that changed from its parent and how much of the cycles each change accounts for, and for each kernel, what"
         " bounds it. Reports only what the counters in the tables support."
-        " FOLDER may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
+        " CAMPAIGN may also be a single report that `warplog extract` reads: prints what bounds each of its launches."
     )
     explain.add_argument(
         "--all", action="store_true", dest="whole", help="all reasons, factors, warp states and bounds"
     )
+    explain.epilog = "example: warplog explain h200 --family sgemm"
     explain.set_defaults(command="explain")
     claims = commands.add_parser("claims", help="judge published claims by the measurements")
     claims.description = (
         "Judges the claims of each family by the tables. In a folder without kernels/, prints the verdicts"
         " in the table `claims`. A refuted claim is a result, not a failure."
     )
+    claims.epilog = "example: warplog claims h200 --family sgemm"
     claims.set_defaults(command="claims")
     published = commands.add_parser("published", help="list measured speeds next to published ones")
     published.description = (
@@ -202,20 +217,19 @@ def _add_readers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     published.set_defaults(command="published")
     for reader in (explain, claims, published):
-        reader.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
-        reader.add_argument("--family", default="", help="default: all families in the tables")
+        reader.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
+        reader.add_argument("--family", default="", help="default: all families of the campaign")
         reader.add_argument("--gpu", default="", help=_GPU)
 
 
 def _add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     audit = commands.add_parser("audit", help="compute every number of the pages again from the tables")
     audit.description = (
-        "Computes every number and comparison in results/worklog/*.md again from results/tables, with code that the"
-        " pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or table."
+        "Computes every number and comparison in the pages (worklog/*.md) of a campaign again from its tables, with"
+        " code that the pages do not use. Exit status 1: a number is wrong, or belongs to no known form of sentence or"
+        " table."
     )
-    audit.add_argument(
-        "folder", nargs="?", type=Path, metavar="DIR", help="results folder (default: results)"
-    )
+    audit.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     audit.set_defaults(command="audit")
 
 
@@ -234,10 +248,11 @@ def fraction(text: str) -> float:
 def _add_best_of(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     best_of = commands.add_parser("best-of", help="write the dispatch table of the variant best_of")
     best_of.description = (
-        "Writes kernels/FAMILY/best_of.cuh from the tables of a campaign: the fastest variant for each case."
+        "Writes kernels/FAMILY/best_of.cuh, which names the fastest variant for each case, from the tables of a"
+        " campaign. The variant best_of of the family is built with it."
     )
-    best_of.add_argument("family", metavar="FAMILY")
-    best_of.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=_TABLES)
+    best_of.add_argument("family", metavar="FAMILY", help="one with a variant best_of, such as sgemm")
+    best_of.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=_CAMPAIGN)
     best_of.add_argument("--gpu", default="", help=_GPU)
     best_of.set_defaults(command="best-of")
 
@@ -253,11 +268,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     rest: list[str] = []
-    if given[:1] == ["run"] and "--" in given:  # argparse would take what follows for its own
-        place = given.index("--")
-        given, rest = given[:place], given[place + 1 :]
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
+    if given[:1] == ["run"]:
+        given, rest = running.parted(given)
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
-    options.options = rest
+    options.options, options.terminal = rest, sys.stdout.isatty()
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(Screen, streams)
     try:
@@ -283,16 +299,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from warplog.catalog import family as catalog
+    from warplog.cli.checkup.host import store
     from warplog.judge import comparison, profiled
     from warplog.judge.sources import PARENTS, Sources, parent_of
-    from warplog.track import address
 
-    project = _project()
-    store = address.tracking_uri(f"sqlite:///{project}/results/mlflow.db")
-    folders = [project / "kernels", *options.kernels] if options.a == PARENTS else []
+    here = _project()
+    folders = [here / "kernels", *options.kernels] if options.a == PARENTS else []
     found = comparison.run(
         (options.a, options.b, *options.again),
-        Sources(project, store, options.gpu, read_report=profiled.load),
+        Sources(here, store(here), options.gpu, read_report=profiled.load),
         options.min_effect,
         parent_of(catalog.load(folders)),
     )
@@ -307,10 +322,10 @@ def _explain(options: argparse.Namespace) -> int:
     from warplog.tables import view
     from warplog.worklog import explain
 
-    folder = options.folder or _project() / "results" / "tables"
-    if folder.is_file():
-        print(_explained(folder))
+    if options.campaign and Path(options.campaign).is_file():
+        print(_explained(Path(options.campaign)))
         return 0
+    folder = _tables(options)
     known = {family.name: family for family in _families(None)} if (_project() / "kernels").is_dir() else {}
     for name in [options.family] if options.family else explain.families(folder):
         sources = explain.sources_of(known[name]) if name in known else {}
@@ -334,21 +349,21 @@ def _explained(report: Path) -> str:
 def _audit(options: argparse.Namespace) -> int:
     from warplog.judge.audit import audit
 
-    return 0 if audit(options.folder or _project() / "results", sys.stdout).passed else _FAILED
+    return 0 if audit(_campaign(options), sys.stdout).passed else _FAILED
 
 
 def _best_of(options: argparse.Namespace) -> int:
     from warplog.measure.tuning import best_of
 
     (family,) = _families([options.family])
-    print(best_of.write(family, options.folder or _project() / "results" / "tables", options.gpu))
+    print(best_of.write(family, _tables(options), options.gpu))
     return 0
 
 
 def _claims(options: argparse.Namespace) -> int:
     from warplog.judge import claims
 
-    folder = options.folder or _project() / "results" / "tables"
+    folder = _tables(options)
     if (_project() / "kernels").is_dir():
         families = {family.name: family for family in _families([options.family] if options.family else None)}
         rows = claims.judge_all(families, folder, options.gpu)
@@ -382,7 +397,7 @@ def _published(options: argparse.Namespace) -> int:
     from warplog.tables import published
     from warplog.worklog import explain
 
-    folder = options.folder or _project() / "results" / "tables"
+    folder = _tables(options)
     named = _families([options.family] if options.family else explain.families(folder))
     shown = [f for f in named if options.family or any(v.published for v in f.variants)]
     pages = "\n".join(published.page(f, *published.chosen(f, folder, options.gpu)) for f in shown)
@@ -397,7 +412,9 @@ def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
     folder, size = record_campaign(_project(), options.name, options.report, options.gpu, options.replace)
-    print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
+    print(
+        f"{folder}: {size / 2**20:.1f} MiB; use it with `{paths.command(f'--config recorded={options.name}')}`"
+    )
     return 0
 
 
@@ -405,10 +422,10 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.oracle:
         from warplog.judge import oracle
 
-        return oracle.run_oracle(options.project or _project(), sys.stdout)
+        return oracle.run_oracle(paths.nearest_project(options.folder), sys.stdout)
     from warplog.cli import doctor
 
-    findings = doctor.examine(options.project or _project())
+    findings = doctor.examine(paths.nearest_project(options.folder))
     if options.json:
         doctor.show_json(findings, sys.stdout)
     else:
@@ -418,21 +435,41 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _families(names: Sequence[str] | None) -> list["Family"]:
     """Returns the named families of the project and of its `kernel_folders`; all of them if `names` is None."""
-    from warplog.catalog import family as catalog
-    from warplog.core import schema
+    from warplog.cli.checkup import kernels
     from warplog.plan.selection import choose_families
 
-    project = _project()
-    config = project / "config" / "config.yaml"
-    further = schema.read_yaml(config, "config").get("kernel_folders", []) if config.is_file() else []
-    families = catalog.load([project / "kernels", *(project / folder for folder in further)])
+    families = kernels.load(_project())
     return list(choose_families(list(families) if names is None else list(names), families).values())
 
 
 def _project() -> Path:
-    """Returns the nearest folder with a Snakefile, from the working directory upwards; else that directory."""
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "Snakefile").is_file()), here)
+    return paths.nearest_project(Path.cwd())
+
+
+def _campaign(options: argparse.Namespace) -> Path:
+    """Returns the folder of the campaign that is named, else the results of the project.
+
+    Raises:
+        WarplogError: there is no such folder or recorded campaign.
+    """
+    from warplog.judge import sources
+
+    here, name = _project(), options.campaign
+    if name is None:
+        return here / paths.RESULTS
+    if "family" in options and (here / "kernels" / name / "family.yaml").is_file():
+        raise WarplogError(
+            f"{name}: is a family, not a campaign; use `warplog {options.command} --family {name}`"
+        )
+    return sources.folder_of(name, here, holds="")
+
+
+def _tables(options: argparse.Namespace) -> Path:
+    """Returns the folder of tables of the campaign; the campaign may also be given as that folder."""
+    folder = _campaign(options)
+    places = (folder / options.gpu / "tables", folder / "tables")
+    otherwise = folder if any(folder.glob("*.csv")) else places[-1]
+    return next((place for place in places if place.is_dir()), otherwise)
 
 
 def _extract(options: argparse.Namespace) -> int:
@@ -440,7 +477,7 @@ def _extract(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    return verifying.run(options, _to_stderr)
+    return verifying.run(options, _campaign(options), _to_stderr)
 
 
 def _prune(options: argparse.Namespace) -> int:
@@ -448,7 +485,21 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _figures(options: argparse.Namespace) -> int:
-    return drawing.run(options, _project(), {family.name: family for family in _families(None)})
+    return drawing.run(
+        options, _project(), _tables(options), {family.name: family for family in _families(None)}
+    )
+
+
+def _ui(options: argparse.Namespace) -> int:
+    return browsing.run(options, _project())
+
+
+def _docs(options: argparse.Namespace) -> int:
+    return documents.show(options)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    return documents.show_schema(options)
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -469,6 +520,7 @@ _COMMANDS = {
     "best-of": _best_of,
     "claims": _claims,
     "compare": _compare,
+    "docs": _docs,
     "doctor": _doctor,
     "explain": _explain,
     "figures": _figures,
@@ -478,5 +530,7 @@ _COMMANDS = {
     "prune": _prune,
     "record": _record,
     "run": _run,
+    "schema": _schema,
+    "ui": _ui,
     "verify": _verify,
 }

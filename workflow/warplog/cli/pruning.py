@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from warplog.cli.checkup.host import configured_store
+from warplog.cli.checkup.host import store
 from warplog.core.errors import WarplogError
 
 _ABOUT = """\
@@ -19,7 +19,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     prune.add_argument(
         "--uri", default="", help="default: MLFLOW_TRACKING_URI, else the store of the project"
     )
-    prune.add_argument("--campaign", default="", help="only runs of the campaign with this name or id")
+    prune.add_argument(
+        "--campaign",
+        default="",
+        metavar="NAME",
+        help="only runs of the campaign with this name or id in MLflow",
+    )
     prune.add_argument("--family", default="", help="only runs of this family")
     prune.add_argument("--origin", default="", choices=("live", "recorded"), help="only runs of this origin")
     prune.add_argument(
@@ -37,14 +42,10 @@ def run(options: argparse.Namespace, project: Path) -> int:
     Raises:
         WarplogError: --current without a filter, or the store does not exist or does not answer.
     """
-    from warplog.track.address import sqlite_file, tracking_uri
     from warplog.track.prune import Choice, prune
 
     if options.current and not (options.campaign or options.family or options.origin):
         raise WarplogError("--current: would delete every run; name --campaign, --family or --origin as well")
-    uri = options.uri or tracking_uri(configured_store(project))
-    if (file := sqlite_file(uri)) is not None and not options.uri:
-        uri = f"sqlite:///{project / file}"
     choice = Choice(options.campaign, options.family, options.origin, options.current)
-    prune(uri, choice, options.yes, print)
+    prune(options.uri or store(project), choice, options.yes, print)
     return 0

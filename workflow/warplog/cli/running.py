@@ -11,14 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from warplog.cli.checkup import packages
-from warplog.cli.starting import FOLDER
 from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError, say
 
+OWN = ("-h", "--help", "--cores")  # other options are Snakemake's
 _ABOUT = """\
-Runs the campaign of DIR/warplog/ (or of DIR, if it contains kernels/) there, with the workflow of this package; the
+Runs the campaign of a folder of kernels (FOLDER/warplog/, if there is one) with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
+
+Options that are not listed here, and everything after `--`, are Snakemake's.
+"""
+_EXAMPLES = """\
+examples:
+  warplog run                                    everything
+  warplog run --cores 8                          compile up to 8 kernels at the same time
+  warplog run --config variants=naive,mine       two variants only
+  warplog run -n                                 list what would run, and run nothing
+  warplog run -- time                            up to one stage: build, check, time, profile, extract, tables, ...
 """
 # Ctrl-C while Snakemake is imported is one line, too.
 _SNAKEMAKE = """
@@ -32,20 +42,38 @@ _DOTTED = re.compile(r"(\w+)\.(\w+)=(.*)")  # time.processes=5
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the subcommand to the parser."""
-    run = commands.add_parser("run", help="run the campaign of a folder of kernels", description=_ABOUT)
+    run = commands.add_parser(
+        "run",
+        help="run the campaign of a folder of kernels",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     run.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="folder of the project, or one in it (default: this folder)",
     )
     run.add_argument("--cores", default="1", metavar="N", help="jobs at the same time, or all (default: 1)")
-    run.usage = "warplog run [DIR] [--cores N] [-- OPTIONS OF SNAKEMAKE]"
+    run.usage = "warplog run [FOLDER] [--cores N] [OPTIONS OF SNAKEMAKE] [-- TARGETS]"
     run.set_defaults(command="run", options=[])
+
+
+def parted(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Returns the words for warplog, and those for Snakemake: after `--`, or from the first option that is not ours."""
+    other = (i for i, word in enumerate(given) if word[:1] == "-" and word.partition("=")[0] not in OWN)
+    place = next(other, len(given))
+    return list(given[:place]), list(given[place + (given[place:][:1] == ["--"]) :])
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs Snakemake in the folder of the campaign; returns its exit status.
 
     Raises:
-        WarplogError: Snakemake is not installed, DIR has no family, or a key of --config has a dot.
+        WarplogError: Snakemake is not installed, there is no project with a family, or a key of --config has a dot.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise WarplogError(packages.missing("snakemake"))
@@ -83,16 +111,19 @@ def _attended(command: Sequence[str]) -> int:
 
 
 def campaign_folder(folder: Path) -> Path:
-    """Returns the folder that contains kernels/: `folder`/warplog or `folder` itself.
+    """Returns the folder of the project that is found from `folder`.
 
     Raises:
-        WarplogError: neither has a family.
+        WarplogError: `folder` does not exist, or the project has no family.
     """
-    for place in (folder / FOLDER, folder):
-        if any((place / "kernels").glob("*/family.yaml")) or _settings(place).get("kernel_folders"):
-            return place
-    place = folder / FOLDER / "kernels"
-    raise WarplogError(f"{place}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
+    if not folder.is_dir():
+        target = f"if it is a target, write `warplog run -- {folder}`"
+        raise WarplogError(f"{folder}: no such folder; {target}")
+    place = paths.nearest_project(folder)
+    if paths.has_family(place) or _settings(place).get("kernel_folders"):
+        return place
+    wanted = folder / paths.FOLDER / "kernels"
+    raise WarplogError(f"{wanted}: no family (<family>/family.yaml); `warplog init {folder}` writes one")
 
 
 def _settings(folder: Path) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from string import Template
 
 from warplog.core.errors import WarplogError
+from warplog.core.paths import FOLDER, has_family
 
-FOLDER = "warplog"  # of the families, in a repository of kernels
 OPERATIONS = ("elementwise", "rows", "matmul")
 _ABOUT = """\
-Writes DIR/warplog/ with a configuration, a README and one family to start from: its contract, its reference and a
+Writes FOLDER/warplog/ with a configuration, a README and one family to start from: its contract, its reference and a
 first kernel. Asks for what is not given if it runs on a terminal. No file is overwritten; in a folder that has
 warplog/ already, a further family is added.
 """
@@ -39,10 +39,16 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "init",
         help="write a folder warplog/ for kernels of your own",
         description=_ABOUT,
+        epilog="example:\n  warplog init --op rows --dtype float16 --name softmax",
         formatter_class=raw,
     )
     init.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: this folder"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="repository (default: this folder)",
     )
     init.add_argument("--name", default="", help="name of the family (default: the operation)")
     init.add_argument("--op", default="", help=f"{', '.join(OPERATIONS)} (default: elementwise)")
@@ -54,10 +60,14 @@ def run(options: argparse.Namespace) -> int:
     """Writes the folder and names the files.
 
     Raises:
-        WarplogError: DIR does not exist, a name, operation or dtype is invalid, or a file of the family exists.
+        WarplogError: FOLDER does not exist or is itself warplog/, a name, operation or dtype is invalid, or a file of
+            the family exists.
     """
     if not options.folder.is_dir():
-        raise WarplogError(f"{options.folder}: no such folder; create it, or correct DIR")
+        raise WarplogError(f"{options.folder}: no such folder; create it, or correct FOLDER")
+    if options.folder.resolve().name == FOLDER and has_family(options.folder):
+        above = f"warplog init {options.folder / '..'} --name NAME"
+        raise WarplogError(f"{options.folder.resolve()}: has families already; `{above}` adds one")
     operation = _one_of("--op", options.op or _asked("operation", OPERATIONS), OPERATIONS)
     dtype = _one_of("--dtype", options.dtype or _asked("dtype", tuple(_TYPES)), tuple(_TYPES))
     name = options.name or _asked("name of the family", (operation,))

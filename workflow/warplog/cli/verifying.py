@@ -16,15 +16,15 @@ Exit status 1: at least one problem was found; each is one line.
 """
 
 
-def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the command to the parser of `warplog`."""
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", campaign: str) -> None:
+    """Adds the command to the parser of `warplog`; `campaign` is the text of help that it shares with others."""
     verify = commands.add_parser(
         "verify",
         help="check that the files of a campaign are complete, unchanged and consistent",
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verify.add_argument("folder", type=Path, metavar="DIR", help="results, or results/recorded/NAME")
+    verify.add_argument("campaign", nargs="?", metavar="CAMPAIGN", help=campaign)
     verify.add_argument(
         "--write-manifest",
         action="store_true",
@@ -34,7 +34,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     verify.set_defaults(command="verify")
 
 
-def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
+def run(options: argparse.Namespace, folder: Path, note: Callable[[str], None]) -> int:
     """Verifies the folder and returns the exit status; `note` prints a problem to standard error.
 
     Raises:
@@ -42,10 +42,9 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     """
     from warplog.core.verification import campaign, digests
 
-    folder: Path = options.folder
     files = sorted((folder / "campaign").glob("*.json"))
     if not files and not (folder / digests.FOLDER).is_dir():
-        raise WarplogError(f"{folder}: holds no campaign; name results or a folder in results/recorded/")
+        raise WarplogError(f"{folder}: holds no campaign; name a results folder or a recorded campaign")
     problems = campaign.record_problems(folder)
     if options.write_manifest and not problems:
         _write_manifest(folder, files)

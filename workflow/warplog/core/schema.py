@@ -33,7 +33,8 @@ _TYPES = {
 
 
 @cache
-def _read(name: str) -> Any:
+def read(name: str) -> Any:
+    """Returns the schema `<name>.schema.yaml`."""
     return parse_yaml((FOLDER / f"{name}.schema.yaml").read_text())
 
 
@@ -41,7 +42,7 @@ def _read(name: str) -> Any:
 def _validator(name: str) -> Any:
     import jsonschema_rs
 
-    return jsonschema_rs.Draft202012Validator(_read(name))
+    return jsonschema_rs.Draft202012Validator(read(name))
 
 
 def read_yaml(path: Path, schema: str) -> Any:
@@ -96,7 +97,7 @@ def check(data: Any, schema: str, where: str) -> None:
     ) as error:  # jsonschema_rs rejects what JSON cannot hold before it validates
         raise WarplogError(f"{where}: {_not_json(data) or error}") from None
     if misfits:
-        raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, _read(schema))}")
+        raise WarplogError(f"{where}: {_explain(_deepest(misfits), data, read(schema))}")
 
 
 def _deepest(misfits: Iterable[Any]) -> Any:

@@ -32,7 +32,7 @@ NOTE = (
     "whose share of waiting is the median over the SMs; overhead: how much longer the build with marks takes at rest "
     "(in parentheses: the same build against itself)"
 )
-NOTHING = "no timeline captured; run `uv run snakemake timeline`"
+NOTHING = "no timeline captured; the target `timeline` captures one"
 MOST_LANES = 12
 _LEGEND_COLUMNS, _KEY_IN = (3, 2, 1), 0.5  # the most that have room; the width of a key beside its text
 # Region: colour of Okabe and Ito, safe for colour-blind readers, and what it means.

@@ -11,6 +11,7 @@ from typing import Any
 from warplog.core.csv_text import csv_of_rows
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
+from warplog.core.paths import command
 from warplog.core.text import Table, markdown_table
 from warplog.judge.comparison import WORDS, Comparison, as_csv, compare
 from warplog.judge.floors import Floors, Spread, measure_floors, same_code
@@ -110,7 +111,8 @@ def judge_rounds(folder: Path, gpu: str) -> SelfCheck:
     floors = measure_floors(rounds)
     if floors is None:
         raise WarplogError(
-            f"{folder}/aa: {len(rounds)} rounds with timings of {gpu}; run `snakemake aa` on a machine with that GPU"
+            f"{folder}/aa: {len(rounds)} rounds with timings of {gpu}; run `{command('aa')}`"
+            " on a machine with that GPU"
         )
     no_floor = Floors({}, {}, dict.fromkeys(REGIMES, Spread(0.0, 1.0)), floors.conditions, 1)
     pairs = list(combinations(rounds, 2))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from warplog.core.errors import WarplogError
+from warplog.core.paths import command
 from warplog.core.text import one_line, printable
 from warplog.core.verification.digests import check_manifest
 from warplog.judge import evidence
@@ -61,7 +62,7 @@ def audit(folder: Path, stream: TextIO) -> Audit:
     check_manifest(folder)
     pages = sorted((folder / "worklog").glob("*.md"))
     if not pages:
-        raise WarplogError(f"{folder}/worklog: no pages; run `snakemake worklog`")
+        raise WarplogError(f"{folder}/worklog: no pages; run `{command('worklog')}`")
     whole = Audit()
     for path in pages:
         text = path.read_text(encoding="utf-8")

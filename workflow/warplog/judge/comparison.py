@@ -9,6 +9,7 @@ from statistics import median_high
 from typing import Any, TextIO
 
 from warplog.core.csv_text import csv_of_rows
+from warplog.core.paths import command
 from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable, visible
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts
@@ -99,7 +100,7 @@ class Comparison:
     def _origin(self) -> str:
         if self.floors is None:
             drift = f"an assumed drift of {100 * math.sqrt(ASSUMED.variance):g} % between processes"
-            return f"{drift}; campaigns of several processes, or `snakemake aa`, measure it"
+            return f"{drift}; campaigns of several processes, or `{command('aa')}`, measure it"
         return f"up to {self.floors.processes} processes of the same code"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 from pyarrow import ArrowException
 
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 
 Row = Mapping[Any, Any]
@@ -55,7 +56,7 @@ def read(folder: Path, family: str) -> "Evidence":
         try:
             table = pd.read_parquet(path, page_checksum_verification=True)
         except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
-            raise WarplogError(f"{path}: cannot be read ({error}); run `snakemake tables`") from None
+            raise WarplogError(f"{path}: cannot be read ({error}); run `{paths.command('tables')}`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
     if tables["variants"].empty:
         raise WarplogError(

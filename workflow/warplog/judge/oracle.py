@@ -16,6 +16,7 @@ from warplog.core.columns import MEASUREMENTS
 from warplog.core.csv_text import restored
 from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
+from warplog.core.paths import command
 from warplog.core.schema import suggest
 from warplog.core.text import printable
 from warplog.core.verification.digests import check_manifest
@@ -216,7 +217,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
 
     path = folder / "oracle.csv"
     if not path.is_file():
-        raise WarplogError(f"{path}: is missing; run `snakemake oracle`")
+        raise WarplogError(f"{path}: is missing; run `{command('oracle')}`")
     if path.stat().st_size > _MOST_BYTES:
         raise WarplogError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, so not the table of the oracle")
     try:
@@ -225,7 +226,7 @@ def read_verdicts(folder: Path) -> list[dict[str, Any]]:
         raise WarplogError(f"{path}: not readable as CSV ({' '.join(str(error).split())})") from None
     lacking = [column for column in (*_COLUMNS, "gpu", "origin", "campaign") if column not in table]
     if lacking:
-        raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `snakemake oracle` again")
+        raise WarplogError(f"{path}: has no column {lacking[0]!r}; run `{command('oracle')}` again")
     return as_rows(table)
 
 
@@ -271,9 +272,14 @@ def run_oracle(project: Path, out: TextIO) -> int:
     """Runs `snakemake oracle` and returns its exit status; without a GPU prints the recorded tables instead.
 
     Raises:
-        WarplogError: there is no GPU, and no recorded campaign holds the oracle, or one is not as its manifest says.
+        WarplogError: the project has no oracle; or there is no GPU, and no recorded campaign holds the oracle or one
+            is not as its manifest says.
     """
     if device.detect() is not None:
+        if not (project / "kernels" / "oracle").is_dir():
+            raise WarplogError(
+                f"{project}/kernels/oracle: is missing; run it in a checkout of warplog, which has it"
+            )
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
         return 1 if subprocess.run(command, cwd=project, check=False).returncode else 0
     recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.csv"))

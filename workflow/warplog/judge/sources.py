@@ -64,21 +64,23 @@ def newest_of_gpu(gpu: str, preferred: str, project: Path) -> str | None:
     return preferred if preferred in started else max(started, key=lambda name: started[name], default=None)
 
 
-def find(name: str, project: Path = Path()) -> Path | None:
-    """Returns the folder of timings that `name` refers to, a results folder or a recorded campaign; None if neither."""
-    if (Path(name) / "time").is_dir():
-        return Path(name)
-    recorded = _recorded_root(name, project) if re.fullmatch(NAME, name) else None
-    return recorded if recorded and (recorded / "time").is_dir() else None
+def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
+    """Returns the folder that `name` refers to: a results folder, here or in `project`, or a recorded campaign.
+
+    Only folders with a folder `holds` count; "" accepts any. None if there is none.
+    """
+    recorded = [_recorded_root(name, project)] if re.fullmatch(NAME, name) else []
+    places = (Path(name), project / name, *recorded)
+    return next((place for place in places if (place / holds).is_dir()), None)
 
 
-def folder_of(name: str, project: Path) -> Path:
+def folder_of(name: str, project: Path, holds: str = "time") -> Path:
     """Returns the folder that `find` returns.
 
     Raises:
         WarplogError: there is none; the message lists the recorded campaigns.
     """
-    if (found := find(name, project)) is not None:
+    if (found := find(name, project, holds)) is not None:
         return found
     known = ", ".join(_recorded(project))
     if Path(name).is_dir():

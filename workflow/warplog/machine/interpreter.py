@@ -5,7 +5,10 @@ import sys
 
 # Characters with a meaning in bash; letters of any alphabet are safe.
 _UNSAFE = re.compile(r"[\s\"'`$&*()\[\]{}|;<>?!#~\\]")
-REMEDY = "UV_PROJECT_ENVIRONMENT=/tmp/warplog-venv uv run snakemake --cores 1, or move the project"
+REMEDY = (
+    "install warplog in a folder whose path has no such character (in a checkout:"
+    " UV_PROJECT_ENVIRONMENT=/tmp/warplog-venv uv run snakemake --cores 1)"
+)
 
 
 def unusable(path: str = sys.executable) -> str:

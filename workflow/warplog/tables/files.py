@@ -11,6 +11,7 @@ import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
+from warplog.core import paths
 from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
@@ -136,14 +137,14 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
-        raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
+        raise WarplogError(f"{parquet}: no such table; run `{paths.command('tables')}`")
     table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
-        raise WarplogError(f"{path}: not a readable table ({why}); run `uv run snakemake tables`")
+        raise WarplogError(f"{path}: not a readable table ({why}); run `{paths.command('tables')}`")
     return table
 
 
@@ -160,7 +161,7 @@ def read_file(path: Path) -> pd.DataFrame:
     except (ValueError, TypeError, LookupError, NotImplementedError, OSError, ArrowException) as error:
         why = one_line(str(error))[:_MOST_REASON]
         raise WarplogError(
-            f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`"
+            f"{path}: not a readable table ({why}); delete it and run `{paths.command('tables')}`"
         ) from error
 
 

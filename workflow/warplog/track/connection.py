@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.core.paths import command
 from warplog.track import address, causes, database
 
 FAMILY = database.FAMILY
 _TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 # No telemetry; no addresses on stdout; no progress bars in a log.
-_ALWAYS = {
+ALWAYS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -55,7 +56,7 @@ def connect(uri: str, write: bool = True) -> Iterator[Connection]:
         WarplogError: the store does not answer, does not exist (unless `write`), or fails while it is in use; the
             message names the remedy.
     """
-    with _environment(_ALWAYS, _PATIENCE), contextlib.ExitStack() as held:
+    with _environment(ALWAYS, _PATIENCE), contextlib.ExitStack() as held:
         try:
             address.check(uri)
             with _environment({}, {_TIMEOUT: "5"}):
@@ -87,7 +88,7 @@ def _ready(uri: str, write: bool, held: contextlib.ExitStack) -> Path | None:
         database.follow_the_move(file)
     elif not file.is_file():
         raise WarplogError(
-            f"{address.shown(uri)}: no such store; log a campaign first, or correct the address"
+            f"{address.shown(uri)}: no such store; `{command('track')}` logs a campaign to it, or correct the address"
         )
     else:
         with contextlib.suppress(

@@ -1,32 +1,132 @@
-"""A page with a link to every run of a campaign in MLflow."""
+"""Pages of links to saved views and runs in MLflow: of one campaign as a file, of a whole store beside MLflow's pages.
 
+MLflow's own pages lead to the runs of an experiment by date; only a link with the key of a saved view shows speeds.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from typing import Any
 
-from warplog.track.log import LOCAL_UI, LoggedFamily, TrackingResult, link_base, ui_command
-from warplog.track.view import run_path
+from warplog.core.paths import own_command
+from warplog.track import versions, view
+from warplog.track.connection import FAMILY
+from warplog.track.log import LOCAL_UI, TrackingResult, link_base
 
+PAGE = "/warplog"
+STORE, STARTED_BY = "MLFLOW_BACKEND_STORE_URI", "WARPLOG_UI_PID"  # in the environment of the server
+_MOST_RUNS = 5000
 _HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Runs in MLflow</title>
-<style>body{font:15px sans-serif;margin:24px;max-width:60rem}</style>
-<style>ul{padding:0}li{display:inline-block;margin-right:1.2em}</style>
+<style>body{font:15px sans-serif;margin:24px;max-width:60rem}h2{margin-bottom:4px}p{margin:4px 0}
+p a{display:inline-block;margin-right:1.2em}</style>
 <h1>Runs in MLflow</h1>
+<p>The first links of a family open the speeds and counters of all its variants as charts, the others one variant.</p>
 """
+
+
+@dataclass(frozen=True)
+class Links:
+    """Addresses of one family, by the texts that they are shown with.
+
+    `runs` holds the current runs of each campaign, in the order of the ladder.
+    """
+
+    family: str
+    views: Mapping[str, str]
+    runs: Mapping[str, Mapping[str, str]]
 
 
 def page(result: TrackingResult, uri: str) -> str:
     """Returns an HTML page with a link to the charts of each family and to the run of each variant."""
     base = link_base(uri)
-    how = f"<p>First run <code>{escape(ui_command(uri))}</code></p>\n" if base == LOCAL_UI else ""
-    return f"{_HEAD}{how}{''.join(_family(logged, base) for logged in result.experiments)}</html>\n"
+    how = f"<p>First run <code>{escape(own_command('ui'))}</code></p>\n" if base == LOCAL_UI else ""
+    found = []
+    for one in result.experiments:
+        runs = {v: f"{base}/{view.run_path(one.experiment_id, r.run_id)}" for v, r in one.runs.items()}
+        found.append(Links(one.family, {"Speed and counters": one.link}, {"variants": runs}))
+    return _html(found, how)
 
 
-def _family(logged: LoggedFamily, base: str) -> str:
-    found = {
-        name: f"{base}/{run_path(logged.experiment_id, run.run_id)}" for name, run in logged.runs.items()
+def of_store(client: Any, base: str) -> list[Links]:
+    """Returns the families in the store of an MlflowClient, by name; `base` is the address of its pages."""
+    experiments = {
+        experiment.experiment_id: experiment
+        for experiment in client.search_experiments(max_results=1000)
+        if FAMILY in experiment.tags
     }
-    runs = "\n".join(f"<li>{_link(address, variant)}</li>" for variant, address in found.items())
-    return f"<h2>{_link(logged.link, logged.family)}</h2>\n<ul>\n{runs}\n</ul>\n"
+    runs: dict[str, dict[str, dict[str, str]]] = {number: {} for number in experiments}
+    for run in sorted(_current(client, list(experiments)), key=_order):
+        number, tags = run.info.experiment_id, run.data.tags
+        campaign = f"{tags.get('campaign', '')} ({tags.get('gpu_name', '')}, {tags.get('origin', '')})"
+        address = f"{base}/{view.run_path(number, run.info.run_id)}"
+        runs[number].setdefault(campaign, {})[str(run.info.run_name)] = address
+    found = [
+        Links(one.tags[FAMILY], dict(sorted(_views(number, one.tags, base))), runs[number])
+        for number, one in experiments.items()
+    ]
+    return sorted(found, key=lambda one: one.family)
 
 
-def _link(address: str, text: str) -> str:
-    return f'<a href="{escape(address)}">{escape(text)}</a>'
+def make_app() -> Any:
+    """Returns MLflow's application with the page; ends with the process that is named in the environment.
+
+    MLflow calls it: `mlflow server --app-name warplog`.
+    """
+    from mlflow import MlflowClient
+    from mlflow.server import app
+    from mlflow.server.fastapi_app import create_fastapi_app
+
+    if owner := os.environ.get(STARTED_BY):
+        threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+    app.add_url_rule(PAGE, "warplog", lambda: _html(of_store(MlflowClient(os.environ[STORE]), "")))
+    return create_fastapi_app(app)
+
+
+def _end_with(owner: str) -> None:
+    """Kills this server and its parent, which have a process group of their own, after the process `owner` ended."""
+    while Path("/proc", owner).exists():
+        time.sleep(1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _current(client: Any, experiments: Sequence[str]) -> Sequence[Any]:
+    search = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
+    found: Sequence[Any] = (
+        client.search_runs(experiments, search, max_results=_MOST_RUNS) if experiments else ()
+    )
+    return found
+
+
+def _order(run: Any) -> tuple[str, float]:
+    return run.data.tags.get("campaign", ""), float(run.data.tags.get("ladder_order", "inf"))
+
+
+def _views(experiment: str, tags: Mapping[str, str], base: str) -> Iterator[tuple[str, str]]:
+    for name, value in tags.items():
+        if name.startswith(view.TAG_PREFIX):
+            address = f"{base}/{view.path(experiment, name.removeprefix(view.TAG_PREFIX))}"
+            with suppress(
+                ValueError, LookupError, TypeError
+            ):  # anyone who can write to the store can save a view
+                yield str(json.loads(value)["name"]), address
+
+
+def _html(families: Sequence[Links], note: str = "") -> str:
+    return f"{_HEAD}{note}{''.join(map(_section, families))}</html>\n"
+
+
+def _section(one: Links) -> str:
+    runs = "".join(f"<p>{escape(campaign)}:\n{_anchors(found)}</p>\n" for campaign, found in one.runs.items())
+    return f"<h2>{escape(one.family)}</h2>\n<p>{_anchors(one.views)}</p>\n{runs}"
+
+
+def _anchors(found: Mapping[str, str]) -> str:
+    return "\n".join(f'<a href="{escape(address)}">{escape(text)}</a>' for text, address in found.items())

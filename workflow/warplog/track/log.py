@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder, write_text
+from warplog.core.paths import own_command
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
@@ -93,14 +94,8 @@ class TrackingResult:
 
 
 def link_base(uri: str) -> str:
-    """Returns the address of the UI: the server's, or the default address of `mlflow ui`."""
+    """Returns the address of the UI: the server's, or that of `warplog ui` if its port is free."""
     return address.shown(uri).rstrip("/") if address.is_server(uri) else LOCAL_UI
-
-
-def ui_command(uri: str) -> str:
-    """Returns the command that serves the runs of a local store to this machine only, without telemetry."""
-    settings = "DO_NOT_TRACK=true MLFLOW_DISABLE_TELEMETRY=true"
-    return f"{settings} mlflow ui --host 127.0.0.1 --backend-store-uri {address.shown(uri)}"
 
 
 def log_campaign(
@@ -133,7 +128,7 @@ def log_campaign(
         job = _Job(store, tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
         logged = tuple(job.log_family(family, origin, places[family]) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
-        progress(f"  track   to open the links, run: {ui_command(uri)}")
+        progress(f"  track   to open the links, run: {own_command('ui')}")
     last = max(
         ((one.written, one.run_id) for family in logged for one in family.runs.values()), default=("", "")
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from warplog.cli.checkup.finding import Finding
 from warplog.core import locks
+from warplog.core.paths import command
 from warplog.judge.boards import summary
 from warplog.machine import device
 from warplog.machine.clocks import BRAKES, ClockState, clock_state
@@ -68,8 +69,9 @@ def boards(found: Sequence[Gpu], tables: Path | None) -> Finding:
     if table and table.is_file():
         with table.open(newline="", encoding="utf-8") as file:
             return Finding("boards", "ok", f"{text}; {summary(_numbers(file))}")
+    all_of_them = command("--config gpu=all")
     remedy = (
-        "to use all GPUs of one model: --config gpu=all; to compare them: snakemake boards --config gpu=all"
+        f"to use all GPUs of one model: {all_of_them}; to compare them: {command('boards --config gpu=all')}"
     )
     return Finding("boards", "info", text, remedy)
 

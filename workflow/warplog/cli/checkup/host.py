@@ -22,6 +22,7 @@ _DISK_FAIL, _DISK_WARN = 1 * GIB, 5 * GIB
 _MOST_BYTES = 1 << 20
 _MLFLOW_S = 3.0
 _UV_S = 30.0
+_REMEDY = f"git checkout -- {RECORDED}, or run on a machine with a GPU"
 _UV_HOME = "https://docs.astral.sh/uv"
 
 
@@ -65,7 +66,9 @@ def configuration(project: Path) -> Finding:
     names = [name for name in ("config", "gpus") if (project / "config" / f"{name}.yaml").is_file()]
     if not names and not (project / "kernels").is_dir():
         text = f"{project} is not a warplog project: it has neither kernels/ nor config/"
-        return Finding(topic, "warn", text, "change to the project's folder, or name it with --project")
+        return Finding(
+            topic, "warn", text, "change to the project's folder, or name it: warplog doctor FOLDER"
+        )
     try:
         from warplog.core import schema
 
@@ -92,7 +95,7 @@ def recordings(project: Path, gpu_present: bool) -> Finding:
         "recorded campaigns",
         "fail",
         "none, and there is no GPU to measure one",
-        f"git checkout -- {RECORDED}, or run on a machine with a GPU",
+        _REMEDY if (project / "Snakefile").is_file() else "run on a machine with a GPU",
     )
 
 
@@ -106,11 +109,11 @@ def _campaign(file: Path) -> str:
 
 def mlflow(project: Path) -> Finding:
     """Reports whether the tracking store can be reached, without creating or changing it."""
-    uri = tracking_uri(configured_store(project))
+    uri = store(project)
     if uri.startswith(("http://", "https://")):
         return _server(uri)
     if (file := sqlite_file(uri)) is not None:
-        state = "exists" if (project / file).is_file() else "created by the first campaign"
+        state = "exists" if file.is_file() else "created by the first campaign"
         return Finding("MLflow store", "ok", f"{uri} ({state})")
     return Finding("MLflow store", "info", f"{shown(uri)} (not checked)")
 
@@ -124,6 +127,13 @@ def configured_store(project: Path) -> str:
         return str(config["track"]["uri"])
     except (WarplogError, ImportError, KeyError, TypeError):
         return str(DEFAULTS["track"]["uri"])
+
+
+def store(project: Path) -> str:
+    """Returns the address of the project's tracking store; the path of an SQLite file is absolute."""
+    uri = tracking_uri(configured_store(project))
+    file = sqlite_file(uri)
+    return uri if file is None else f"sqlite:///{project / file}"
 
 
 def _server(uri: str) -> Finding:

@@ -92,7 +92,7 @@ def derived_problems(results: Path) -> list[str]:
     damaged = {name for job in jobs for name, _ in _changed(results.parent, job["files"])}
     found = []
     for job in jobs:
-        remedy = f"run `uv run snakemake --forcerun {job['target']}`"
+        remedy = f"run `{paths.command('--forcerun ' + job['target'])}`"
         for name, why in _changed(results.parent, job["files"]):
             found.append(f"{name}: {why}; delete it and {remedy}")
         for name, why in _changed(results.parent, job["made_from"]):

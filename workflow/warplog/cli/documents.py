@@ -1,0 +1,75 @@
+"""The subcommands `warplog docs` and `warplog schema`: the documentation and schemas that travel in the package."""
+
+import argparse
+import json
+import os
+import pydoc
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from warplog.core import paths
+from warplog.core.errors import WarplogError
+
+_SCHEMAS = ("family", "config", "gpus")
+_ABOUT_SCHEMA = """\
+Prints the JSON Schema of a file that you write: family (kernels/*/family.yaml), config (config/config.yaml) or gpus
+(config/gpus.yaml). Editors use it to complete keys and to show what each one means; `warplog docs extending` says how.
+"""
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds both subcommands to the parser."""
+    docs = commands.add_parser("docs", help="show a page of the documentation")
+    docs.description = "Prints a page of the documentation as Markdown; without PAGE, lists the pages."
+    docs.epilog = "example: warplog docs own-kernels"
+    docs.add_argument("page", nargs="?", metavar="PAGE", help="name of the page")
+    docs.set_defaults(command="docs")
+    schema = commands.add_parser("schema", help="print the JSON Schema of family.yaml, for editors")
+    schema.description, schema.epilog = _ABOUT_SCHEMA, "example: warplog schema family > family.schema.json"
+    schema.add_argument("name", choices=_SCHEMAS, metavar="NAME", help=", ".join(_SCHEMAS))
+    schema.set_defaults(command="schema")
+
+
+def show(options: argparse.Namespace) -> int:
+    """Prints the page, through a pager on a terminal; without one, the names and titles of all pages.
+
+    Raises:
+        WarplogError: there is no such page.
+    """
+    from warplog.core.schema import suggest
+
+    found = pages()
+    if options.page is None:
+        width = max(map(len, found))
+        for name, path in found.items():
+            print(f"{name:{width}}  {_title(path)}")
+        return 0
+    if options.page not in found:
+        raise WarplogError(f"{options.page}: no such page; {suggest(options.page, found)}")
+    text = found[options.page].read_text(encoding="utf-8")
+    pager = os.environ.get("PAGER") or shutil.which("less")
+    if options.terminal and pager:
+        pydoc.pipepager(text, pager)
+    else:
+        print(text, end="")
+    return 0
+
+
+def show_schema(options: argparse.Namespace) -> int:
+    """Prints a schema as JSON."""
+    from warplog.core import schema
+
+    print(json.dumps(schema.read(options.name), indent=1))
+    return 0
+
+
+def pages() -> Mapping[str, Path]:
+    """Returns the pages of the documentation by name."""
+    first = {"readme": paths.HOME / "README.md", "config": paths.HOME / "config" / "README.md"}
+    return first | {path.stem: path for path in sorted((paths.WORKFLOW / "docs").glob("*.md"))}
+
+
+def _title(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.readline().lstrip("# ").rstrip()
