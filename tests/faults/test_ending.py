@@ -141,7 +141,7 @@ def test_a_scheduler_that_hangs_is_ended_with_what_its_jobs_left_but_not_its_cal
 
 
 def test_a_second_sigterm_ends_the_running_jobs(place: Path) -> None:
-    run = start(place, SLOW="echo working; sleep 600;")
+    run = start(place, SLOW="echo working; exec sleep 600;")
     await_line(run, "working")
     with pytest.raises(WarplogError, match=rf"another run is working in .* \(process {run.pid} on "):
         hold_folder(str(place))

@@ -27,9 +27,8 @@ def bound_sigterm(local: bool, patience_s: float = 20.0) -> None:
     Args:
         local: whether the jobs run on this machine. Those of a cluster are awaited, or cancelled by the second SIGTERM.
     """
-    ctypes.CDLL(None).prctl(
-        _PR_SET_CHILD_SUBREAPER, 1
-    )  # what a killed job leaves behind becomes a child of this process
+    # What a killed job leaves behind becomes a child of this process, and is found.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     snakemake = signal.getsignal(signal.SIGTERM)
     if callable(snakemake):
         signal.signal(signal.SIGTERM, _Ending(snakemake, local, patience_s).ask)
@@ -68,9 +67,8 @@ class _Ending:
                 last_seen = now
             time.sleep(_POLL_S)
         _send(signal.SIGKILL, _jobs_and_all()[1])
-        _say(
-            f"error: Snakemake hung for {self.patience_s:g} s after its last job and was ended; run again to resume"
-        )
+        hung = f"hung for {self.patience_s:g} s after its last job and was ended"
+        _say(f"error: Snakemake {hung}; run again to resume")
         os._exit(128 + signal.SIGTERM)
 
 
