@@ -53,7 +53,10 @@ def test_single_launches_of_ncu_are_ambiguous_in_time_but_compared_by_counters(t
 def test_a_report_without_single_launches_is_refused(tmp_path):
     path = tmp_path / "a.log"
     path.write_text(
-        "ptxas info    : Compiling entry function 'scale' for 'sm_80'\nptxas info    : Used 8 registers\n"
+        "ptxas info    : Compiling entry function 'scale' for 'sm_80'\n"
+        "ptxas info    : Function properties for scale\n"
+        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used 8 registers\n"
     )
     with pytest.raises(WarplogError, match=r"a\.log: contains no durations of single launches"):
         comparison.run((str(path), str(path)), Sources(tmp_path, read_report=profiled.load))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from made_up_device import H200
 from one_variant import write_record
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
@@ -40,7 +41,7 @@ CAMPAIGN = {
     "started": "2026-01-01T00:00:00Z",
     "driver": "580.0",
     "cuda": "13.0",
-    "device": {},
+    "device": H200,
     "tools": {},
     "clocks": "unlocked",
 }

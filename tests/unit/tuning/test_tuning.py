@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from made_up_device import H200
 from script_modules import script
 from warplog.catalog import family, winners
 from warplog.core.errors import WarplogError
@@ -261,7 +262,7 @@ def test_script_of_the_rule_searches_and_writes_its_outputs(
             "arch": "sm_90",
             "origin": "live",
             "content_sha256": "",
-            "device": {},
+            "device": H200,
             "tools": {},
             **texts,
         },

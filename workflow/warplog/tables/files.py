@@ -170,14 +170,13 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     about = read_metadata(path)
     if about.num_rows * about.num_columns > _MOST_VALUES:
         raise ValueError(f"more than {_MOST_VALUES} values")
-    noted = json.loads((about.metadata or {}).get(b"pandas", "{}")).get("columns", ())
     table = pd.read_parquet(path, page_checksum_verification=True)
-    if any(
-        [column["field_name"] for column in noted] != names
-        for names in (about.schema.names, list(table))
-        if noted
-    ):
-        raise ValueError("the names of its columns contradict each other")
+    if noted := json.loads((about.metadata or {}).get(b"pandas", "{}")):
+        names = [column["field_name"] for column in noted["columns"]]
+        if names != about.schema.names or list(table) != [
+            n for n in names if n not in noted["index_columns"]
+        ]:
+            raise ValueError("the names of its columns contradict each other")
     return table
 
 
