@@ -48,3 +48,4 @@ rule build_timer:
 rule build:
     input:
         all_of(Plan.compiled),
+        "results/build/.strict" if plan.settings["strict"] else [],

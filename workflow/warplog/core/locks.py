@@ -117,4 +117,9 @@ def hold_folder(folder: str) -> None:
     _HELD.append(lock)
 
 
+def holds_folder() -> bool:
+    """Returns whether this process holds the lock of a results folder."""
+    return bool(_HELD)
+
+
 _HELD: list[object] = []  # garbage collection of a lock would release it
