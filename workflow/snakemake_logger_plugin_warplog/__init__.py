@@ -34,6 +34,7 @@ RULES = {
     "summarize": ("summary", 4),
     "plot_family": ("figures", 8),
     "write_worklog": ("page", 3),
+    "bundle_charts": ("charts", 3),
     "log_mlflow": ("track", 15),
     "log_figures": ("track", 3),
     "sanitize_family": ("sanitize", 120),

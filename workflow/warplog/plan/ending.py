@@ -31,12 +31,12 @@ def show(plans: Iterable[Plan], wanted: Collection[str], missing: Collection[str
 def _lines(plan: Plan, rows: Path, is_present: bool, stopped: bool) -> list[str]:
     if is_present:
         lines = shown.lines(Summary.read(rows))
-        lines += ["some jobs failed or did not run: see above"] if stopped else []
+        lines += ["the run did not come to its end: jobs failed, see above, or it was stopped"] if stopped else []
         page, table = rows.with_name("index.html"), rows.with_suffix(".md")
         return [*lines, f"open {page}; all variants: {table}"]
     lines = shown.known_lines(plan.known())
     if stopped:
-        lines.append("the run stopped before its end; the same command goes on from here")
+        lines.append("the run did not come to its end: jobs failed, see above, or it was stopped")
     if rows.is_file():
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(rows.stat().st_mtime))
         lines.append(f"{rows.with_name('index.html')} shows an earlier evaluation, of {made}")
