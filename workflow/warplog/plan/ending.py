@@ -10,28 +10,29 @@ from warplog.judge.summary.rows import Summary
 from warplog.plan.plan import Plan
 
 
-def show(plans: Iterable[Plan], wanted: Collection[str], missing: Collection[str]) -> None:
+def show(plans: Iterable[Plan], present: Collection[str], stopped: bool) -> None:
     """Prints the result of each campaign.
 
     Args:
         plans: the plans of the campaigns.
-        wanted: the files that the run was to make, or that were there already.
-        missing: those of them that it did not make.
+        present: the files that the run made, or that need not be made again.
+        stopped: whether it did not make all of its files.
     """
     for plan in plans:
-        rows = plan.results / "summary.json"
         try:
-            lines = _lines(plan, rows, str(rows) in wanted and str(rows) not in missing, bool(missing))
+            lines = _lines(plan, plan.results / "summary.json", present, stopped)
         except WarplogError as error:
             lines = [f"error: {error}"]
         for line in ("", *lines):
             say(line)
 
 
-def _lines(plan: Plan, rows: Path, is_present: bool, stopped: bool) -> list[str]:
-    if is_present:
+def _lines(plan: Plan, rows: Path, present: Collection[str], stopped: bool) -> list[str]:
+    if _is_present(rows, plan.results / "tables" / "variants.parquet", present):
         lines = shown.lines(Summary.read(rows))
-        lines += ["the run did not come to its end: jobs failed, see above, or it was stopped"] if stopped else []
+        lines += (
+            ["the run did not come to its end: jobs failed, see above, or it was stopped"] if stopped else []
+        )
         page, table = rows.with_name("index.html"), rows.with_suffix(".md")
         return [*lines, f"open {page}; all variants: {table}"]
     lines = shown.known_lines(plan.known())
@@ -41,3 +42,10 @@ def _lines(plan: Plan, rows: Path, is_present: bool, stopped: bool) -> list[str]
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(rows.stat().st_mtime))
         lines.append(f"{rows.with_name('index.html')} shows an earlier evaluation, of {made}")
     return lines
+
+
+def _is_present(rows: Path, table: Path, present: Collection[str]) -> bool:
+    """Returns whether a summary is that of the present tables; a run of one stage may have made these only."""
+    if not rows.is_file() or str(table) not in present:
+        return False
+    return str(rows) in present or rows.stat().st_mtime >= table.stat().st_mtime

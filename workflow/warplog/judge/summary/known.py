@@ -25,7 +25,7 @@ _WELL = ("ok", "skipped", "unsupported", "missing")
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of so many variants: how many have a record of their present source, by stage, and what failed."""
+    """What is known of so many variants: how many are ok with their present source, by stage, and what failed."""
 
     variants: int
     done: Mapping[str, int]
@@ -54,7 +54,7 @@ def known(root: Path, results: Path, arch: str, gpu: str, chosen: Mapping[str, S
         for variant in variants:
             own = {stage: records.get(variant.name, {}) for stage, records in stored.items()}
             for stage, record in _present(build_record(root, arch, variant, results), variant, own):
-                done[stage] += 1
+                done[stage] += record["status"] == "ok"
                 log = _log(results, arch, gpu, variant, stage)
                 troubles += (
                     Trouble(family, variant.name, code, stage, reason, log, case)
