@@ -45,7 +45,7 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
     quantity = tables.quantity()
     rows = as_rows(tables.ladder(tables.case))
     own = as_rows(tables.variants)
-    statuses = {str(row["variant"]): (str(row["status"]), str(row["reason"] or "")) for row in own}
+    statuses = {str(row["variant"]): (str(row["status"]), _text(row["reason"])) for row in own}
     has_rate = quantity.column != "median_us"
     unit, factor = rate_unit(quantity.unit, (regimes.value(row, quantity.column) for row in rows))
     variants = tuple(
@@ -55,7 +55,7 @@ def _family(tables: FigureTables, former: FamilyResult | None) -> FamilyResult:
             _number(regimes.value(row, "median_us")),
             _number(regimes.value(row, quantity.column) * factor) if has_rate else None,
             _number(regimes.value(row, "ratio_to_baseline")),
-            board if isinstance(board := row.get("board"), str) else "",
+            _text(row.get("board")),
         )
         for row in rows
     )
@@ -93,7 +93,7 @@ def _moved(
 def _without_record(tables: FigureTables) -> list[Trouble]:
     """Returns the variants whose rows are not ok."""
     return [
-        Trouble(tables.family, str(row["variant"]), str(row["status"]), "", str(row["reason"] or ""))
+        Trouble(tables.family, str(row["variant"]), str(row["status"]), "", _text(row["reason"]))
         for row in as_rows(tables.variants)
         if row["status"] != "ok"
     ]
@@ -112,8 +112,12 @@ def _disagreements(tables: FigureTables) -> list[Trouble]:
             str(row["case"]),
         )
         for row in as_rows(tables.measurements)
-        if isinstance(text := row.get("agreement"), str) and text.startswith(DISAGREE)
+        if (text := _text(row.get("agreement"))).startswith(DISAGREE)
     ]
+
+
+def _text(cell: object) -> str:
+    return cell if isinstance(cell, str) else ""
 
 
 def _number(value: float) -> float | None:
