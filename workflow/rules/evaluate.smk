@@ -112,10 +112,8 @@ rule strict:
         touch(results(".strict")),
     log:
         results("logs/strict.log"),
-    params:
-        plan=each(Plan.decisions),
     script:
-        "../scripts/evaluate/be_strict.py"
+        "../scripts/evaluate/strict.py"
 
 
 rule strict_build:
@@ -128,7 +126,7 @@ rule strict_build:
     params:
         plan=plan.decisions(),
     script:
-        "../scripts/evaluate/be_strict.py"
+        "../scripts/evaluate/strict_build.py"
 
 
 rule tables:

@@ -9,6 +9,8 @@ from warplog.judge.summary import shown
 from warplog.judge.summary.rows import Summary
 from warplog.plan.plan import Plan
 
+_STOPPED = "the run did not come to its end: jobs failed, see above, or it was stopped"
+
 
 def show(plans: Iterable[Plan], present: Collection[str], stopped: bool) -> None:
     """Prints the result of each campaign.
@@ -30,14 +32,12 @@ def show(plans: Iterable[Plan], present: Collection[str], stopped: bool) -> None
 def _lines(plan: Plan, rows: Path, present: Collection[str], stopped: bool) -> list[str]:
     if _is_present(rows, plan.results / "tables" / "variants.parquet", present):
         lines = shown.lines(Summary.read(rows))
-        lines += (
-            ["the run did not come to its end: jobs failed, see above, or it was stopped"] if stopped else []
-        )
+        lines += [_STOPPED] if stopped else []
         page, table = rows.with_name("index.html"), rows.with_suffix(".md")
         return [*lines, f"open {page}; all variants: {table}"]
     lines = shown.known_lines(plan.known())
     if stopped:
-        lines.append("the run did not come to its end: jobs failed, see above, or it was stopped")
+        lines.append(_STOPPED)
     if rows.is_file():
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(rows.stat().st_mtime))
         lines.append(f"{rows.with_name('index.html')} shows an earlier evaluation, of {made}")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from warplog.core.errors import WarplogError
 from warplog.core.numbers import percent_digits, rate_digits
 from warplog.core.text import Table, escape_markdown, listed, markdown_table, one_line
 from warplog.judge.summary.known import Known
@@ -68,6 +69,18 @@ def markdown(summary: Summary) -> str:
         parts += [f"## {family.family}", escape_markdown(f"{family.title}, at {family.case}.")]
         parts.append("\n".join(markdown_table(_table(family))))
     return "\n\n".join(parts) + "\n"
+
+
+def refuse(troubles: Iterable[Trouble]) -> None:
+    """Does nothing if no variant failed.
+
+    Raises:
+        WarplogError: Variants failed; the text names them.
+    """
+    failures = (one for one in troubles if one.is_failure)
+    found = dict.fromkeys(f"{one.family}/{one.variant} ({words(one.code)})" for one in failures)
+    if found:
+        raise WarplogError(f"strict: not ok: {listed(list(found))}")
 
 
 def trouble_table(summary: Summary) -> Table:
