@@ -50,6 +50,11 @@ _REPEATED = (
     "Exiting because a job execution failed",
     "CalledProcessError in",
 )
+# Before the first job; from then on, all of it.
+_NOISE = (
+    *("Config file", "Assuming unrestricted", "Building DAG", "Using shell", "Provided ", "Group jobs:"),
+    *("Singularity containers:", "Conda environments:"),
+)
 
 Step = tuple[str, str]  # word of the stage, and family
 
@@ -177,10 +182,17 @@ class LogHandler(LogHandlerBase):
             )
         if any(text in str(record.msg) for text in _REPEATED):
             return ""
-        said = event == MESSAGE or str(record.msg).startswith("Nothing to be done")
-        if record.levelno < logging.WARNING and (self._silent or not said):
+        if (
+            record.levelno < logging.WARNING
+            and event != MESSAGE
+            and (self._silent or self._is_noise(record, event))
+        ):
             return ""
         return self._formatter.format(record)
+
+    def _is_noise(self, record: logging.LogRecord, event: str | None) -> bool:
+        """Returns whether a message is about how Snakemake runs; what --unlock and the like answer is not."""
+        return self._progress is not None or event is not None or str(record.msg).startswith(_NOISE)
 
 
 def _tails(logs: list[str]) -> list[str]:

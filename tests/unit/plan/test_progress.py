@@ -58,13 +58,20 @@ def test_messages_of_snakemake_are_left_out_but_warnings_errors_and_ours_are_not
     log(handler, "live on h200", event=plugin.MESSAGE)
     log(handler, "a tool is old", logging.WARNING)
     log(handler, "MissingInputException in rule all", logging.ERROR, event=LogEvent.ERROR)
-    log(handler, "Nothing to be done (all requested files are present and up to date).")
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == [
         "live",
         "a",
         "MissingInputException",
-        "Nothing",
     ]
+
+
+def test_what_snakemake_answers_without_running_a_job_is_shown(capsys) -> None:
+    handler = plugin.LogHandler(SimpleNamespace(**SETTINGS), None)
+    log(handler, "Building DAG of jobs...")
+    log(handler, "Unlocked working directory.")
+    log(handler, "Nothing to be done (all requested files are present and up to date).")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["Unlocked", "Nothing"]
 
 
 def test_a_failed_job_shows_stage_family_log_and_the_last_lines_of_the_log(handler, capsys, tmp_path) -> None:

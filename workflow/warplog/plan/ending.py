@@ -3,7 +3,9 @@
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
+from warplog.core import locks
 from warplog.core.errors import WarplogError, say
 from warplog.judge.summary import shown
 from warplog.judge.summary.rows import Summary
@@ -12,17 +14,21 @@ from warplog.plan.plan import Plan
 _STOPPED = "the run did not come to its end: jobs failed, see above, or it was stopped"
 
 
-def show(plans: Iterable[Plan], present: Collection[str], stopped: bool) -> None:
-    """Prints the result of each campaign.
+def show(workflow: Any, plans: Iterable[Plan]) -> None:
+    """Prints the result of each campaign, unless Snakemake was asked for something else than a run.
 
-    Args:
-        plans: the plans of the campaigns.
-        present: the files that the run made, or that need not be made again.
-        stopped: whether it did not make all of its files.
+    `workflow` is Snakemake's object. A run that could not start, since another one works in the folder, says nothing.
     """
+    is_run = workflow.scheduler and not workflow.dryrun and not workflow.touch
+    if not (workflow.is_main_process and is_run):
+        return
+    left = {file for job in workflow.dag.needrun_jobs() for file in job.output}
+    if left and not locks.holds_folder():
+        return
+    present = {file for job in workflow.dag.jobs for file in job.output} - left
     for plan in plans:
         try:
-            lines = _lines(plan, plan.results / "summary.json", present, stopped)
+            lines = _lines(plan, plan.results / "summary.json", present, bool(left))
         except WarplogError as error:
             lines = [f"error: {error}"]
         for line in ("", *lines):
