@@ -178,7 +178,10 @@ class LogHandler(LogHandlerBase):
             return "" if self._silent else line
         if event == LogEvent.JOB_ERROR and self._progress:
             return "\n".join(
-                [self._progress.fail(values["jobid"], ", ".join(values["log"])), *_tails(values["log"])]
+                [
+                    self._progress.fail(values["jobid"], ", ".join(values["log"])),
+                    *_tails(values["log"], not values["aux"]),
+                ]
             )
         if any(text in str(record.msg) for text in _REPEATED):
             return ""
@@ -195,11 +198,12 @@ class LogHandler(LogHandlerBase):
         return self._progress is not None or event is not None or str(record.msg).startswith(_NOISE)
 
 
-def _tails(logs: list[str]) -> list[str]:
-    """Returns the last lines of the logs of a failed job."""
+def _tails(logs: list[str], is_local: bool) -> list[str]:
+    """Returns the last lines of the logs of a failed job; a local one has printed its error itself."""
     found = []
     for log in map(Path, logs):
         if log.is_file():
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            found += [f"    {line}" for line in lines[-_TAIL_LINES:]]
+            kept = [line for line in lines if not (is_local and line.startswith("error: "))]
+            found += [f"    {line}" for line in kept[-_TAIL_LINES:]]
     return found

@@ -76,10 +76,10 @@ def test_what_snakemake_answers_without_running_a_job_is_shown(capsys) -> None:
 
 def test_a_failed_job_shows_stage_family_log_and_the_last_lines_of_the_log(handler, capsys, tmp_path) -> None:
     path = tmp_path / "scan.log"
-    path.write_text("".join(f"line {number}\n" for number in range(50)))
+    path.write_text("".join(f"line {number}\n" for number in range(50)) + "error: it printed this\n")
     about = {"jobid": 3, "rule_name": "check_family", "wildcards": {"family": "scan"}}
     log(handler, event=LogEvent.JOB_INFO, created=1.0, **about)
-    log(handler, "Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, jobid=3, log=[str(path)])
+    log(handler, "Error in rule", logging.ERROR, event=LogEvent.JOB_ERROR, jobid=3, log=[str(path)], aux={})
     first, *rest = capsys.readouterr().err.splitlines()
     assert first.split() == ["[0/3]", "check", "scan", "failed", str(path)]
     assert [line.strip() for line in rest] == [f"line {number}" for number in range(40, 50)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from warplog.core.errors import WarplogError
 from warplog.core.numbers import percent_digits, rate_digits
@@ -16,13 +17,16 @@ _MOST_LINES = 8  # of one kind on the terminal
 _MOST_REASON = 110
 
 
-def lines(summary: Summary) -> list[str]:
-    """Returns the lines for the end of a run: a heading, a line per family, and what is not ok."""
+def lines(summary: Summary, base: Path = Path()) -> list[str]:
+    """Returns the lines for the end of a run: a heading, a line per family, and what is not ok.
+
+    `base` is the path to the folder of the project.
+    """
     rows = [_family_cells(one) for one in summary.families]
-    return [one_line(_head(summary)), *_aligned(rows), *trouble_lines(summary.troubles)]
+    return [one_line(_head(summary)), *_aligned(rows), *trouble_lines(summary.troubles, base)]
 
 
-def known_lines(found: Known) -> list[str]:
+def known_lines(found: Known, base: Path = Path()) -> list[str]:
     """Returns the lines for the end of a run without a summary: how far each stage is, and what is not ok so far."""
     words = {
         "build": "compiled",
@@ -33,10 +37,10 @@ def known_lines(found: Known) -> list[str]:
     }
     done = [f"{found.done[stage]} {word}" for stage, word in words.items() if found.done.get(stage)]
     head = f"of {found.variants} variant{_s(found.variants)}: {', '.join(done) or 'none compiled'}"
-    return [head, *trouble_lines(found.troubles)]
+    return [head, *trouble_lines(found.troubles, base)]
 
 
-def trouble_lines(troubles: Iterable[Trouble]) -> list[str]:
+def trouble_lines(troubles: Iterable[Trouble], base: Path = Path()) -> list[str]:
     """Returns a line per thing that is not ok, with its reason and log; what variants lack is one line for all."""
     found = []
     ordered = sorted(troubles, key=lambda one: (one.code in _FOLDED, one.code == DISAGREE, one.code))
@@ -54,7 +58,7 @@ def trouble_lines(troubles: Iterable[Trouble]) -> list[str]:
             for one in same[:_MOST_LINES]
         ]
         for one, line in zip(same, _aligned(cells), strict=False):
-            found += [line, *([f"      {one.log}"] if one.log else [])]
+            found += [line, *([f"      {base / one.log}"] if one.log else [])]
         if more := len(same) - _MOST_LINES:
             found += [f"  {words(code)}: {more} more in summary.md"] if more > 0 else []
     return found
