@@ -50,8 +50,8 @@ def _lines(plan: Plan, base: Path, present: Collection[str], stopped: bool) -> l
     lines = shown.known_lines(plan.known(), base)
     if stopped:
         lines.append(_STOPPED)
-    if rows.is_file():
-        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(rows.stat().st_mtime))
+    if (former := plan.results / "index.html").is_file():
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(former.stat().st_mtime))
         lines.append(f"{page} shows an earlier evaluation, of {made}")
     return lines
 
