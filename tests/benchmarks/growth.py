@@ -88,12 +88,14 @@ def make_history(place: Path, count: int) -> None:
     """Writes a project with `count` recorded campaigns of sgemm, whose samples are drawn again."""
     sys.path.insert(0, str(PROJECT / "tests" / "support"))
     import made_up_campaigns
+    from warplog.core.verification import digests
 
     shutil.copytree(PROJECT / "kernels" / "sgemm", place / "kernels" / "sgemm")
     for number in range(count):
         started = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
         about = {"campaign": f"made-up-{number}", "started": started}
-        made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
+        folder = made_up_campaigns.make(place / "results" / "recorded" / f"c{number}", number, about=about)
+        digests.write_manifest(folder, {**about, "commit": ""})
 
 
 def script(name: str) -> ModuleType:
@@ -163,10 +165,8 @@ def do_pages() -> None:
 def do_mlflow() -> None:
     """The runs in an SQLite store."""
     campaign = next(Path("results/campaign").glob("*.json"))
-    uri = "sqlite:///results/mlflow.db"
-    script("publish/log_mlflow").main(
-        plan_of(), Path("results/tables"), campaign, uri, 1, Path("results/done.json")
-    )
+    uri, done = "sqlite:///results/mlflow.db", (Path("results/done.json"), Path("results/runs.html"))
+    script("publish/log_mlflow").main(plan_of(), Path("results/tables"), campaign, uri, 1, *done)
 
 
 def do_compare() -> None:

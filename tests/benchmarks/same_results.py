@@ -1,9 +1,9 @@
-"""Compares two results folders: all columns of all tables, all figures and all MLflow runs.
+"""Compares two results folders: the tables, figures and MLflow runs that both have, and what only one of them has.
 
     python tests/benchmarks/same_results.py BEFORE AFTER
 
 For changes to the code that must not change results. Prints the differences by column; differences in text are marked
-`wording`. The exit status is 1 if a number, a status, a key or a run differs.
+`wording`, columns of one side `columns`. The exit status is 1 if a number, a status, a row, a table or a run differs.
 """
 
 import sqlite3
@@ -16,54 +16,75 @@ from PIL import Image
 
 WORDING = {"reason", "idea", "title", "meaning", "claim", "evidence", "agreement", "size_label", "credit"}
 WORDING |= {"condition", "measure", "source", "published_source", "remark"}
+KEYS = (
+    "gpu",
+    "board",
+    "table",
+    "column",
+    "family",
+    "variant",
+    "case",
+    "regime",
+    "id",
+    "stage",
+    "tool",
+    "kernel",
+    "launch",
+)
+KEYS += ("file", "line", "metric", "quantity")
 
 
 def tables(before: Path, after: Path) -> list[str]:
-    """Returns the differences between the tables of two folders."""
+    """Returns the differences between the tables of two folders: rows by key, in the columns that both have."""
     found = []
-    names = {path.name for path in before.glob("*.parquet")} | {path.name for path in after.glob("*.parquet")}
-    for name in sorted(names):
-        if not ((before / name).is_file() and (after / name).is_file()):
-            found.append(f"{name}: only in one folder")
-            continue
-        one, two = pd.read_parquet(before / name), pd.read_parquet(after / name)
-        if len(one) != len(two) or list(one) != list(two):
-            found.append(f"{name}: {one.shape} {list(one)} -> {two.shape} {list(two)}")
-            continue
-        for column in one:
+    sides = [{path.name for path in folder.glob("*.parquet")} for folder in (before, after)]
+    found += [f"DIFFERS: {name}: only in {before}" for name in sorted(sides[0] - sides[1])]
+    found += [f"DIFFERS: {name}: only in {after}" for name in sorted(sides[1] - sides[0])]
+    for name in sorted(sides[0] & sides[1]):
+        one, two = (pd.read_parquet(folder / name) for folder in (before, after))
+        found += [f"columns: {name}: {column} only in {before}" for column in one if column not in two]
+        found += [f"columns: {name}: {column} only in {after}" for column in two if column not in one]
+        key = [column for column in KEYS if column in one and column in two]
+        one, two = (by_key(rows, key) for rows in (one, two))
+        for rows, other, folder in ((one, two, before), (two, one, after)):
+            if len(alone := rows.index.difference(other.index)):
+                found.append(f"DIFFERS: {name}: {len(alone)} rows only in {folder}, first: {alone[0]}")
+        both = one.index.intersection(two.index)
+        one, two = one.loc[both], two.loc[both]
+        for column in one.columns.intersection(two.columns):
             same = (one[column] == two[column]) | (one[column].isna() & two[column].isna())
             if not same.all():
                 label = "wording" if column in WORDING else "DIFFERS"
-                first = int(np.flatnonzero(~same.to_numpy(dtype=bool))[0])
-                values = f"{one[column].iloc[first]!r} -> {two[column].iloc[first]!r}"
+                first = both[~same.to_numpy(dtype=bool)][0]
+                values = f"{first}: {one[column][first]!r} -> {two[column][first]!r}"
                 found.append(
-                    f"{label}: {name}: {column}: {(~same).sum()} of {len(one)} rows, first: {values}"
+                    f"{label}: {name}: {column}: {(~same).sum()} of {len(both)} rows, first: {values}"
                 )
     return found
 
 
+def by_key(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Returns rows by their key; rows of a series, which have the same key, are numbered in their order."""
+    rows = rows.assign(**{name: rows[name].astype(str) for name in key})
+    return rows.set_index([*key, rows.groupby(key, sort=False).cumcount().rename("number")])
+
+
 def figures(before: Path, after: Path) -> list[str]:
-    """Differences between the numbers behind the figures; pixels that differ with equal numbers are wording."""
-    names = {
-        p.relative_to(folder).with_suffix("").as_posix()
-        for folder in (before, after)
-        for p in folder.glob("*/*.png")
-    }
-    found = []
-    for name in sorted(names):
-        files = [folder / f"{name}.png" for folder in (before, after)]
-        if not all(file.is_file() for file in files):
-            found.append(f"DIFFERS: {name}.png: only in one folder")
-            continue
-        one, two = (pd.read_csv(file.with_suffix(".csv")) for file in files)
+    """Returns the differences between the numbers behind the figures; other pixels with equal numbers are wording."""
+    sides = [{p.relative_to(f).as_posix() for p in f.glob("*/*.csv")} for f in (before, after)]
+    found = [f"DIFFERS: {name}: only in {before}" for name in sorted(sides[0] - sides[1])]
+    found += [f"DIFFERS: {name}: only in {after}" for name in sorted(sides[1] - sides[0])]
+    for name in sorted(sides[0] & sides[1]):
+        files = [folder / name for folder in (before, after)]
+        one, two = (pd.read_csv(file) for file in files)
         numbers = [column for column in one.select_dtypes("number") if column in two]
         if len(one) != len(two) or not one[numbers].equals(two[numbers]):
-            found.append(f"DIFFERS: {name}.csv: {one.shape} -> {two.shape}")
+            found.append(f"DIFFERS: {name}: {one.shape} -> {two.shape}")
         elif set(one) != set(two):
-            found.append(f"wording: {name}.csv: columns {sorted(set(one) ^ set(two))}")
-        pixels = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+            found.append(f"columns: {name}: {sorted(set(one) ^ set(two))}")
+        pixels = [np.asarray(Image.open(file.with_suffix(".png")).convert("RGB")) for file in files]
         if pixels[0].shape != pixels[1].shape or not np.array_equal(*pixels):
-            found.append(f"wording: {name}.png: other pixels, same numbers")
+            found.append(f"wording: {name}: other pixels, same numbers")
     return found
 
 
@@ -99,7 +120,7 @@ def main(before: Path, after: Path) -> int:
         *runs(before / "mlflow.db", after / "mlflow.db"),
     ]
     print("\n".join(lines) or "no difference")
-    return int(any(not line.startswith("wording") for line in lines))
+    return int(any(line.startswith("DIFFERS") for line in lines))
 
 
 if __name__ == "__main__":

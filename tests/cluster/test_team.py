@@ -1,4 +1,4 @@
-"""A team's MLflow server (tests/cluster/mlflow_up.sh): several writers, passwords, rights, and a restart."""
+"""A team's MLflow server (tests/cluster/mlflow_up.sh): several projects and writers, passwords, rights, a restart."""
 
 import json
 import os
@@ -18,6 +18,8 @@ from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, read_json
 from warplog.judge import comparison
 from warplog.judge.sources import Sources
+from warplog.machine.device import Gpu
+from warplog.measure import provenance
 from warplog.track import log, versions
 from warplog.track.log import VariantFiles
 
@@ -104,10 +106,15 @@ def campaign_of(tables: Path) -> dict[str, Any]:
     return dict(read_json(tables / "campaign.json", "record"))
 
 
-def states(tables: Path) -> list[tuple[str, str]]:
-    """Returns variant and state of the campaign's runs on the server."""
+def states(tables: Path, family: str = FAMILY) -> list[tuple[str, str]]:
+    """Returns variant and state of the runs with the campaign's name on the server."""
+    return sorted((tags["variant"], tags.get(versions.STATE, "")) for tags in runs(tables, family))
+
+
+def runs(tables: Path, family: str = FAMILY) -> list[dict[str, str]]:
+    """Returns the tags of the runs with the campaign's name on the server."""
     name = campaign_of(tables)["campaign"]
-    experiment = ask(f"/api/2.0/mlflow/experiments/get-by-name?experiment_name=warplog/{FAMILY}")[
+    experiment = ask(f"/api/2.0/mlflow/experiments/get-by-name?experiment_name=warplog/{family}")[
         "experiment"
     ]
     found = ask(
@@ -116,8 +123,7 @@ def states(tables: Path) -> list[tuple[str, str]]:
         filter=f"tags.campaign = '{name}'",
         max_results=500,
     )
-    tags = [{tag["key"]: tag["value"] for tag in run["data"]["tags"]} for run in found.get("runs", [])]
-    return sorted((one["variant"], one.get(versions.STATE, "")) for one in tags)
+    return [{tag["key"]: tag["value"] for tag in run["data"]["tags"]} for run in found.get("runs", [])]
 
 
 def current(tables: Path) -> list[str]:
@@ -138,6 +144,43 @@ def test_four_writers_of_one_campaign_leave_one_current_run_per_variant(tables: 
     writers = [writer(tables) for _ in range(4)]
     errors = [one.communicate(timeout=800)[1] for one in writers]
     assert [one.returncode for one in writers] == [0] * 4, errors
+    assert len(current(tables)) == len(set(current(tables))) == VARIANTS
+
+
+def test_two_projects_with_one_campaign_name_keep_all_their_runs(
+    tmp_path: Path, login: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"nightly-{time.time_ns()}"
+    of_project = {}
+    for project in ("first", "second"):
+        (tmp_path / project / "kernels").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / project)
+        tables = renamed(tmp_path / project / "tables", name, ["transpose"])
+        record = campaign_of(tables)
+        gpu = Gpu(**record["device"])
+        provenance.write_campaign(tables / "campaign.json", gpu, name, "auto", "0" * 64, record["tools"])
+        of_project[project] = tables
+    for tables in (*of_project.values(), *of_project.values()):
+        log.log_campaign(tables, campaign_of(tables), {}, SERVER)
+    found = [(one["project"], one["variant"], one[versions.STATE]) for one in runs(tables, "transpose")]
+    assert {state for *_, state in found} == {versions.CURRENT}
+    assert [len({v for p, v, _ in found if p == project}) for project in of_project] == [7, 7]
+    assert len(found) == 14
+
+
+def test_the_runs_of_a_killed_writer_are_marked_by_the_next_logging(tables: Path, login: None) -> None:
+    other = renamed(tables.with_name("other"), f"other-{time.time_ns()}")
+    log.log_campaign(other, campaign_of(other), {}, SERVER)
+    killed = writer(tables)
+    while killed.poll() is None and versions.WRITING not in {state for _, state in states(tables)}:
+        pass
+    killed.kill()
+    killed.communicate()
+    assert versions.WRITING in {state for _, state in states(tables)}
+    log.log_campaign(other, campaign_of(other), {}, SERVER)
+    assert versions.WRITING not in {state for _, state in states(tables)}
+    assert versions.INTERRUPTED in {state for _, state in states(tables)}
+    log.log_campaign(tables, campaign_of(tables), {}, SERVER)
     assert len(current(tables)) == len(set(current(tables))) == VARIANTS
 
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Brings up a SLURM cluster of three nodes on this machine: cpu (no GPU), and one node for each of two GPU models.
+# A job of the partition urgent takes the place of one of the partition gpu, which is cancelled.
 #
 #   tests/cluster/up.sh install    installs Debian's packages (root)
 #   tests/cluster/up.sh up         starts the daemons (root) and prints the nodes
@@ -53,6 +54,9 @@ SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 MinJobAge=300
+KillWait=5
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 ReturnToService=2
 GresTypes=gpu
 DefMemPerCPU=512
@@ -61,6 +65,7 @@ NodeName=a NodeHostname=$host NodeAddr=127.0.0.1 Port=16821 CPUs=$cores RealMemo
 NodeName=b NodeHostname=$host NodeAddr=127.0.0.1 Port=16822 CPUs=$cores RealMemory=$memory Gres=gpu:h100:1 State=UNKNOWN
 PartitionName=cpu Nodes=cpu Default=YES MaxTime=INFINITE State=UP
 PartitionName=gpu Nodes=a,b MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=a,b PriorityTier=10 MaxTime=INFINITE State=UP
 END
   cat >$etc/gres.conf <<END
 NodeName=a Name=gpu Type=h200 File=/dev/null
@@ -77,10 +82,10 @@ start() {
   slurmctld -c
   for node in cpu a b; do slurmd -c -N $node; done
   for _ in $(seq 60); do
-    [ "$(sinfo -h -N -o %T | grep -c -E '^(idle|mixed|allocated)$')" = 3 ] && break
+    [ "$(sinfo -h -N -o '%N %T' | sort -u | grep -c -E ' (idle|mixed|allocated)$')" = 3 ] && break
     sleep 0.5
   done
-  sinfo -N -o '%N %T %c %m %G'
+  sinfo -N -o '%N %T %c %m %G' | sort -u
 }
 
 stop() {
@@ -94,7 +99,7 @@ install) install_packages ;;
 up) start ;;
 down) stop ;;
 *)
-  sed -n '2,9s/^# \{0,1\}//p' "$0"
+  sed -n '2,10s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac

@@ -27,7 +27,7 @@ _IMPORTED = (
     "mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db.utils", "mlflow.artifacts",
     "mlflow.store.tracking.sqlalchemy_workspace_store", "alembic.command", "alembic.autogenerate",
     "sqlalchemy.dialects.sqlite", "pyarrow.dataset", "pyarrow.pandas_compat", "pandas.io.formats.csvs", "jsonschema_rs",
-    "filelock", "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
+    "tracked_project", "warplog.plotting.style", "warplog.cli.recording", "warplog.core.records",
     "made_up_tables", "warplog.tables.files",
 )  # fmt: skip
 

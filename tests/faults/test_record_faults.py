@@ -1,6 +1,7 @@
 """Records and tables on disk: a file is the old or the new one in full after any fault; writing again completes it."""
 
 import random
+import re
 
 import pytest
 
@@ -29,6 +30,9 @@ def disturbed(faults, task, place, count):
         folder = place / str(number)
         outcome = faults.do(task, folder, **fault)
         assert outcome.killed or outcome.error[:1] == ("WarplogError",), (fault, outcome)
+        assert outcome.killed or re.search(rf"^{folder}/.*\({folder}.*: \d+ MiB free\)", outcome.error[1]), (
+            outcome
+        )
         found = faults.well(f"read_{task}", folder)  # raises if a file is not complete
         if not (
             dict(found).items() <= expected.items() if task == "tables" else found == expected[: len(found)]

@@ -104,7 +104,7 @@ def full(faults, begun):
 
     def attempt(project: Path, number: int) -> list[str]:
         error = faults.do("track", project, full=number).error
-        as_line = error[:1] == ("WarplogError",) and "\n" not in error[1]
+        as_line = error[:1] == ("WarplogError",) and "\n" not in error[1] and f"({project}" in error[1]
         return [
             *([] if as_line else [f"no error, or not on one line: {error}"]),
             *completed(faults, begun, project),

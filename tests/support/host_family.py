@@ -1,5 +1,6 @@
 """A family whose 'kernels' are C functions for the host, to test check and supervisor without a GPU."""
 
+import os
 import subprocess
 import tempfile
 from dataclasses import replace
@@ -106,7 +107,7 @@ def make_job(folder: Path, body: str, rounds: int = 2, timeout_s: float = 20) ->
         "kernels": [],
     }
     write_json(build / "record.json", record, "record")
-    gpu = Gpu("none", "no GPU", "host", (9, 0), "sm_90", 0, 0, "", "", 0, None, "")
+    gpu = Gpu("none", "no GPU", f"host of {os.getpid()}", (9, 0), "sm_90", 0, 0, "", "", 0, None, "")
     return Job(
         family=family,
         variant=family.variants[0],

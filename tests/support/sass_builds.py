@@ -21,10 +21,10 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-import filelock
 import pytest
 
 from warplog.core.files import write_text
+from warplog.core.locks import locked
 from warplog.core.process import minimal_env, run
 from warplog.core.records import sha256_of
 from warplog.machine import aslr, toolchain
@@ -85,7 +85,7 @@ def built(family, variant, arch, kept, kind=None):
     text = build.launcher_source(family, variant)
     device = sha256_of(variant.fingerprint(), text, options, nvcc.version, kind)
     output = COMPILED / arch / family.name / f"{variant.name}-{device[:16]}.json.xz"
-    with filelock.FileLock(f"{folder}.lock"):
+    with locked(folder.with_name(f"{folder.name}.lock"), ""):
         if kind is not Kind.LIBRARY and output.is_file():
             return folder, _from_output(output, folder)
         key = sha256_of(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import filelock
+from warplog.core.locks import locked
 
 SERVER = Path(__file__).with_name("snakemake_server.py")
 LONGEST_S = 580
@@ -33,7 +33,7 @@ def _started() -> Path:
     shared = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     folder = Path(tempfile.gettempdir()) / f"warplog-tests-{shared or uuid.uuid4().hex}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    with filelock.FileLock(folder / "starting"):
+    with locked(folder / "starting", ""):
         if not (folder / "socket").exists():
             _start(folder, os.getppid() if shared else os.getpid())
     return folder / "socket"

@@ -41,7 +41,6 @@ LIBRARIES = (
         "jsonschema_rs",
         "simpleeval",
         "grimp",
-        "filelock",
         "pynvml",
         "symtable",
         "nbformat",

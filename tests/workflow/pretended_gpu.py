@@ -6,8 +6,10 @@ Kernels are C functions with the argument `struct A* a`, compiled with cc; the t
 import os
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 from host_family import HEADER, STRUCT, make_timer
+from warplog.core import locks
 from warplog.core.records import sha256_file, write_json
 from warplog.machine import device, toolchain
 from warplog.measure import job as jobs
@@ -61,6 +63,9 @@ def build_timer(nvcc, arch, output):
     make_timer(output.parent).rename(output)
 
 
+# The lock of a board lies beside this copy: every test's boards have the same names, and none shares one with another.
+_lock_path = locks.lock_path
+locks.lock_path = lambda uuid, folder=None: _lock_path(uuid, folder or Path(__file__).parent)
 _make_jobs = jobs.make_jobs
 jobs.make_jobs = lambda **values: [replace(job, backend="numpy") for job in _make_jobs(**values)]
 device.detect = lambda: GPU

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -81,16 +80,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("host")
     copy_project(place, families=())
     (place / "site").mkdir()
-    shutil.copy(PROJECT / "tests" / "workflow" / "pretended_gpu.py", place / "site" / "sitecustomize.py")
+    pretended = (PROJECT / "tests" / "workflow" / "pretended_gpu.py").read_text()
+    (place / "site" / "sitecustomize.py").write_text(f"{pretended}os.umask(0o077)\n")
     family = place / "host" / "scale"
     family.mkdir(parents=True)
     entries = "".join(f"  - {{name: {name}, parent: right, idea: an idea}}\n" for name in list(VARIANTS)[1:])
     entries += "  - {name: module, language: cupy, parent: right, idea: in Python}\n"
     (family / "family.yaml").write_text(YAML.rstrip() + "\n" + entries)
     (family / "module.py").write_text(PYTHON.format(log=place / "launched"))
+    (family / "module.py").chmod(0o600)
     (family / "reference.py").write_text(REFERENCE)
     for name, work in VARIANTS.items():
         write(place, name, work)
+        (family / f"{name}.cu").chmod(0o600)  # as whoever has this umask has it; MLflow copies permissions
     (place / "output").write_text(snakemake(place))
     return place
 
@@ -179,6 +181,12 @@ def test_strict_fails_as_long_as_a_variant_is_not_ok_also_with_nothing_else_to_d
         output = snakemake(place, config=STRICT, status=1)
         assert "error: strict: not ok: scale/bad (wrong) and scale/deadly (crashed)" in output
         assert "scale 3 of 5 ok" in " ".join(ending(output))
+
+
+def test_with_a_strict_umask_no_result_can_be_read_by_others(place: Path) -> None:
+    files = [path for path in (place / "results").rglob("*") if path.is_file()]
+    assert len(files) > 50
+    assert [path for path in files if path.stat().st_mode & 0o077] == []
 
 
 def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:

@@ -95,6 +95,27 @@ rule slowest:
     pd.testing.assert_series_equal(medians(tmp_path), recorded, check_exact=True)
 
 
+def test_a_module_with_a_prefix_is_refused_in_one_line(tmp_path: Path) -> None:
+    module = f"""
+module warplog:
+    snakefile:
+        "{PROJECT}/workflow/Snakefile"
+    prefix:
+        "gpu"
+
+
+use rule * from warplog
+"""
+    (tmp_path / "Snakefile").write_text(module)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "workflow")}
+    done = snakemake_runs.run(tmp_path, "--cores", "1", "tables", environment=environment)
+    assert done.returncode == 1
+    lines = (done.stdout + done.stderr).splitlines()
+    assert [line for line in lines if "error" in line] == [lines[-1]]
+    assert "error: module: a prefix is not supported" in lines[-1]
+    assert "--directory FOLDER" in lines[-1]
+
+
 def test_an_installed_wheel_runs_a_campaign(tmp_path: Path, wheel: Path, recorded: pd.Series) -> None:
     site, project = tmp_path / "site", tmp_path / "project"
     run(tmp_path, "uv", "pip", "install", "-q", "--no-deps", "--target", site, wheel)

@@ -45,7 +45,24 @@ rule build_timer:
         "../scripts/build/build_timer.py"
 
 
+# First, since a mistake in a contract or reference makes all that follows useless. One job tries all families.
+rule try_reference:
+    input:
+        references=plan.references(),
+        code=plan.code("trial"),
+    output:
+        touch("results/build/.references"),
+    log:
+        "results/logs/build/references.log",
+    priority: 1
+    params:
+        job=plan.trial_job(),
+    script:
+        "../scripts/build/try_reference.py"
+
+
 rule build:
     input:
         all_of(Plan.compiled),
+        plan.trial(),
         "results/build/.strict" if plan.settings["strict"] else [],

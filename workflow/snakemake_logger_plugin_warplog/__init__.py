@@ -21,6 +21,7 @@ MESSAGE, STEPS = "warplog_message", "warplog_steps"
 # The word for each rule, and the seconds that its job for one family takes; these only weigh what is left.
 RULES = {
     "start_campaign": ("start", 3),
+    "try_reference": ("try", 3),
     "build_timer": ("build", 5),
     "build_variant": ("build", 4),
     "check_family": ("check", 5),

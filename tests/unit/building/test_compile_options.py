@@ -16,6 +16,7 @@ from warplog.catalog.compiling import HEADERS
 from warplog.catalog.family import Family, load_family
 from warplog.core.records import Record, read_json
 from warplog.measure.building import build
+from warplog.measure.building.loading import why_not_loaded
 from warplog.measure.building.quoting import Places, shortened
 
 ROOT = Path(__file__).parents[3]
@@ -294,6 +295,15 @@ def test_a_compiled_library_for_another_gpu_or_without_launch_is_refused(tmp_pat
     record = built(tmp_path, family)
     assert record["status"] == "compile_error"
     assert 'undefined symbol: launch; it must define extern "C" int launch' in record["reason"]
+
+
+def test_a_launch_of_cpp_in_a_compiled_library_is_shown_as_what_was_found(tmp_path: Path) -> None:
+    source, library = tmp_path / "mine.cpp", tmp_path / "mine.so"
+    source.write_text("int launch(const float*, int) { return 0; }")
+    subprocess.run(["c++", "-shared", "-fPIC", source, "-o", library], check=True)
+    why = why_not_loaded(library, "launch")
+    assert 'it must define extern "C" int launch' in why
+    assert "got launch(float const*, int) of C++" in why
 
 
 def test_long_paths_are_cut_in_the_middle_and_short_ones_are_not() -> None:

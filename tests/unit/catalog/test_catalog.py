@@ -46,12 +46,20 @@ def test_right_family_is_read(tmp_path: Path) -> None:
         ("- {name: right,", "- {name: left, idea: y}\n  - {name: right,", "left.cu, which is missing"),
         ("dtype: float32, reduction_length", "dtype: float3, reduction_length", "tolerance.dtype"),
         ("odd: {N: 127}", "../odd: {N: 127}", "check_cases"),
-        ("- {name: right,", "- {name: right, memory: {z: pinned},", "variants.memory: unknown name 'z'"),
-        ("- {name: right,", "- {name: right, memory: {N: pinned},", "variants.memory: unknown name 'N'"),
+        (
+            "- {name: right,",
+            "- {name: right, memory: {z: pinned},",
+            "variant 'right': memory: unknown name 'z'",
+        ),
+        (
+            "- {name: right,",
+            "- {name: right, memory: {N: pinned},",
+            "variant 'right': memory: unknown name 'N'",
+        ),
         (
             "- {name: right,",
             "- {name: right, requires: {at_most: {M: 9}},",
-            "variants.requires: unknown name 'M'",
+            "variant 'right': requires: unknown name 'M'",
         ),
         (
             "- {name: right,",
@@ -76,6 +84,58 @@ def test_wrong_family_is_refused(tmp_path: Path, old: str, new: str, words: str)
     assert words in broken(tmp_path, old, new)
 
 
+LEFT = "- {name: left, file: right.cu, idea: x"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("bytes: 8*N", "bytes: 8*N^2", ("work.bytes", "8*N^2", "**")),
+        ("bytes: 8*N", "bytes: 8*(N - 64)", ("work.bytes", "'64'", "gives 0")),
+        ("bytes: 8*N", "bytes: 100 - N", ("work.bytes", "'1000'", "gives -900")),
+        ("flops: N", "flops: 64 - N", ("work.flops", "'1000'", "gives -936")),
+        ("flops: N", "flops: 1e308 * N * N", ("work.flops", "'64'", "not a finite number")),
+        ("length: 1,", "length: 1 - N,", ("reduction_length", "'64'", "gives -63")),
+        ("input, dtype: float32, shape: [N]", "input, dtype: float32", ("arguments.x", "'shape' is missing")),
+        ("input, dtype: float32, shape: [N]", "input, dtype: float32, shape: []", ("arguments.x.shape",)),
+        ("one: {N: 1}", "one: {N: -5}", ("argument 'x'", "shape", "'one'", "'N'", "-5", "at least 1")),
+        ("one: {N: 1}", "one: {N: 0}", ("argument 'x'", "shape", "'one'", "gives 0", "`empty_arrays: true`")),
+        ("float32, shape: [N]}\n  - {name: y", "float32, shape: [N/2]}\n  - {name: y", ("'odd'", "63.5", "//")),
+        ("{name: right,", "{name: right, parent: right,", ("variant 'right'", "parent", "right -> right", "null")),
+        ("{name: right,", "{name: right, parent: lefd,", ("variant 'right'", "parent", "unknown name 'lefd'")),
+        ("- {name: right,", LEFT + ", parent: right}\n  - {name: right, parent: left,",
+         ("variant 'right'", "parent: 'left'", "left -> right -> left", "null")),
+        ("idea: as it should be", "idea: tiles, as it should be", ("variants.right", "as it should be", "comma needs")),
+        ("idea: as it should be", "idea: tiles: as it should be", ("line 19", "quotes")),
+        ("name: right,", "name: Right,", ("variants.Right.name", "'Right'", "small letters")),
+        ("name: right,", "name: right, parameters: {tile: 8},", ("variants.right.parameters", "'tile'", "capital")),
+        ("name: right,", "name: right, requires: {arch: 90},", ("variants.right.requires.arch", "90", "text")),
+        ("name: right,", "name: right, requires: {arch: '90'},", ("variants.right.requires.arch", "'90'", "sm_80")),
+        ("1000}", "5000000000}", ("'1000'", "N: 5000000000 is no int32")),
+        ("odd:", "odd size:", ("check_cases", "'odd size'", "letters, digits")),
+        ("factor: 2}", "factor: 0}", ("tolerance.factor", "larger than 0", "got 0")),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_place_value_and_remedy(
+    tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    text = broken(tmp_path, old, new)
+    assert [word for word in words if word not in text] == [], text
+    assert "[a-z]" not in text
+    assert "^[" not in text
+
+
+def test_arrays_of_check_cases_may_be_empty_if_the_family_says_so(tmp_path: Path) -> None:
+    make_family(tmp_path)
+    path = tmp_path / "scale" / "family.yaml"
+    path.write_text(YAML.replace("one: {N: 1}", "none: {N: 0}") + "empty_arrays: true\n")
+    family = catalog.load_family(path)
+    assert family.shape(family.arguments[0], family.case("none")) == (0,)
+    path.write_text(YAML.replace('"64": {N: 64}', '"64": {N: 0}') + "empty_arrays: true\n")
+    with pytest.raises(WarplogError, match=r"'64'.*gives 0"):
+        catalog.load_family(path)
+
+
 def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -> None:
     figure = '{value: 93, unit: TFLOP/s, gpu: H100, source: someone, case: "64"}'
     entry = "idea: as it should be"
@@ -85,8 +145,8 @@ def test_published_figures_are_read_and_their_case_must_be_one(tmp_path: Path) -
     found = catalog.load([tmp_path])["scale"].variant("right").published
     assert found == (contract.Published(93, "TFLOP/s", "H100", "someone", "64"),)
     for old, new, words in (
-        ('"64"', '"65"', "variants.published.case: unknown name '65'"),
-        ("TFLOP/s", "TFLOPS", "variants.0.published.0.unit"),
+        ('"64"', '"65"', "variant 'right': published.case: unknown name '65'"),
+        ("TFLOP/s", "TFLOPS", "variants.right.published.0.unit"),
         ("value: 93, ", "", "the required key 'value' is missing"),
         ("gpu:", "card:", "unknown key 'card'"),
     ):
@@ -191,7 +251,7 @@ TUNED = """  - name: right
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('      cases: ["64"]', '      cases: ["65"]', "variants.tune.cases: unknown name '65'"),
+        ('      cases: ["64"]', '      cases: ["65"]', "variant 'right': tune.cases: unknown name '65'"),
         ("{A: 2, B: 4}", "{A: 2}", "tune.values: 'B' has no default in `parameters`"),
         ("{A: 2, B: 4}", "{A: 4, B: 4}", "A4_B4 violates 'A: 4 is not one of [1, 2]'"),
         ("<= 256", "<= 128", "A2_B4 violates 'THREADS * B <= 128 and B % A == 0'"),
@@ -265,7 +325,7 @@ def test_the_dtype_of_an_array_may_depend_on_the_case(tmp_path: Path) -> None:
         ("bfloat16: wide == 0", "bfloat16: width == 0", "known names: N, factor, wide"),
         ("bfloat16: wide == 0", "bfloat16: wide", "gives int, not true or false"),
         ("bfloat16: wide == 0", "bf16: wide == 0", "'bf16'"),
-        (", bfloat16: wide == 0", "", "arguments.1.dtype"),
+        (", bfloat16: wide == 0", "", "arguments.y.dtype"),
         (
             "kind: scalar, dtype: int32",
             "kind: scalar, dtype: {int32: wide == 1, int64: wide == 0}",

@@ -71,7 +71,7 @@ def test_a_variant_extends_what_its_family_says(tmp_path: Path) -> None:
         ("-include a.h", "write #include in the source"),
         ("-lineinfo a.cu", "'a.cu' cannot be used: use the key `sources`"),
         ("-Xcompiler '-O2", "no closing quotation"),
-        ("lineinfo", "'lineinfo' does not match"),
+        ("lineinfo", "flags.0: 'lineinfo': expected one line that begins with -"),
     ],
 )
 def test_a_flag_that_would_break_the_build_is_refused_with_its_remedy(
@@ -103,13 +103,13 @@ def test_other_flags_are_passed_on(tmp_path: Path, flag: str) -> None:
     ("entry", "words"),
     [
         ("compile: {inclde: [x]},", "did you mean 'include'?"),
-        ("compile: {std: 14},", "variants.0.compile.std: 14 is not one of 17, 20"),
-        ("compile: {defines: {A: true}},", "variants.0.compile.defines.A: expected"),
+        ("compile: {std: 14},", "variants.right.compile.std: 14 is not one of 17, 20"),
+        ("compile: {defines: {A: true}},", "variants.right.compile.defines.A: expected"),
         ("compile: {defines: {TILE: 1}}, parameters: {TILE: 2},", "'TILE' is in `parameters` and in `compile.defines`"),
         ("compile: {sources: [../a.cu]},", "compile.sources '../a.cu': requires"),
         ("compile: {include: [../inc]},", "compile.include '../inc': requires"),
         ("compile: {include: [../../..]},", "compile.include '../../..': is outside of"),
-        ("compile: {include: [/usr/include]},", "does not match"),
+        ("compile: {include: [/usr/include]},", "'/usr/include': expected a path relative to family.yaml"),
         ("file: ../../../x.cu,", "file '../../../x.cu': is outside of"),
         ("library: ../a.so,", "library '../a.so': requires"),
         ("library: ../a.so, parameters: {A: 1},", "library '../a.so' is compiled already; remove 'parameters'"),
@@ -150,8 +150,8 @@ def test_sources_may_lie_anywhere_in_the_repository_else_in_the_project(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("kind: output, dtype: float32,", "kind: output,", "arguments.1: the required key 'dtype' is missing"),
-        ("kind: output, dtype: float32,", "kind: workspace,", "arguments.1: the required key 'bytes' is missing"),
+        ("kind: output, dtype: float32,", "kind: output,", "arguments.y: the required key 'dtype' is missing"),
+        ("kind: output, dtype: float32,", "kind: workspace,", "arguments.y: the required key 'bytes' is missing"),
         ("kind: input, dtype: float32,", "kind: input, dtype: float32, tolerance: {dtype: float16,"
          " reduction_length: 1, factor: 1},", "arguments.tolerance: unknown name 'x'; known: y"),
         ("factor, kind: scalar, dtype: float32", "factor, kind: scalar, dtype: bfloat16", "bfloat16: a scalar"),
@@ -169,7 +169,8 @@ def test_a_baseline_of_another_family_becomes_the_last_variant(tmp_path: Path) -
     figures = "{value: 1, unit: GFLOP/s, gpu: g, source: s, case: '%s'}"
     published = f"published: [{figures % 64}, {figures % 2000}],"
     more = ('"1000": {N: 1000}', '"1000": {N: 1000}, "2000": {N: 2000}')
-    lender = loaded(tmp_path, (RIGHT, f"{RIGHT} {published} parent: right,"), more, name="lender")
+    first = ("variants:", "variants:\n  - {name: first, file: right.cu, idea: x}")
+    lender = loaded(tmp_path, (RIGHT, f"{RIGHT} {published} parent: first,"), first, more, name="lender")
     order = "  - {name: factor, kind: scalar, dtype: float32}\n"
     moved = YAML[YAML.index("  - {name: x") : YAML.index(order)]
     family = loaded(

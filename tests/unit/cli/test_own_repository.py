@@ -4,10 +4,11 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import snakemake_runs
@@ -16,6 +17,7 @@ from warplog.catalog.family import load_family
 from warplog.cli import main, running, starting
 from warplog.core.records import read_json
 from warplog.machine import device
+from warplog.measure.trial import try_reference
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLES = PROJECT / "examples"
@@ -44,16 +46,7 @@ def test_the_family_fits_its_schema_and_its_reference_its_arguments(tmp_path, op
     folder = written(tmp_path, "--op", operation, "--dtype", dtype, "--name", "mine") / "mine"
     family = load_family(folder / "family.yaml")
     assert family.name == "mine"
-    reference = family.reference()
-    for case in family.check_cases.values():
-        parameters = case.values
-        inputs = reference.make_inputs(np, np.random.default_rng(1), parameters)
-        answers = reference.reference(np, inputs, parameters)
-        arrays = {a.name: a for a in family.arguments if a.kind != "scalar"}
-        assert set(arrays) == {*inputs, *answers}
-        for name, values in {**inputs, **{k: v[0] for k, v in answers.items()}}.items():
-            assert values.shape == tuple(int(family.value(f, case)) for f in arrays[name].shape)
-        assert all(((8 * x).astype(np.float64) % 1 == 0).all() for x in inputs.values()), "exact in bfloat16"
+    assert try_reference(family) == ""
 
 
 @pytest.mark.nvcc
@@ -156,6 +149,30 @@ def test_a_repository_with_headers_apart_is_built_without_a_gpu(tmp_path, capfd,
     assert new == {("warplog", "results"), ("warplog", ".snakemake")}
 
 
+def test_a_wrong_reference_fails_a_run_without_a_gpu_and_is_named(tmp_path, capfd, without_gpu):
+    kernels = written(tmp_path, "--name", "right").parent / "kernels"
+    written(tmp_path, "--name", "wrong")
+    reference = kernels / "wrong" / "reference.py"
+    reference.write_text(reference.read_text().replace('"y": (y', '"z": (y'))
+    before = files(kernels)
+    assert main.main(["run", str(tmp_path), "--", "--until", "try_reference"]) == 1
+    said = capfd.readouterr().err
+    assert "try     reference.py of right  ok" in said
+    assert "error: kernels/wrong/reference.py: reference (case '1'): expected the key 'y'" in said
+    assert "got 'z'" in said
+    assert files(kernels) == before
+    reference.write_bytes(before[reference].replace(b'"z": (y', b'"y": (y'))
+    assert main.main(["run", str(tmp_path), "--", "--until", "try_reference"]) == 0
+    assert "reference.py of right and wrong  ok" in capfd.readouterr().err
+
+
+def test_a_key_with_a_dot_is_refused_with_the_way_to_write_it(tmp_path, capsys):
+    written(tmp_path)
+    assert main.main(["run", str(tmp_path), "--", "--config", "time.processes=5"]) == 1
+    assert "time.processes=5" in (said := capsys.readouterr().err)
+    assert "'time={processes: 5}'" in said
+
+
 def test_a_repository_of_python_kernels_is_planned(tmp_path, capfd, without_gpu):
     root = shutil.copytree(
         EXAMPLES / "python-kernels", tmp_path / "mine", ignore=shutil.ignore_patterns("results", ".snakemake")
@@ -218,3 +235,30 @@ def test_the_snakefile_of_the_page_plans_the_campaign_of_that_folder(tmp_path):
     done = snakemake_runs.run(place, "--cores", "1", "-n", "build", environment=os.environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "results/build/sm_90/rows/naive/record.json" in done.stdout + done.stderr
+
+
+def test_signals_reach_snakemake_and_its_end_is_the_status(tmp_path):
+    """A stand-in for Snakemake, which Ctrl-C does not end either: it reports what it gets."""
+    written(tmp_path)
+    package = tmp_path / "stand-in" / "snakemake"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "cli.py").write_text(
+        "import os, signal, time\n"
+        "for number in (signal.SIGINT, signal.SIGTERM):\n"
+        "    signal.signal(number, lambda number, _: print(number, flush=True))\n"
+        "def main():\n    print('on', flush=True); signal.pause(); signal.pause()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = f"{package.parent}:{Path(main.__file__).parents[2]}"
+    command = [sys.executable, "-m", "warplog", "run", str(tmp_path), "--", "--config", "mode=live"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    started = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert started.stdout.readline() == "on\n"
+    os.killpg(started.pid, signal.SIGINT)
+    assert started.stdout.readline() == "2\n"
+    started.send_signal(signal.SIGTERM)
+    assert started.communicate(timeout=60)[0] == "15\n"
+    assert started.returncode == 128 + signal.SIGKILL

@@ -1,7 +1,9 @@
 """The lock of a GPU: exclusive between processes, released by the OS, safe in a folder that all users can write to."""
 
 import os
+import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -40,7 +42,9 @@ def test_a_second_process_prints_that_it_waits_and_gets_the_lock_after_kill_9(tm
     try:
         with pytest.raises(WarplogError, match=r"was not free within 0 s.*doctor"), hold(UUID, 0.2, tmp_path):
             pytest.fail("two processes hold the lock")
-        assert f"waiting for {UUID}" in capsys.readouterr().err
+        who = rf"process {child.pid} on {re.escape(socket.gethostname())} since [-0-9]{{10}} [:0-9]{{8}} UTC"
+        said = rf"waiting for {UUID}: another process is measuring on it \({who}\)\n"
+        assert re.fullmatch(said, capsys.readouterr().err)
     finally:
         end(child)
     with hold(UUID, 10, tmp_path) as path:
@@ -81,6 +85,43 @@ def test_the_lock_does_not_depend_on_tmpdir(monkeypatch, tmp_path):
     before = locks.lock_path(UUID)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert locks.lock_path(UUID) == before
+
+
+@pytest.mark.parametrize(
+    "note", [b"", b"1 \x1b[31mhost 2026-11-24 08:00:00 UTC\n", b"1 host yesterday\n", b"9" * (1 << 20)]
+)
+def test_what_others_wrote_into_the_file_is_not_printed(tmp_path, note):
+    path = locks.lock_path(UUID, tmp_path)
+    path.write_bytes(note)
+    assert locks.holder(path) == ""
+
+
+def test_a_fifo_in_its_place_is_refused(tmp_path):
+    os.mkfifo(locks.lock_path(UUID, tmp_path))
+    with pytest.raises(WarplogError, match="not a regular file"), hold(UUID, 1, tmp_path):
+        pytest.fail("locked a FIFO")
+
+
+def test_a_second_run_in_a_results_folder_is_told_whose_process_works_there(tmp_path):
+    """The process that took the lock has ended; one that it started lives on and holds it."""
+    results = tmp_path / "results"
+    code = (
+        "import os, sys, time; from warplog.core.locks import hold_folder; hold_folder(sys.argv[1])\n"
+        "child = os.fork() or time.sleep(600)\nprint(os.getpid(), child, flush=True); os._exit(0)"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(locks.__file__).parents[2])}
+    first = subprocess.Popen(
+        [sys.executable, "-c", code, results], stdout=subprocess.PIPE, text=True, env=env
+    )
+    pid, child = first.stdout.readline().split()
+    first.wait()
+    ended = rf"process {pid} on .* since .* UTC, which has ended and left behind process {child}\); wait"
+    try:
+        with pytest.raises(WarplogError, match=rf"another run is working in {results} \({ended}"):
+            locks.hold_folder(str(results))
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+        first.stdout.close()
 
 
 def test_an_error_inside_the_block_releases_it(tmp_path):

@@ -45,6 +45,8 @@ def refusal_of_yaml(tmp_path: Path, text: str) -> str:
         ('{"median_us": 1e400}', "1e400 is not a finite number"),
         ('{"median_us": ' + "9" * 400 + "}", "not an integer of at most 64 bits"),
         ('{"median_us": 18446744073709551616}', "not an integer of at most 64 bits"),
+        ('{"reason": "\\ud800"}', "surrogates not allowed"),
+        ('{"\\uDBFF": 1}', "surrogates not allowed"),
     ],
 )
 def test_a_record_that_readers_understand_differently_is_refused(
@@ -75,8 +77,16 @@ def test_a_deeply_nested_record_is_refused_on_one_line(tmp_path: Path, levels: i
         ("b: " + "9" * 5000, "not an integer of at most 64 bits"),
         ("cases: {1024: {N: 1024}}", "cases: the key 1024 is not text; quote it"),
         ("started: 2024-13-45", "month must be in 1..12"),
+        ("a: 12:30", "line 1: 12:30 is a number to the base 60 to some readers; quote it"),
+        ("a: 12:30.5", "12:30.5 is a number to the base 60"),
+        ("a: !!int x", "the tag tag:yaml.org,2002:int is not supported; remove it"),
+        ("a: !!timestamp x", "the tag tag:yaml.org,2002:timestamp is not supported"),
+        ("!!omap [a: 1]", "the tag tag:yaml.org,2002:omap is not supported"),
+        ("!mine {a: 1}", "the tag !mine is not supported"),
+        ("--- {a: 1}\n--- {b: 2}\n", "expected a single document"),
+        ("a: " + "1" * 400 + ".5", "is not a finite number"),
         ("a: &a {b: *a}", "refers to a value that contains it"),
-        ('family: "x\\n"', "family: 'x\\n' does not match"),
+        ('family: "x\\n"', "family: 'x\\n': expected up to 64 small letters, digits and _"),
     ],
 )
 def test_a_mistake_in_a_family_is_named(tmp_path: Path, text: str, words: str) -> None:
@@ -94,6 +104,11 @@ def test_a_mistake_in_a_family_is_named(tmp_path: Path, text: str, words: str) -
             "a: &a " + "[" * 40 + "]" * 40 + "\nb: " + "[" * 40 + "*a" + "]" * 40,
             "nested deeper than 64 levels",
         ),
+        ("a: " + "59:" * 300_000 + "59", "is a number to the base 60"),
+        ("a: " + "9" * 1_000_000, "not an integer of at most 64 bits"),
+        ("a: 0x" + "f" * 1_000_000, "not an integer of at most 64 bits"),
+        ("a: 1." + "9" * 1_000_000, "is not a finite number"),
+        ("a: &a " + "x" * 500_000 + "\nb: [" + "*a," * 150 + "]", "more than 50000 values"),
     ],
 )
 def test_a_small_file_cannot_take_long(tmp_path: Path, text: str, words: str) -> None:

@@ -195,3 +195,18 @@ def test_a_signal_while_a_program_starts_is_deferred_until_the_program_can_be_ki
     finally:
         signal.signal(signal.SIGINT, before)
     wait_until(lambda: not is_running(int(pid.read_text())))
+
+
+def test_a_second_signal_while_the_program_is_ended_does_not_leave_it_behind(monkeypatch):
+    ended, end = [], process._end
+
+    def signalled_again(child, *arguments, **options):
+        ended.append(child.pid)
+        os.kill(os.getpid(), signal.SIGTERM)
+        end(child, *arguments, **options)
+
+    monkeypatch.setattr(process, "_end", signalled_again)
+    with pytest.raises(SystemExit):
+        run(["sleep", "600"], timeout_s=600, stop=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(ProcessLookupError):
+        os.kill(ended[0], 0)

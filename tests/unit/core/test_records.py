@@ -3,6 +3,7 @@
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +12,8 @@ from host_family import make_job
 from one_variant import check_variant, record_of
 from warplog.core import records, schema
 from warplog.core.errors import WarplogError
+
+RECORDED = Path(__file__).parents[3] / "tests" / "data" / "recorded" / "h200-first"
 
 
 def test_failed_write_keeps_the_old_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +94,32 @@ def test_config_readme_describes_every_key(project: Path) -> None:
         names = [f"{key}.{k}" for k in value["properties"]] if "properties" in value else [key]
         for name in names:
             assert f"`{name}`" in text
+
+
+@pytest.mark.parametrize(
+    ("stage", "change", "words"),
+    [
+        (
+            "time",
+            lambda r: r["cases"].insert(0, "64"),
+            "cases.0: expected a mapping of keys to values, got '64'",
+        ),
+        ("campaign", lambda r: r["device"].pop("sms"), "device: the required key 'sms' is missing"),
+        ("campaign", lambda r: r["device"].update(lanes=1), "device: unknown key 'lanes'"),
+        ("extract", lambda r: r["timeline"][0].update(duration_us=-1.0), "timeline.0.duration_us: -1.0"),
+    ],
+)
+def test_a_record_that_its_readers_do_not_expect_is_refused(stage: str, change: Any, words: str) -> None:
+    if stage == "campaign":
+        record = records.read_json(RECORDED / "campaign" / "h200.json", "record")
+    else:
+        record = records.FamilyRecord.read(RECORDED / stage / "h200" / "sgemm.json").variants["naive"]
+    change(record)
+    with pytest.raises(WarplogError) as error:
+        schema.check(record, "record", "it")
+    assert words in str(error.value)
+
+
+def test_a_key_that_looks_like_a_number_is_named_like_others() -> None:
+    with pytest.raises(WarplogError, match=r"check_cases\.1024\.n: "):
+        schema.check({"check_cases": {"1024": {"n": "x"}}}, "family", "family.yaml")

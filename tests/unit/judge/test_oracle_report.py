@@ -10,6 +10,7 @@ from script_modules import script
 from warplog.cli import main
 from warplog.core.columns import ORACLE
 from warplog.core.errors import WarplogError
+from warplog.core.verification import digests
 from warplog.judge import oracle
 from warplog.judge import oracle as oracle_report
 from warplog.tables import files
@@ -52,10 +53,14 @@ def test_doctor_without_a_gpu_shows_the_recorded_verdicts_and_says_so(tmp_path, 
     folder.mkdir(parents=True)
     files.write_table(rows_of("right", "wrong"), ORACLE, folder / "oracle")
     assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
+    assert "--write-manifest` writes one" in capsys.readouterr().err
+    digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
+    assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "recorded in results/recorded/h200/tables" in said
     assert "1 right, 1 wrong" in said
     files.write_table(rows_of("right"), ORACLE, folder / "oracle")
+    digests.write_manifest(folder.parent, {"campaign": "made-up", "commit": ""})
     assert main.main(["doctor", "--oracle", "--project", str(tmp_path)]) == 0
 
 

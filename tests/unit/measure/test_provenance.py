@@ -1,5 +1,6 @@
 """The commit in the provenance of measurements: of the configuration, of the checkout, or of the campaign."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,32 @@ def test_the_commit_is_asked_of_the_project(tmp_path, monkeypatch):
     assert asked == []
     provenance.write_campaign(tmp_path / "host.json", GPU, "auto", "auto", "0" * 64, {})
     assert asked == [paths.project()]
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_each_campaign_has_an_id_of_its_own(record):
+    first, second = (read_json(record("auto"), "record") for _ in range(2))
+    assert first["campaign"] == second["campaign"]
+    assert first["id"] != second["id"]
+
+
+def test_a_project_is_named_by_its_repository_and_by_the_first_commit_if_that_is_known(tmp_path):
+    repository = tmp_path / "my kernels"
+    project = repository / "warplog"
+    project.mkdir(parents=True)
+    assert provenance.project_of(project) == {"name": "warplog", "id": ""}
+    git(repository, "init", "-q")
+    assert provenance.project_of(project) == {"name": "my_kernels", "id": ""}
+    for message in ("first", "second"):
+        git(repository, "commit", "-q", "--allow-empty", "-m", message)
+    first = git(repository, "rev-parse", "HEAD~1")
+    assert provenance.project_of(project) == {"name": "my_kernels", "id": first}
+    git(tmp_path, "clone", "-q", "--depth", "1", repository.as_uri(), "shallow")
+    assert provenance.project_of(tmp_path / "shallow") == {"name": "shallow", "id": ""}

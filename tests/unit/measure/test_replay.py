@@ -41,6 +41,14 @@ def test_a_replayed_campaign_says_so_in_its_name(tmp_path: Path) -> None:
     assert read_json(tmp_path / "h100.json", "record")["campaign"] == "replayed-h100"
 
 
+def test_a_replayed_campaign_is_another_one_than_the_recorded(tmp_path: Path) -> None:
+    recorded = read_json(ROOT / "campaign" / "h200.json", "record")
+    (tmp_path / "campaign").mkdir()
+    write_json(tmp_path / "campaign" / "h200.json", {**recorded, "id": "0" * 16}, "record")
+    replay.replay_campaign(tmp_path, "h100", tmp_path / "h100.json")
+    assert "id" not in read_json(tmp_path / "h100.json", "record")
+
+
 def test_a_family_that_was_not_recorded_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WarplogError, match=r"no records of new.json, which WARPLOG_REPLAY asks for"):
         replay.replay_family(ROOT, "h100", tmp_path / "time" / "h100" / "new.json", ["a"], [])

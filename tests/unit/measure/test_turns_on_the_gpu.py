@@ -1,6 +1,7 @@
 """Two measuring jobs on one GPU: the second starts up while the first works, then waits; start-up time is accounted."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -55,8 +56,8 @@ def test_a_worker_starts_up_and_waits_while_another_holds_the_gpu(
     waits, looks = threading.Event(), threading.Semaphore(0)
     say_waiting = Journal.say_waiting
 
-    def noticed(noted: Journal, seconds: float) -> None:
-        say_waiting(noted, seconds)
+    def noticed(noted: Journal, seconds: float, lock: Path) -> None:
+        say_waiting(noted, seconds, lock)
         waits.set()
         if seconds > LONG_S - 1:
             looks.release()
@@ -77,7 +78,12 @@ def test_a_worker_starts_up_and_waits_while_another_holds_the_gpu(
     thread.join(30)
     [(results, _)] = done
     assert [result["status"] for result in results] == ["ok"] * 3, "waiting is not a start that hangs"
-    assert capfd.readouterr().err.count("waiting for the GPU: another process is measuring on it") == 1
+    assert (
+        capfd.readouterr().err.count(
+            f"waiting for the GPU: another process is measuring on it (process {os.getpid()} on "
+        )
+        == 1
+    )
 
 
 def test_the_time_on_the_gpu_counts_from_when_the_lock_is_acquired(

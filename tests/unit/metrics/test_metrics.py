@@ -84,7 +84,7 @@ def test_units_are_those_of_the_names():
     assert all(found[name].status == "ok" for name in ("duration_us", "sm_mhz_in_ncu", "issue_active_pct"))
 
 
-@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -1.0])
 def test_a_counter_without_a_number_is_missing_and_named_never_zero(value):
     found = values({"gpu__time_duration.sum": value})["duration_us"]
     assert (found.value, found.status) == (None, "missing")

@@ -17,7 +17,11 @@ from warplog.core.paths import PACKAGE
 from warplog.parsers import inputs, output, reports
 from warplog.parsers.reports import read_any
 
-LOG = "ptxas info    : Compiling entry function 'scale' for 'sm_80'\nptxas info    : Used 8 registers\n"
+LOG = """ptxas info    : Compiling entry function 'scale' for 'sm_80'
+ptxas info    : Function properties for scale
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 8 registers
+"""
 
 
 @pytest.fixture

@@ -374,3 +374,16 @@ def test_pages_that_others_printed(name, launches, cc, values):
     assert len({r["launch"] for r in rows}) == launches == len(csv.parse(path.read_text()))
     assert {r["cc"] for r in rows} == {cc}
     assert {metric: found(rows, metric) for metric in values} == pytest.approx(values)
+
+
+def test_a_launch_that_occurs_twice_is_refused(tmp_path):
+    page = raw_page([("k", {"gpu__time_duration.sum": "2"})], {})
+    with pytest.raises(WarplogError, match="the launch 0 occurs twice"):
+        read(tmp_path, page + page.splitlines()[-1] + "\n")
+
+
+def test_a_details_row_with_the_number_of_another_launch_is_refused(tmp_path):
+    lines = details_page(timed("1", "2"), rule=False).splitlines(keepends=True)
+    lines[-1] = lines[-1].replace('"1"', '"0"', 1)
+    with pytest.raises(WarplogError, match="rows of the launch 0 are apart"):
+        read(tmp_path, "".join(lines))

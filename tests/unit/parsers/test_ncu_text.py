@@ -189,3 +189,22 @@ def test_texts_that_others_printed():
     assert {r["cc"] for r in rows} == {"8.9"}
     assert (1, "gpu_cycles", 27344) in known(rows)
     assert (1, "duration_us", 11.55) in known(rows)
+
+
+@pytest.mark.parametrize(
+    ("damaged_part", "words"),
+    [
+        ("  k (8", "begins with a section"),
+        ("  k2 (8", "Duration occurs twice in a launch"),
+    ],
+)
+def test_tables_without_their_heading_are_not_those_of_another_launch(tmp_path, damaged_part, words):
+    page = text_page([("k", VALUES), ("k2", VALUES)])
+    heading = next(line for line in page.splitlines() if line.startswith(damaged_part))
+    with pytest.raises(WarplogError, match=words):
+        ncu_text.parse(page.replace(heading, heading.replace("Context", "Cont")))
+
+
+def test_damaged_sizes_are_not_taken_for_a_part_of_the_name():
+    with pytest.raises(WarplogError, match="a heading without the name of its kernel"):
+        ncu_text.parse(text_page([("k", VALUES)]).replace("(8, 4, 1)", "(8, x, 1)"))

@@ -181,3 +181,21 @@ def test_captures_are_read_with_their_ranges():
     gemv = [k for k in loop.kernels if k.short_name == "gemv2T_kernel_val"]
     assert gemv[0].ranges == ("Loop", "Step 0 to 10", "Compute & Residual 0")
     assert all(k.duration_ns > 0 for r in reports.values() for k in r.kernels)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("end", 100),
+        ("start", -1),
+        ("gridX", 0),
+        ("gridX", None),
+        ("registersPerThread", -3),
+        ("streamId", "x"),
+    ],
+)
+def test_a_kernel_that_cannot_be_is_refused(tmp_path, column, value):
+    nsys = small(tmp_path / "a.sqlite")
+    nsys.kernels[0][column] = value
+    with pytest.raises(WarplogError, match=r"a\.sqlite: is damaged"):
+        sqlite.read(nsys.write())

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from warplog.core.errors import WarplogError
 from warplog.parsers import ptxas
 
 DATA = Path(__file__).parents[2] / "data" / "parsers"
@@ -90,3 +91,30 @@ def test_a_log_without_kernels_has_none(log):
 def test_a_kernel_whose_assembly_failed_is_not_reported():
     log = "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas error   : 'k' uses too much\n"
     assert ptxas.parse(log) == ()
+
+
+LOG = (DATA / "ptxas_sm90.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("824 bytes stack frame", "824 byt3s stack frame", "the stack frame of kernel crowded is missing"),
+        ("1116 bytes spill", "1116 bytes spi11", "line [0-9]+ is damaged, or of a newer ptxas"),
+        ("properties for crowded", "pr0perties for crowded", "the stack frame of kernel crowded is missing"),
+        ("1024 bytes smem", "1024 bytes snem", "is damaged, or of a newer ptxas"),
+        ("used 1 barriers, 1024", "uzed 1 barriers, 1024", "is damaged, or of a newer ptxas"),
+        ("Used 32 registers", "Used " + "9" * 5000 + " registers", "is damaged"),
+        (
+            "entry function 'crowded'",
+            "entry function 'crouded'",
+            "the stack frame of kernel crouded is missing",
+        ),
+        ("entry function 'crowded' for 'sm_90'", "entry function 'crowded' for 'sm_'", "is damaged"),
+        ("ptxas info    : Compiling entry function 'wide' for 'sm_90'\n", "", "a kernel has no name"),
+        ("ptxas info    : Compiling entry function 'wide'", "ptxas", "line [0-9]+ is damaged"),
+    ],
+)
+def test_a_damaged_line_about_a_kernel_is_refused_and_no_zero(old, new, words):
+    with pytest.raises(WarplogError, match=words):
+        ptxas.check_whole(LOG.replace(old, new))

@@ -72,3 +72,12 @@ def test_the_instructions_of_a_kernel_are_those_of_the_longest_function_with_its
 """
     assert sass.instructions(dump, "copy") == ("0000  LDC R1, c[0x0][0x28]", "0010  @!P0 LDG.E R2, [R2.64]")
     assert sass.instructions(dump, "absent") == ()
+
+
+def test_a_dump_without_one_of_its_instructions_is_refused():
+    lines = ONE.splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if "/*0040*/" in line)
+    with pytest.raises(WarplogError, match="the instruction at 0050 is not in its place"):
+        sass.check_whole("".join(lines[:place] + lines[place + 1 :]))
+    sass.check_whole(ONE)
+    sass.check_whole(TWO)

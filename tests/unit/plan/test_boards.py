@@ -95,7 +95,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_one_board_is_used_by_default_and_shown_to_the_jobs(place: Path, project: Path) -> None:
     made = make_plan({}, project)
     assert made.boards.environment == {"CUDA_VISIBLE_DEVICES": "GPU-aaaa"}
-    assert (made.boards.limits(), made.boards.slots(), made.retries) == ({}, {}, 0)
+    assert (made.boards.limits(), made.boards.slots(), made.retries) == ({}, {}, None)
     assert made.timing_threads(8) == 6
 
 

@@ -9,6 +9,7 @@ import pytest
 from made_up_campaigns import record_as
 from warplog.core import paths, schema
 from warplog.core.errors import WarplogError
+from warplog.core.verification import digests
 from warplog.machine import device
 from warplog.machine.device import gpu_of
 from warplog.plan.campaigns import Campaigns, make_campaigns
@@ -110,7 +111,7 @@ def test_a_models_recorded_campaign_is_the_named_one_or_the_newest(
         record_as(RECORDED, place, "a100-sxm4-80gb", "NVIDIA A100-SXM4-80GB", 108, [])
         file = place / "campaign" / "a100-sxm4-80gb.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), "started": started}))
-        (place / "manifest.json").unlink()
+        digests.write_manifest(place, json.loads(file.read_text()))
     config = {"mode": "recorded", "families": "sgemm", "gpus": ["h200", "a100-sxm4-80gb"]}
     found = make_campaigns(config, paths.project())
     assert found.plans["a100-sxm4-80gb"].root.name == "autumn"

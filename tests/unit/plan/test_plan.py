@@ -15,6 +15,8 @@ from warplog.catalog import family as catalog
 from warplog.catalog import winners
 from warplog.cli.checkup import host
 from warplog.core.errors import WarplogError
+from warplog.core.records import read_json
+from warplog.core.verification import digests
 from warplog.machine import device, interpreter, packages
 from warplog.plan import plan
 from warplog.plan.family import FamilyPlan
@@ -45,6 +47,19 @@ def test_live_mode_for_a_named_gpu_requires_no_gpu_in_this_machine(place: Path) 
     assert (made.gpu, made.arch, made.live) == ("h200", "sm_90", True)
     assert "results/time/h200/sgemm.json" in made.files("time")
     assert "results/build/sm_90/sgemm/naive/record.json" in made.files("build")
+    assert "h200 (sm_90), which is not here" in made.message
+    assert len(made.references()) == len(made.chosen), "the references of all families are tried"
+
+
+def test_the_references_are_tried_again_if_what_their_arrays_must_be_like_changes(place: Path) -> None:
+    only = {**LIVE, "families": "transpose"}
+    first = plan.make_plan(only).trial_job()
+    assert [Path(file).parent.name for file in first["family_files"]] == ["transpose"]
+    file = place / "kernels" / "transpose" / "family.yaml"
+    file.write_text(file.read_text().replace("title: ", "title: Another "))
+    assert plan.make_plan(only).trial_job() == first
+    file.write_text(file.read_text().replace("check_cases:", 'check_cases:\n  "7x9": {M: 7, N: 9}', 1))
+    assert plan.make_plan(only).trial_job() != first
 
 
 def test_baseline_always_runs(place: Path) -> None:
@@ -143,8 +158,16 @@ def test_families_in_kernel_folders_are_found(place: Path) -> None:
     assert ("sgemm", "naive") in made.pairs()
 
 
+def copy_recorded(place: Path, project: Path, *parts: str) -> None:
+    """Copies these folders of the recorded campaign, with a manifest of them alone."""
+    root = "results/recorded/h200"
+    for part in parts:
+        shutil.copytree(project / root / part, place / root / part)
+    digests.write_manifest(place / root, read_json(place / root / "campaign" / "h200.json"))
+
+
 def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path) -> None:
-    shutil.copytree(project / "results/recorded/h200/campaign", place / "results/recorded/h200/campaign")
+    copy_recorded(place, project, "campaign")
     assert plan.make_plan({"gpu": "h200"}).gpu == "h200"
     with pytest.raises(
         WarplogError, match=r"gpu: 'h300': the recorded campaign results/recorded/h200 was measured"
@@ -155,8 +178,7 @@ def test_a_gpu_other_than_the_recorded_one_is_refused(place: Path, project: Path
 def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged(
     place: Path, project: Path
 ) -> None:
-    for part in ("campaign", "build/sm_90/sgemm"):
-        shutil.copytree(project / "results/recorded/h200" / part, place / "results/recorded/h200" / part)
+    copy_recorded(place, project, "campaign", "build/sm_90/sgemm")
     config = {"families": "sgemm", "variants": "sgemm/naive,bank_padded,autotuned"}
     recorded = {f"results/recorded/h200/build/sm_90/sgemm/{v}/record.json" for v in ("naive", "cublas")}
     assert recorded <= set(plan.make_plan(config).files("build"))
@@ -166,9 +188,14 @@ def test_a_recorded_build_is_used_if_source_headers_and_parameters_are_unchanged
     def compiled_here() -> set[str]:
         return {Path(p).parent.name for p in plan.make_plan(config).files("build") if "/recorded/" not in p}
 
+    unchanged = plan.make_plan(config)
+    assert (unchanged.references(), unchanged.trial()) == ([], []), "no code of a family runs"
     source = place / "kernels" / "sgemm" / "naive.cu"
     source.write_text(source.read_text() + "// edited\n")
     assert compiled_here() == {"naive"}
+    edited = plan.make_plan(config)
+    assert edited.references() == ["kernels/sgemm/reference.py"]
+    assert edited.trial() == ["results/build/.references"]
     header = place / "kernels" / "sgemm" / "vectorized_layout.cuh"
     header.write_text(header.read_text() + "// edited\n")
     assert compiled_here() == {"naive", "bank_padded"}

@@ -2,9 +2,14 @@
 
 import hashlib
 import json
+import os
+import re
+import shutil
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +19,13 @@ from warplog.cli.recording import record_campaign
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, write_json
-from warplog.judge.sources import recorded_campaign
+from warplog.core.verification import digests
+from warplog.judge.audit import audit
+from warplog.judge.sources import Sources, recorded_campaign
+from warplog.measure import replay
+from warplog.tables.files import read_table
+
+INTERRUPTED = "`warplog record --replace` was interrupted and had left it as .mine.old\n"
 
 CAMPAIGN = {
     "schema": 1,
@@ -55,6 +66,7 @@ def campaign(project: Path, origin: str = "live", profiled: bool = False) -> Pat
         "timeline/h200/sgemm.json",
         "timeline/build/sm_90/sgemm/naive/record.json",
         "aa/round1/time/h200/sgemm.json",
+        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -83,6 +95,7 @@ def test_copies_records_and_tables_without_large_files(tmp_path: Path) -> None:
         "time/h200/sgemm.json",
         "timeline/h200/sgemm.json",
         "aa/round1/time/h200/sgemm.json",
+        "boards/GPU-1/time/h200/oracle.json",
         "aa/floors.csv",
         "tables/measurements.csv",
         "build/sm_90/sgemm/naive/record.json",
@@ -115,6 +128,14 @@ def test_the_manifest_names_the_commit_and_the_digest_of_every_other_file(tmp_pa
     assert manifest["files"]["tables/measurements.csv"] == hashlib.sha256(text).hexdigest()
 
 
+def add_entry(folder: Path, name: str) -> None:
+    """Adds a file outside of the folder to the manifest, with its true digest if there is one."""
+    (folder.parent / "outside.json").write_text("{}")
+    manifest = read_json(folder / "manifest.json")
+    manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    write_json(folder / "manifest.json", manifest)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -127,6 +148,23 @@ def test_the_manifest_names_the_commit_and_the_digest_of_every_other_file(tmp_pa
             lambda f: (f / "time/h200/more.json").write_text("{}"),
             "time/h200/more.json: is not in manifest.json",
         ),
+        (
+            lambda f: (f / "time/h200/.more.json").write_text("{}"),
+            "time/h200/.more.json: is not in manifest.json",
+        ),
+        (
+            lambda f: (
+                (f / "aa/floors.csv").rename(f.parent / "floors.csv")
+                and (f / "aa/floors.csv").symlink_to(f.parent / "floors.csv")
+            ),
+            "aa/floors.csv: is a symbolic link",
+        ),
+        (lambda f: (f / "time/more").symlink_to("/etc"), "time/more: is a symbolic link"),
+        (
+            lambda f: add_entry(f, "../outside.json"),
+            "manifest.json: '../outside.json' leads out of the folder",
+        ),
+        (lambda f: add_entry(f, "/etc/passwd"), "manifest.json: '/etc/passwd' leads out of the folder"),
     ],
 )
 def test_a_campaign_edited_by_hand_is_refused_on_one_line(
@@ -143,20 +181,47 @@ def test_a_campaign_edited_by_hand_is_refused_on_one_line(
     assert "\n" not in str(error.value)
 
 
-def test_a_campaign_without_a_manifest_can_be_used_and_gets_one_on_demand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    campaign(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    results = campaign(tmp_path)
     for pattern in ("**/time/h200/*.json", "timeline/h200/*.json", "build/*/*/*/record.json"):
-        for path in (tmp_path / "results").glob(pattern):
+        for path in results.glob(pattern):
             path.unlink()  # stand-ins, not records
-    folder, _ = record_campaign(tmp_path, "mine")
+    folder, _ = record_campaign(Path(), "mine")
     manifest = folder / "manifest.json"
     before = manifest.read_bytes()
     manifest.unlink()
-    assert recorded_campaign({**DEFAULTS, "mode": "recorded", "recorded": "mine"}, tmp_path)[0] == folder
-    assert main(["verify", str(folder), "--write-manifest"]) == 0
+    settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
+    (folder / "time").mkdir()
+    readers: list[Callable[[], object]] = [
+        lambda: recorded_campaign(settings, Path()),
+        lambda: Sources(Path()).load("mine"),
+        lambda: Sources(Path()).load(f"{folder}/"),
+        lambda: replay.wanted(Path()),
+        lambda: read_table(folder / "tables", "variants"),
+        lambda: audit(folder, sys.stdout),
+    ]
+    monkeypatch.setenv(replay.VARIABLE, "mine")
+    for read in readers:
+        with pytest.raises(
+            WarplogError, match=rf"has no manifest.json.*`warplog verify .*{folder} .*` writes"
+        ):
+            read()
+    assert main(["verify", str(folder)]) == 1
+    remedy = re.search(r"`warplog (verify .*?)` writes one and trusts the files", capsys.readouterr().err)
+    assert remedy
+    link = folder / "aa" / "link.csv"
+    link.symlink_to("floors.csv")
+    assert main(remedy[1].split()) == 1
+    assert "link.csv: is a symbolic link" in capsys.readouterr().err
+    assert not manifest.exists()
+    link.unlink()
+    assert main(remedy[1].split()) == 0
+    assert "from now on, its files as they are count as those that were measured" in capsys.readouterr().out
     assert manifest.read_bytes() == before
+    assert recorded_campaign(settings, Path())[0] == folder
     assert main(["verify", str(folder), "--write-manifest"]) == 1
     assert "has a manifest already" in capsys.readouterr().err
 
@@ -195,12 +260,75 @@ def test_a_raw_report_is_kept_without_the_path_of_the_project(tmp_path: Path) ->
     assert b"ada" in report.read_bytes(), "the live report stays as it is"
 
 
-def test_recording_again_replaces_the_previous_copy(tmp_path: Path) -> None:
+def test_a_recorded_campaign_is_replaced_only_if_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     results = campaign(tmp_path)
-    record_campaign(tmp_path, "h200")
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", "h200"]) == 0
     (results / "time" / "h200" / "sgemm.json").unlink()
-    folder, _ = record_campaign(tmp_path, "h200")
+    folder = tmp_path / "results" / "recorded" / "h200"
+    assert main(["record", "h200"]) == 1
+    said = capsys.readouterr().err
+    assert f"{folder}: exists; choose another name, or replace it with --replace" in said
+    assert (folder / "time" / "h200" / "sgemm.json").is_file()
+    assert main(["record", "h200", "--replace"]) == 0
     assert not (folder / "time").exists()
+    assert [path.name for path in folder.parent.iterdir()] == ["h200"], "nothing is left beside it"
+
+
+class Stopped(BaseException):
+    """The process ends here."""
+
+
+def stop_at(step: int, patch: pytest.MonkeyPatch) -> None:
+    """Lets only `step` changes of a folder happen; the next one raises Stopped."""
+    left = iter(range(step))
+
+    def counted(change: Callable[..., object]) -> Callable[..., object]:
+        def stopping(*arguments: Any, **options: Any) -> object:
+            if next(left, None) is None:
+                raise Stopped
+            return change(*arguments, **options)
+
+        return stopping
+
+    for name in ("mkdir", "rename", "replace", "rmdir", "unlink"):
+        patch.setattr(os, name, counted(getattr(os, name)))
+
+
+def test_a_replacement_that_stops_at_any_step_leaves_a_whole_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    restored = []
+    for step in range(1000):
+        place = tmp_path / str(step)
+        results = campaign(place)
+        for stage in ("aa", "boards", "build", "profile", "timeline"):
+            shutil.rmtree(results / stage)
+        folder, _ = record_campaign(place, "mine")
+        (results / "tables" / "new.csv").write_text("new")
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                stop_at(step, patch)
+                record_campaign(place, "mine", replace=True)
+        except Stopped:
+            pass
+        else:
+            break
+        was_there = folder.is_dir()
+        with pytest.raises(WarplogError, match="exists; choose another name"):
+            record_campaign(place, "mine")
+        said = capsys.readouterr().err
+        assert said == ("" if was_there else f"{folder}: restored; {INTERRUPTED}")
+        restored.append(not was_there)
+        digests.check_manifest(folder)
+        record_campaign(place, "mine", replace=True)
+        assert (folder / "tables" / "new.csv").is_file()
+        assert [path.name for path in folder.parent.iterdir()] == ["mine"]
+    assert len(restored) > 15
+    assert restored.count(True) == 1
 
 
 @pytest.mark.parametrize("name", ["../h200", "H200", "a/b", ""])

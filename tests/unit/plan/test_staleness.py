@@ -20,7 +20,7 @@ def code(stage: str) -> set[str]:
     [
         (f"{WORKER}/check_case.py", {"check", "tune"}),
         (f"{WORKER}/problem.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
-        (f"{WORKER}/case_data.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
+        (f"{WORKER}/case_data.py", {"trial", "check", "sanitize", "time", "profile", "timeline", "tune"}),
         (f"{WORKER}/backend.py", {"check", "sanitize", "time", "profile", "timeline", "tune"}),
         (f"{WORKER}/time_case.py", {"time", "tune"}),
         (f"{WORKER}/timer.py", {"time", "timeline", "tune"}),
@@ -99,6 +99,7 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
     assert found == {
         "start_campaign": "",  # of the machine
         **dict.fromkeys(("build_variant", "build_timer", "build_marked"), "build"),
+        "try_reference": "trial",
         "check_family": "check",
         **dict.fromkeys(("time_family", "time_round"), "time"),
         **dict.fromkeys(("profile_ncu", "profile_nsys"), "profile"),

@@ -11,6 +11,7 @@ import pytest
 
 from made_up_tables import MadeUpTables
 from warplog.core.columns import CLAIMS, ORIGIN
+from warplog.core.errors import WarplogError
 from warplog.parsers import output
 from warplog.tables.files import read_table, write_table, write_tables
 
@@ -65,3 +66,17 @@ def test_extracted_tables_are_harmless_as_csv_and_plain_as_json(tmp_path, style)
         assert harmless(tmp_path / "out.csv")[1] == ["a.csv", f"'{FORMULA}", "-1.5"]
     else:
         assert json.loads((tmp_path / "out.json").read_text())[0]["kernel"] == FORMULA
+
+
+def test_a_changed_page_of_a_table_is_refused_and_a_table_without_checksums_is_read(tmp_path):
+    made = MadeUpTables()
+    made.variant("sgemm", "naive", 0, 1, "64")
+    made.measured("sgemm", "naive", "64", 64, 1.5, 10.0, 20.0)
+    write_tables(made.rows, tmp_path)
+    path = tmp_path / "measurements.parquet"
+    data, table = path.read_bytes(), read_table(tmp_path, "measurements")
+    path.write_bytes(data.replace(b"naive", b"n4ive", 1))
+    with pytest.raises(WarplogError, match=r"measurements\.parquet: not a readable table \(.*CRC"):
+        read_table(tmp_path, "measurements")
+    table.to_parquet(path, index=False)  # as earlier versions wrote it
+    pd.testing.assert_frame_equal(read_table(tmp_path, "measurements"), table)

@@ -14,6 +14,7 @@ from warplog.tables import view as figure_data
 from warplog.tables.view import FigureTables
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
+from warplog.track.identity import identified
 from warplog.track.view import View
 
 
@@ -33,7 +34,7 @@ def load(folder: Path, family: str) -> FigureTables:
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> View:
     data = load(tmp_path_factory.mktemp("tables"), "sgemm")
-    runs = mlflow_runs.runs(data, CAMPAIGN)
+    runs = mlflow_runs.runs(data, identified(CAMPAIGN))
     return View("Speed and counters", "tags.campaign = 'x'", "gflops", "4096", "matrix size n", runs)
 
 
@@ -109,7 +110,7 @@ def test_a_view_of_all_campaigns_tells_them_apart(view):
 
 def test_a_family_without_flops_counters_or_tiles_still_has_a_view(tmp_path: Path):
     data = load(tmp_path, "histogram")
-    view = View("v", "", "gbytes_per_s", data.case, "elements", mlflow_runs.runs(data, CAMPAIGN))
+    view = View("v", "", "gbytes_per_s", data.case, "elements", mlflow_runs.runs(data, identified(CAMPAIGN)))
     state = decode(view.tag())
     assert [c.get("metricKey") for c in state["compareRunCharts"]] == [
         "headline/achieved_gb_per_s",

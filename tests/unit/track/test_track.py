@@ -14,6 +14,7 @@ from warplog.core.text import HIDDEN
 from warplog.tables import view as figure_data
 from warplog.track import points as track_points
 from warplog.track import runs
+from warplog.track.identity import identified
 
 RECORDED = Path(__file__).parents[3] / "results" / "recorded" / "h200"
 COLUMNS = {
@@ -93,7 +94,8 @@ def test_the_first_parameters_by_name_which_comparing_runs_starts_with_are_those
 
 def test_a_run_of_the_recorded_campaign_has_at_most_60_metrics():
     tables = figure_data.read_all(RECORDED / "tables")
-    campaign = {**read_json(RECORDED / "campaign" / "h200.json", "record"), "origin": "recorded"}
+    record = read_json(RECORDED / "campaign" / "h200.json", "record")
+    campaign = {**identified(record), "origin": "recorded"}
     for family in ("sgemm", "histogram", "power"):
         data = runs.load(tables, RECORDED / "tables", family, campaign)
         for run in runs.runs(data, campaign):
@@ -163,8 +165,7 @@ def test_files_have_names_that_the_ui_previews(project):
 def test_a_recorded_campaign_says_so_everywhere(project):
     write_tables(project.tables, origin="recorded", campaign="h200-before")
     project.log({**CAMPAIGN, "campaign": "h200-before"})
-    key = "h200-before/h200/sgemm/naive/recorded/"
-    (run,) = (r for r in project.stored() if r.data.tags["warplog.key"].startswith(key))
+    (run,) = (r for r in project.of("h200-before") if r.data.params["variant"] == "naive")
     assert run.data.tags["origin"] == "recorded"
     assert "**Recorded**, not measured on this machine" in run.data.tags["mlflow.note.content"]
     note = project.experiment().tags["mlflow.note.content"]
@@ -217,9 +218,7 @@ def test_the_tab_for_traces_has_the_jobs_of_the_run(project):
         project.tables / "stages.parquet"
     )
     project.log(new)
-    (run,) = (
-        r for r in project.current() if r.data.tags["warplog.key"].startswith("another/h200/sgemm/naive/")
-    )
+    (run,) = (r for r in project.of("another") if r.data.params["variant"] == "naive")
     locations = [run.info.experiment_id]
     (trace,) = project.client.search_traces(locations=locations, run_id=run.info.run_id)
     assert trace.info.execution_duration == run.info.end_time - run.info.start_time == 7750
@@ -279,7 +278,7 @@ def test_notes_and_tables_of_a_run_hide_nothing_and_hold_no_formula(project):
     text = "=fast\u202ewols\x1b[2J"
     project.edit("variants", lambda table: table.assign(idea=text, credit=text, title=text))
     project.edit("measurements", lambda table: table.assign(reason=text))
-    project.log({**CAMPAIGN, "driver": text})
+    project.log({**identified(CAMPAIGN), "driver": text})
     run = project.run("naive")
     notes = [project.experiment().tags["mlflow.note.content"], run.data.tags["mlflow.note.content"]]
     assert not [note for note in notes if HIDDEN.search(note)]

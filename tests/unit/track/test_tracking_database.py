@@ -150,7 +150,17 @@ def test_two_processes_that_log_to_a_new_store_log_each_run_once(tmp_path):
 
 def test_a_second_writer_waits_for_the_lock_and_says_so(tmp_path, capsys):
     file = tmp_path / "mlflow.db"
-    refused = pytest.raises(WarplogError, match=r"mlflow\.db\.lock: held by another process")
+    refused = pytest.raises(WarplogError, match=r"mlflow\.db\.lock: held by another process \(process \d+ on")
     with database.hold(file), refused, database.hold(file, patience_s=0):
         pass
-    assert "another process is logging to it" in capsys.readouterr().err
+    assert f"another process is logging to it (process {os.getpid()} on " in capsys.readouterr().err
+
+
+def test_a_store_in_a_folder_that_holds_no_lock_is_refused_at_once():
+    with (
+        pytest.raises(
+            WarplogError, match=r"^/proc/x\.db\.lock: cannot be locked .*; keep the store in another"
+        ),
+        connection.connect("sqlite:////proc/x.db"),
+    ):
+        pass

@@ -147,6 +147,26 @@ def test_a_server_that_refuses_is_not_said_to_be_down(project, status, remedy):
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("status", "body", "remedy"),
+    [
+        (401, '{"error_code": "UNAUTHENTICATED", "message": "me"}', "the login was refused; set user name"),
+        (403, '{"error_code": "PERMISSION_DENIED", "message": "no"}', "ask for the permission"),
+        (404, '{"error_code": "ENDPOINT_NOT_FOUND", "message": "no"}', "check that host, port and path"),
+        (401, '{"detail": "not you"}', "'not you'}); check the address and the login"),
+        (404, '{"detail": "no s3cret"}', "check the address and the login"),
+    ],
+)
+def test_what_a_server_says_in_json_is_explained(project, status, body, remedy):
+    with server(status, body.encode()) as host:
+        text = error_of(project, f"http://me:s3cret@{host}")
+    assert text.startswith(f"http://{host}: ")
+    assert remedy in text
+    assert "RestException" not in text
+    assert "s3cret" not in text
+
+
+@pytest.mark.timeout(60)
 def test_a_dead_server_fails_with_one_line_and_no_password(project):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
@@ -231,6 +251,8 @@ def test_what_a_database_server_says_is_explained(words, remedy):
         ("http://me:s3cret@[::1/x", "http://…"),
         ("sqlite:///a@b/mlflow.db?password=s3cret", "sqlite:///a@b/mlflow.db"),
         ("me:s3cret@host", "…"),
+        ("databricks://s3cret", "databricks://…"),
+        ("databricks", "databricks"),
         ("https://Host/", "https://Host/"),
     ],
 )
@@ -241,7 +263,8 @@ def test_no_part_of_a_password_is_shown(uri, seen):
 
 
 @pytest.mark.parametrize(
-    "uri", ["http://me:s3cret@host", "postgresql://h/d?password=s3cret", "me:s3cret@h:1"]
+    "uri",
+    ["http://me:s3cret@host", "postgresql://h/d?password=s3cret", "me:s3cret@h:1", "databricks://s3cret"],
 )
 def test_a_password_in_the_configuration_is_refused_with_the_place_for_it(uri):
     with pytest.raises(

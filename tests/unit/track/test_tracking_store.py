@@ -149,12 +149,15 @@ def test_claims_that_fewer_variants_decide_do_not_take_the_place_of_those_of_all
     assert (tags["claim.B1"], tags["warplog.state"]) == ("confirmed", "current")
 
 
-def test_another_origin_adds_runs_and_leaves_the_live_ones_current(project):
+def test_a_recorded_copy_of_the_campaign_takes_the_place_of_the_live_one_and_back(project):
     live = {run.info.run_id for run in project.current()}
     write_tables(project.tables, origin="recorded")
-    assert set(project.changes(project.log()).values()) == {"created"}
-    assert live < {run.info.run_id for run in project.current()}
-    assert len(project.current()) == 2 * len(LADDER)
+    assert set(project.changes(project.log()).values()) == {"new version"}
+    assert {run.data.tags["origin"] for run in project.current()} == {"recorded"}
+    assert len(project.current()) == len(LADDER)
+    write_tables(project.tables)
+    project.log()
+    assert {run.info.run_id for run in project.current()} == live, "the same content is not stored twice"
 
 
 def test_runs_of_an_earlier_warplog_are_superseded_and_kept(project):

@@ -87,7 +87,7 @@ def test_a_run_that_another_process_may_be_writing_is_left_alone(project):
     experiment = project.experiment().experiment_id
     begun = project.client.create_run(experiment, tags={**tags, "warplog.state": "writing"})
     store = Store(Connection(project.client, None, alone=False))
-    store.settle(experiment, tags["campaign"], tags["gpu"])
+    store.mark_interrupted([experiment])
     assert project.client.get_run(begun.info.run_id).info.status == "RUNNING"
     project.log()
     assert project.client.get_run(begun.info.run_id).data.tags["warplog.state"] == "interrupted"

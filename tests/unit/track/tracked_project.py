@@ -77,6 +77,10 @@ class Project:
     def current(self, family: str = "sgemm") -> list[Any]:
         return [run for run in self.stored(family) if run.data.tags.get("warplog.state") == "current"]
 
+    def of(self, campaign: str) -> list[Any]:
+        """Returns the current runs of a campaign."""
+        return [run for run in self.current() if run.data.tags["campaign"] == campaign]
+
     def states(self, variant: str) -> dict[str, int]:
         """Returns how many runs of a variant have each state."""
         runs = [r for r in self.stored() if r.data.params.get("variant") == variant]

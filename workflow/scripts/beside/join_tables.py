@@ -7,12 +7,13 @@ import pandas as pd
 from warplog.core.csv_text import csv_of_table
 from warplog.core.files import write_bytes, write_text
 from warplog.plan.script import job, keep_digests
+from warplog.tables.files import as_parquet, read_file
 
 
 def main(tables: list[Path], folder: Path) -> None:
     for name in sorted({path.stem for path in tables}):
-        whole = pd.concat([pd.read_parquet(path) for path in tables if path.stem == name], ignore_index=True)
-        write_bytes(folder / f"{name}.parquet", whole.to_parquet(index=False))
+        whole = pd.concat([read_file(path) for path in tables if path.stem == name], ignore_index=True)
+        write_bytes(folder / f"{name}.parquet", as_parquet(whole))
         write_text(folder / f"{name}.csv", csv_of_table(whole))
 
 

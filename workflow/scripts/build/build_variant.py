@@ -52,15 +52,9 @@ def alone(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     """Builds while no other process does: after a `kill -9` of Snakemake, its jobs go on until they are done."""
     folder = record.parent
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = locks.acquire(
-        folder.with_name(f".{folder.name}.lock"),
-        f"waiting for {folder}: another process compiles {name}",
-        locks.PATIENCE_S,
-    )
-    try:
+    lock = folder.with_name(f".{folder.name}.lock")
+    with locks.locked(lock, f"waiting for {folder}: another process is compiling {name}"):
         main(values, name, arch, record)
-    finally:
-        lock.release()
 
 
 if "snakemake" in globals():

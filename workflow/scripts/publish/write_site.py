@@ -22,7 +22,7 @@ def main(plan: Plan, tables: Path, figures: Mapping[str, Sequence[str]], library
         kept = {v.name: plan.build_record(v).with_name("kernel.sass") for v in variants}
         page = worklog.gather(plan.families[name], data, campaign, pictures, paths.WORKFLOW / "report", kept)
         site.add(page, data)
-    for folder in sorted((paths.RESULTS / "recorded").glob("*/tables")):
+    for folder in sorted((paths.RESULTS / "recorded").glob("[!.]*/tables")):
         site.beside(folder)
     site.finish(campaign)
 

@@ -173,6 +173,7 @@ class Family:
         measuring: measurement options.
         figures: additional figures to draw.
         timeline: the case whose timeline is captured, by variant with marks.
+        empty_arrays: whether arrays of check cases may have no elements.
     """
 
     name: str
@@ -199,6 +200,7 @@ class Family:
     figures: tuple[str, ...] = ()
     tolerances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     timeline: Mapping[str, str] = field(default_factory=dict)
+    empty_arrays: bool = False
 
     @cached_property  # each formula that is evaluated names it
     def file(self) -> Path:
@@ -341,6 +343,7 @@ def _read(path: Path) -> Family:
         figures=tuple(data.get("figures", ())),
         tolerances={a["name"]: a["tolerance"] for a in data["arguments"] if "tolerance" in a},
         timeline=data.get("timeline", {}),
+        empty_arrays=data.get("empty_arrays", False),
     )
 
 
@@ -445,6 +448,7 @@ def check_family(family: Family) -> None:
     if family.folder.name != family.name:
         raise WarplogError(f"{family.file}: family {family.name!r} must be in a folder of that name")
     _check_names(family)
+    _check_parents(family)
     _check_reference(family.folder / "reference.py")
     roots = {folder: root_of(folder) for folder in {v.folder for v in family.variants}}
     for variant in family.variants:
@@ -452,22 +456,82 @@ def check_family(family: Family) -> None:
     names = [v.name for v in family.variants]
     check_claims(family.claims, family.name, names, family.cases, str(family.file))
     for case in (*family.cases.values(), *family.check_cases.values()):
-        bounds = (family.tolerance, *family.tolerances.values())
-        lengths = (tolerance["reduction_length"] for tolerance in bounds)
-        for text in (family.flops, family.bytes_moved, family.size, *lengths):
-            family.value(text, case)
         for argument in family.arguments:
-            family.shape(argument, case)
+            _check_shape(family, argument, case)
             family.dtype(argument, case)
-            if argument.kind == "scalar" and argument.dtypes:
+            if argument.kind == "scalar":
+                _check_scalar(family, argument, case)
+        _check_work(family, case)
+
+
+def _check_scalar(family: Family, argument: Argument, case: Case) -> None:
+    """Checks that an argument by value has a type that can be one, and in each case a value that the type holds."""
+    if argument.dtypes:
+        raise WarplogError(
+            f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+        )
+    if argument.dtype not in SCALARS:
+        by_value = f"a scalar is one of {', '.join(SCALARS)}"
+        raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")
+    if argument.name not in case.values:
+        raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+    value = case.values[argument.name]
+    unsigned, _, bits = argument.dtype.partition("int")
+    low = 0 if unsigned else -(2 ** int(bits or 1) // 2)
+    if bits and (value != int(value) or not low <= value < low + 2 ** int(bits)):
+        what = f"{argument.name}: {value} is no {argument.dtype}"
+        raise WarplogError(
+            f"{family.file}: case {case.name!r}: {what}; correct it, or the dtype of the argument"
+        )
+
+
+def _check_work(family: Family, case: Case) -> None:
+    """Checks that the amounts of work can be evaluated and are none below 0; a timed case moves at least a byte."""
+    lengths = [t["reduction_length"] for t in (family.tolerance, *family.tolerances.values())]
+    for key, text in (
+        ("work.flops", family.flops),
+        ("work.bytes", family.bytes_moved),
+        ("work.size", family.size),
+        *(("tolerance.reduction_length", length) for length in lengths),
+    ):
+        where = f"{family.file}: {key} (case {case.name!r})"
+        amount = formula.evaluate(text, case.values, where)
+        least = 1 if key == "work.bytes" and case.name in family.cases else 0
+        if amount < least:
+            raise WarplogError(
+                f"{where}: {text!r} gives {amount:g}, not at least {least}; correct it or the case"
+            )
+
+
+def _check_shape(family: Family, argument: Argument, case: Case) -> None:
+    """Checks that the dimensions of an array are whole numbers, and that it has elements unless it need not."""
+    key, least = ("bytes", 0) if argument.kind == "workspace" else ("shape", 1)
+    may_be_empty = family.empty_arrays and case.name in family.check_cases
+    for text in argument.shape:
+        where = f"{family.file}: argument {argument.name!r}: {key} (case {case.name!r})"
+        size = formula.evaluate(text, case.values, where)
+        if size != int(size):
+            raise WarplogError(
+                f"{where}: {text!r} gives {size:g}, not a whole number; divide with // or ceil()"
+            )
+        if size < 0 or (size < least and not may_be_empty):
+            allow = "" if size else "; `empty_arrays: true` allows it in check cases"
+            raise WarplogError(f"{where}: {text!r} gives {size:g}; a size is at least {least}{allow}")
+
+
+def _check_parents(family: Family) -> None:
+    """Checks that the parents of each variant lead to one without a parent."""
+    parents = {v.name: v.parent for v in family.variants}
+    for name in parents:
+        line = [name]
+        while parent := parents[line[-1]]:
+            if parent in line:
+                circle = " -> ".join([*line[line.index(parent) :], parent])
                 raise WarplogError(
-                    f"{family.file}: {argument.name}: only the dtype of an array may depend on the case"
+                    f"{family.file}: variant {line[-1]!r}: parent: {parent!r} makes a circle ({circle}); name the"
+                    " variant that it improves on, or null if it is the first"
                 )
-            if argument.kind == "scalar" and argument.dtype not in SCALARS:
-                by_value = f"a scalar is one of {', '.join(SCALARS)}"
-                raise WarplogError(f"{family.file}: argument {argument.name!r}: {argument.dtype}: {by_value}")
-            if argument.kind == "scalar" and argument.name not in case.values:
-                raise WarplogError(f"{family.file}: case {case.name!r} has no value for {argument.name!r}")
+            line.append(parent)
 
 
 def _check_variant(family: Family, variant: Variant, root: Path) -> None:
@@ -508,10 +572,8 @@ def _check_reference(path: Path) -> None:
 def _check_names(family: Family) -> None:
     """Checks that all names refer to cases, variants or arrays of the family."""
     names = [v.name for v in family.variants]
-    published = [figure.case for v in family.variants for figure in v.published if figure.case]
     arrays = [a.name for a in family.arguments if a.kind != "scalar"]
     results = [a.name for a in family.arguments if a.kind in ("output", "inout")]
-    limited = [p for v in family.variants for p in (*v.requires.multiple_of, *v.requires.at_most)]
     in_all_cases = set.intersection(
         *(set(c.values) for c in (*family.cases.values(), *family.check_cases.values()))
     )
@@ -524,18 +586,20 @@ def _check_names(family: Family) -> None:
         ("measuring.hot_cases", family.measuring.hot_cases, list(family.cases)),
         ("probes", probed(family.probes), [*family.cases, *family.check_cases]),
         ("baseline", (family.baseline,) if family.baseline else (), names),
-        ("variants.parent", tuple(v.parent for v in family.variants if v.parent), names),
-        (
-            "variants.tune.cases",
-            [c for v in family.variants if v.tune for c in v.tune.cases],
-            list(family.cases),
-        ),
-        ("variants.published.case", published, list(family.cases)),
-        ("variants.requires", limited, sorted(in_all_cases)),
         ("timeline", tuple(family.timeline), names),
         ("timeline", tuple(family.timeline.values()), [*family.cases, *family.check_cases]),
-        ("variants.memory", tuple(a for v in family.variants for a in v.memory), arrays),
         ("arguments.tolerance", tuple(family.tolerances), results),
+        *(
+            (f"variant {v.name!r}: {key}", used, known)
+            for v in family.variants
+            for key, used, known in (
+                ("parent", (v.parent,) if v.parent else (), names),
+                ("tune.cases", v.tune.cases if v.tune else (), list(family.cases)),
+                ("published.case", [p.case for p in v.published if p.case], list(family.cases)),
+                ("requires", (*v.requires.multiple_of, *v.requires.at_most), sorted(in_all_cases)),
+                ("memory", tuple(v.memory), arrays),
+            )
+        ),
     ):
         for name in used:
             if name not in known:

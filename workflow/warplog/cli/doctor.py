@@ -60,14 +60,15 @@ def summary(findings: Sequence[Finding]) -> str:
 def show_json(findings: Sequence[Finding], out: TextIO) -> None:
     """Prints the findings as JSON: {"status": 0 | 1, "findings": [{topic, status, text, remedy}]}."""
     data = {"status": exit_status(findings), "findings": [asdict(finding) for finding in findings]}
-    print(json.dumps(data, indent=1, ensure_ascii=False), file=out)
+    print(json.dumps(data, indent=1), file=out)
 
 
 def show(findings: Sequence[Finding], out: TextIO | None = None) -> None:
     """Prints the findings and the summary: as a table on a terminal, else as plain lines."""
     stream = out or sys.stdout
-    if stream.isatty() and importlib.util.find_spec("rich"):
-        _show_table(findings, stream)
+    terminal = getattr(stream, "stream", stream)
+    if terminal.isatty() and importlib.util.find_spec("rich"):
+        _show_table(findings, terminal)
         return
     width = max(len(finding.topic) for finding in findings)
     for finding in findings:

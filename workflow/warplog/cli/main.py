@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog import __version__
-from warplog.cli import drawing, extracting, pruning, remoting, running, starting, verifying
+from warplog.cli import drawing, extracting, pruning, running, starting, verifying
 from warplog.cli.checkup import packages
 from warplog.core.errors import WarplogError
-from warplog.core.text import one_line
+from warplog.core.text import Screen, one_line
 
 if TYPE_CHECKING:
     from warplog.catalog.family import Family
@@ -43,7 +43,6 @@ examples:
                                         draw a figure for one column of an article
   warplog audit                         are the numbers on the pages those of the tables?
   warplog prune                         list runs in MLflow that newer ones took the place of; --yes deletes them
-  warplog remote me@gpu-box -- --cores 8 run the campaign on a machine with a GPU, make the pages here
   warplog init --op matmul              write a folder warplog/ for kernels of your own, here
   warplog run -- --config variants=mine run the campaign of that folder
   warplog claims --family sgemm         which published claims the measurements confirm
@@ -81,7 +80,6 @@ def make_parser() -> argparse.ArgumentParser:
     _add_best_of(commands)
     drawing.add(commands, _TABLES, _GPU)
     pruning.add(commands)
-    remoting.add(commands)
     starting.add(commands)
     running.add(commands)
     return parser
@@ -103,6 +101,11 @@ def _add_record(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     record.add_argument(
         "--gpu", default="", help="slug of the GPU, if the run had several (`gpus` in the configuration)"
+    )
+    record.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace a recorded campaign of that name once the new one is complete",
     )
     record.set_defaults(command="record")
 
@@ -250,10 +253,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     rest: list[str] = []
-    if given[:1] in (["remote"], ["run"]):
-        given, rest = remoting.parted(given)
+    if given[:1] == ["run"] and "--" in given:  # argparse would take what follows for its own
+        place = given.index("--")
+        given, rest = given[:place], given[place + 1 :]
     options = make_parser().parse_args(extracting.guarded(given) if given[:1] == ["extract"] else given)
     options.options = rest
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(Screen, streams)
     try:
         status = int(_COMMANDS[options.command](options))
         sys.stdout.flush()
@@ -270,6 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _to_stderr(f"error: {packages.missing(error.name or '')}")
     except (WarplogError, OSError) as error:
         _to_stderr(f"error: {error}")
+    finally:
+        sys.stdout, sys.stderr = streams
     return _FAILED
 
 
@@ -388,7 +396,7 @@ def _published(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from warplog.cli.recording import record_campaign
 
-    folder, size = record_campaign(_project(), options.name, options.report, options.gpu)
+    folder, size = record_campaign(_project(), options.name, options.report, options.gpu, options.replace)
     print(f"{folder}: {size / 2**20:.1f} MiB; use it with `snakemake --config recorded={options.name}`")
     return 0
 
@@ -443,10 +451,6 @@ def _figures(options: argparse.Namespace) -> int:
     return drawing.run(options, _project(), {family.name: family for family in _families(None)})
 
 
-def _remote(options: argparse.Namespace) -> int:
-    return remoting.run(options, _project())
-
-
 def _init(options: argparse.Namespace) -> int:
     return starting.run(options)
 
@@ -473,7 +477,6 @@ _COMMANDS = {
     "init": _init,
     "prune": _prune,
     "record": _record,
-    "remote": _remote,
     "run": _run,
     "verify": _verify,
 }

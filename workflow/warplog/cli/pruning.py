@@ -7,8 +7,8 @@ from warplog.cli.checkup.host import configured_store
 from warplog.core.errors import WarplogError
 
 _ABOUT = """\
-Lists the runs of warplog in a tracking store that are superseded by newer ones of the same campaign, GPU, variant and
-origin, or whose writing was interrupted; with --yes, deletes them. Other runs are never touched.
+Lists the runs of warplog in a tracking store that are superseded by newer ones of the same campaign, GPU and variant,
+or whose writing was interrupted; with --yes, deletes them. Other runs are never touched.
 """
 
 
@@ -19,7 +19,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     prune.add_argument(
         "--uri", default="", help="default: MLFLOW_TRACKING_URI, else the store of the project"
     )
-    prune.add_argument("--campaign", default="", help="only runs of this campaign")
+    prune.add_argument("--campaign", default="", help="only runs of the campaign with this name or id")
     prune.add_argument("--family", default="", help="only runs of this family")
     prune.add_argument("--origin", default="", choices=("live", "recorded"), help="only runs of this origin")
     prune.add_argument(

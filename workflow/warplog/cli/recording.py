@@ -1,5 +1,6 @@
 """`warplog record`: copies a live campaign to results/recorded/, without large files."""
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, say
 from warplog.core.records import FamilyRecord, Record, read_json
 from warplog.core.verification import digests
 
@@ -24,6 +25,7 @@ _KEPT = (
     "tune/*/*/*.csv",
     "tune/*/*/*.png",
     "aa/round*/time/*/*.json",
+    "boards/*/time/*/*.json",
     "aa/*.csv",
     "aa/*.md",
     "tables/*",
@@ -34,28 +36,36 @@ _MOST_BYTES = 64 << 20  # 17 families take 48 MiB; git compresses records and ta
 _MOST_CSV_BYTES = 1 << 20  # a longer table is kept as Parquet only
 
 
-def record_campaign(project: Path, name: str, reports: Sequence[str] = (), gpu: str = "") -> tuple[Path, int]:
+def record_campaign(
+    project: Path, name: str, reports: Sequence[str] = (), gpu: str = "", replace: bool = False
+) -> tuple[Path, int]:
     """Copies the live campaign to results/recorded/<name>; returns the folder and its size in bytes.
 
     Args:
         reports: variants whose raw ncu reports are copied too, without the path of the project on the GPU's machine.
         gpu: slug of the GPU, if the run had several campaigns (`gpus`).
+        replace: whether a campaign of that name may be replaced, which is done after the copy is complete.
 
-    The copy contains a manifest with the SHA-256 of every file. A previous recording of that name is replaced after the
-    copy is complete.
+    The copy contains a manifest with the SHA-256 of every file. A campaign that an interrupted call left aside gets its
+    name back first.
 
     Raises:
-        WarplogError: results/ holds no finished live campaign, its tables were made from a recorded one, the copy
-            exceeds _MOST_BYTES, or `name` is not valid.
+        WarplogError: a folder of that name exists and is not to be replaced, results/ holds no finished live campaign,
+            its tables were made from a recorded one, the copy exceeds _MOST_BYTES, or `name` is not valid.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", name):
         raise WarplogError(
             f"{name!r}: the name of a recorded campaign consists of lower-case letters, digits and hyphens"
         )
+    target = project / paths.recorded_root(name)
+    fresh, aside = (target.with_name(f".{name}.{what}") for what in ("part", "old"))
+    if aside.is_dir() and not os.path.lexists(target):
+        aside.rename(target)
+        say(f"{target}: restored; `warplog record --replace` was interrupted and had left it as {aside.name}")
+    if os.path.lexists(target) and not replace:
+        raise WarplogError(f"{target}: exists; choose another name, or replace it with --replace")
     results = project / paths.RESULTS / gpu
     campaign = _campaign(results)
-    target = project / paths.recorded_root(name)
-    fresh = target.with_name(f".{name}.part")
     shutil.rmtree(fresh, ignore_errors=True)
     total = 0
     found = {p for pattern in _KEPT for p in results.glob(pattern) if p.is_file() and not _is_long_csv(p)}
@@ -73,8 +83,11 @@ def record_campaign(project: Path, name: str, reports: Sequence[str] = (), gpu: 
             f"{campaign['campaign']}: {total} bytes, over the limit of {_MOST_BYTES} for recorded campaigns"
         )
     digests.write_manifest(fresh, campaign)
-    shutil.rmtree(target, ignore_errors=True)
+    if target.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        target.rename(aside)
     fresh.rename(target)
+    shutil.rmtree(aside, ignore_errors=True)
     return target, total + (target / digests.MANIFEST).stat().st_size
 
 

@@ -2,6 +2,8 @@
 
 import argparse
 import importlib.util
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +20,14 @@ _ABOUT = """\
 Runs the campaign of DIR/warplog/ (or of DIR, if it contains kernels/) there, with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
 """
+# Ctrl-C while Snakemake is imported is one line, too.
+_SNAKEMAKE = """
+from warplog.core.errors import quiet_interrupts
+quiet_interrupts()
+from snakemake.cli import main
+main()
+"""
+_DOTTED = re.compile(r"(\w+)\.(\w+)=(.*)")  # time.processes=5
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,22 +46,43 @@ def run(options: argparse.Namespace) -> int:
     """Runs Snakemake in the folder of the campaign; returns its exit status.
 
     Raises:
-        WarplogError: Snakemake is not installed, or DIR has no family.
+        WarplogError: Snakemake is not installed, DIR has no family, or a key of --config has a dot.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise WarplogError(packages.missing("snakemake"))
+    for word in options.options:
+        if dotted := _DOTTED.fullmatch(word):
+            remedy = "write '{}={{{}: {}}}'".format(*dotted.groups())
+            raise WarplogError(f"--config {word}: Snakemake reads no key with a dot; {remedy}")
     folder = campaign_folder(options.folder)
     given, why = list(options.options), _only_build(folder, options.options)
     if why:
         given = ["build", *_configured(given, _for_building(given, folder))]
     if options.strict:
         given = _configured(given, ["strict=true"])
-    command = [sys.executable, "-m", "snakemake", "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
+    command = [sys.executable, "-c", _SNAKEMAKE, "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
     command += ["--workflow-profile", paths.PROFILE, "--cores", options.cores, *given]
-    status = subprocess.run(list(map(str, command)), check=False).returncode
-    if why:
+    status = _attended(list(map(str, command)))
+    if why and not status:
         say(f"{why}: nothing was checked or timed; run the same command on a machine with a GPU")
     return status
+
+
+def _attended(command: Sequence[str]) -> int:
+    """Runs a program, which Ctrl-C reaches as well, passes SIGTERM and SIGHUP on to it, and returns its exit status."""
+    with subprocess.Popen(command) as child:
+
+        def attend(number: int, _frame: object) -> None:
+            if number != signal.SIGINT:
+                child.send_signal(number)
+
+        before = {n: signal.signal(n, attend) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            status = child.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return status if status >= 0 else 128 - status
 
 
 def campaign_folder(folder: Path) -> Path:

@@ -10,7 +10,7 @@ _ABOUT = """\
 Verifies a results folder or a recorded campaign:
 - records are well-formed, in their place, and agree with each other: no time without the passed check of the same
   library, and every statistic is that of the samples;
-- files of a recorded campaign are those in its manifest.json;
+- files of a recorded campaign are those in its manifest.json, which it must have;
 - tables, figures and pages of a live campaign are as they were written, and made from what is there.
 Exit status 1: at least one problem was found; each is one line.
 """
@@ -28,7 +28,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     verify.add_argument(
         "--write-manifest",
         action="store_true",
-        help="write the manifest of a campaign that an earlier version recorded, if its records are consistent",
+        help="write the manifest of a campaign that has none, if its records are consistent: from then on, its files as"
+        " they are now count as those that were measured",
     )
     verify.set_defaults(command="verify")
 
@@ -45,18 +46,15 @@ def run(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     files = sorted((folder / "campaign").glob("*.json"))
     if not files and not (folder / digests.FOLDER).is_dir():
         raise WarplogError(f"{folder}: holds no campaign; name results or a folder in results/recorded/")
-    problems = [
-        *campaign.record_problems(folder),
-        *digests.manifest_problems(folder),
-        *digests.derived_problems(folder),
-    ]
+    problems = campaign.record_problems(folder)
+    if options.write_manifest and not problems:
+        _write_manifest(folder, files)
+    problems += [*digests.manifest_problems(folder), *digests.derived_problems(folder)]
     for problem in problems:
         note(f"error: {problem}")
     if problems:
         note(f"{folder}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
         return 1
-    if options.write_manifest:
-        _write_manifest(folder, files)
     print(f"{folder}: {', '.join(_confirmed(folder))}")
     return 0
 
@@ -84,3 +82,6 @@ def _write_manifest(folder: Path, campaigns: list[Path]) -> None:
             f"{folder}: has a manifest already, or not exactly one campaign; nothing was written"
         )
     digests.write_manifest(folder, read_json(campaigns[0], "record"))
+    print(
+        f"{folder / digests.MANIFEST}: from now on, its files as they are count as those that were measured"
+    )

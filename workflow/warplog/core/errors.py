@@ -1,9 +1,12 @@
 """What users see of an error: one line with the file, the value and the remedy; of Ctrl-C, the word "interrupted"."""
 
 import errno
+import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
@@ -19,12 +22,13 @@ class WarplogError(Exception):
 
 # What the user can remedy; any other OSError is a mistake in the program, whose traceback is needed.
 _REMEDIES = {
-    errno.ENOSPC: "free space on the disk",
-    errno.EDQUOT: "free space within your quota",
+    errno.ENOSPC: "free space on the disk ({})",
+    errno.EDQUOT: "free space within your quota ({})",
     errno.EROFS: "the file system is read-only; work in another folder",
     errno.EACCES: "correct the permissions",
     errno.EPERM: "correct the permissions",
 }
+TEMPORARY = Path(os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - only its free space is read
 _INTERRUPTED = 130  # as a shell reports SIGINT
 
 
@@ -43,6 +47,31 @@ def progress(line: str, status: str) -> None:
     (note if status in _QUIET else say)(line)
 
 
+def cannot_write(error: OSError, file: str | Path | None) -> str:
+    """Returns which file cannot be written (None: unknown), why, and the remedy; of a full disk, its folder too."""
+    places = [Path(file)] if file else [Path(), TEMPORARY]
+    remedy = _REMEDIES.get(error.errno or 0, "check free space and permissions").format(fullest(*places))
+    return f"{file or 'a file'}: cannot be written ({error.strerror or error}); {remedy} and run again"
+
+
+def fullest(*places: Path) -> str:
+    """Returns the folder with the least free space on its disk, as "/tmp: 3 MiB free", of files that may not exist."""
+    above = [(place, *place.parents) for place in (place.absolute() for place in places)]
+    folders = [next(folder for folder in folders if folder.is_dir()) for folders in above]
+    free, folder = min((shutil.disk_usage(folder).free, folder) for folder in folders)
+    return f"{folder}: {free >> 20} MiB free"
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Adds the name of the file to an OSError of the block, such as a full disk, that has none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(file)
+        raise
+
+
 @contextmanager
 def as_one_line() -> Iterator[None]:
     """Prints an error of the block that users can remedy as one line on stderr, and exits with status 1.
@@ -56,10 +85,7 @@ def as_one_line() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _REMEDIES:
             raise
-        place = error.filename or "a file"
-        _exit(
-            f"error: {place}: cannot be written ({error.strerror}); {_REMEDIES[error.errno]} and run again", 1
-        )
+        _exit(f"error: {cannot_write(error, error.filename)}", 1)
     except KeyboardInterrupt:
         _exit("interrupted", _INTERRUPTED)
 

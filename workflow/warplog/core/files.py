@@ -1,12 +1,21 @@
-"""Reading regular files up to a size limit, and writing files atomically."""
+"""Reading regular files up to a size limit, writing files atomically, and temporary folders."""
 
+import fcntl
 import os
+import shutil
 import stat
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from secrets import token_hex
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import TEMPORARY, WarplogError, cannot_write, fullest
+
+_TEMPORARY = "warplog-temporary-"
+_OLD_S = 60.0  # between the making of a folder and its lock pass microseconds
 
 
 def write_text(path: Path, text: str) -> None:
@@ -20,22 +29,18 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         WarplogError: The disk is full or the folder is not writable.
     """
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:  # with the permissions that the umask leaves
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise WarplogError(
-            f"{path}: cannot be written ({error.strerror or error}); check free space and permissions"
-        ) from None
+        with suppress(OSError):
+            temporary.unlink()
+        raise WarplogError(cannot_write(error, path)) from None
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -75,3 +80,37 @@ def read_bytes(path: Path, most: int, remedy: str) -> bytes:
 def state_of(path: Path) -> tuple[int, int]:
     """Returns time of last change and size of a file, as a key for caches of its content; (0, 0) if it is missing."""
     return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yields a new folder in TMPDIR, and removes it afterwards; first removes those that killed processes left there.
+
+    The folder is locked as long as its process lives, so that no other process takes it for one that was left.
+
+    Raises:
+        WarplogError: No folder for temporary files can be written.
+        OSError: The folder cannot be made.
+    """
+    try:
+        place = Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise WarplogError(f"{error.strerror}; free space on their disk ({fullest(TEMPORARY)})") from None
+    for left in place.glob(f"{_TEMPORARY}*"):
+        with suppress(OSError), _opened(left) as handle:
+            if time.time() - os.fstat(handle).st_mtime > _OLD_S and os.fstat(handle).st_uid == os.getuid():
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_TEMPORARY) as name, _opened(Path(name)) as handle:
+        with suppress(OSError):  # a file system without locks, where none is removed
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield Path(name)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)

@@ -15,6 +15,7 @@ _LONGEST = 500
 _MOST_POWER = 64
 _MOST_BITS = 1023  # of an exact power, so that it is also a float
 _REFUSED = (ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue)  # not needed for arithmetic
+_MOST_PARSED = 1024  # formulas that are kept, since each is evaluated for every case
 
 
 def evaluate(text: str | float, values: Mapping[str, float], where: str) -> float:
@@ -53,6 +54,8 @@ def holds(text: str, values: Mapping[str, float], where: str) -> bool:
 def _compute(text: str, values: Mapping[str, float], where: str) -> object:
     if len(text) > _LONGEST:
         raise WarplogError(f"{where}: the formula is {len(text)} characters long, the limit is {_LONGEST}")
+    if "^" in text:
+        raise WarplogError(f"{where}: {_shortened(text)}: ^ is no power; write ** for one, such as n**2")
     try:
         evaluator = _local.evaluator
         evaluator.names = dict(values)
@@ -74,6 +77,18 @@ def _power(base: float, exponent: float) -> float:
     return result
 
 
+def _number(node: ast.Constant) -> float:
+    """Returns a number, true or false; a text is refused, since `%` formats it and `*` repeats it."""
+    if not isinstance(node.value, int | float):
+        raise ValueError(f"{type(node.value).__name__} in place of a number")
+    return node.value
+
+
+@lru_cache(_MOST_PARSED)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
 def _is_finite(number: float) -> bool:
     try:
         return math.isfinite(number)
@@ -92,9 +107,9 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.evaluator = simpleeval.SimpleEval(functions=_FUNCTIONS)
         self.evaluator.operators[ast.Pow] = _power
+        self.evaluator.nodes[ast.Constant] = _number
         for kind in _REFUSED:
             self.evaluator.nodes.pop(kind, None)
 
 
 _local = _Local()
-_parsed = lru_cache(maxsize=1024)(simpleeval.SimpleEval.parse)  # a formula is evaluated for each case

@@ -1,20 +1,31 @@
-"""File locks per GPU, results folder and SQLite store, for one process at a time; the OS frees them on `kill -9`."""
+"""File locks per GPU, results folder and SQLite store, for one process at a time; the OS frees them on `kill -9`.
 
+A holder writes its process id, host and start time into the file, so that messages can name it.
+"""
+
+import errno
+import fcntl
 import hashlib
-import sys
+import os
+import re
+import socket
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from warplog.core.errors import WarplogError
-
-if TYPE_CHECKING:
-    from filelock import FileLock
+from warplog.core.errors import WarplogError, say
+from warplog.core.files import read_bytes
+from warplog.core.process import is_running, processes_with
 
 PATIENCE_S = 3600.0
+_POLL_S = 0.05
 _FOR_ALL_USERS = 0o666
+# In /tmp, anyone may write anything into the file.
+_NOTE = re.compile(rb"(\d{1,9}) ([\w.-]{1,64}) (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)\n")
 
 
 @contextmanager
@@ -28,59 +39,53 @@ def hold(uuid: str, timeout_s: float = PATIENCE_S, folder: Path | None = None) -
     Raises:
         WarplogError: The lock was not free within `timeout_s` seconds, or the file cannot be opened.
     """
-    import filelock
-
     path = lock_path(uuid, folder)
     try:
-        lock = acquire(path, f"waiting for {uuid}: another process is measuring on it", timeout_s)
-    except filelock.Timeout:
+        handle = _lock(
+            path, f"waiting for {uuid}: another process is measuring on it", timeout_s, shared=True
+        )
+    except TimeoutError:
         raise WarplogError(
-            f"{path}: {uuid} was not free within {timeout_s:.0f} s; `warplog doctor` lists the processes that use it"
+            f"{path}: {uuid} was not free within {timeout_s:.0f} s{holder(path)}; `warplog doctor` lists the"
+            " processes that use it"
         ) from None
     except OSError as error:
         raise WarplogError(
-            f"{path}: cannot be locked ({error.strerror or error}); remove it if it is a link or another user's file"
+            f"{path}: cannot be locked ({error.strerror}); remove it if it is a link or another user's file"
         ) from None
     try:
         yield path
     finally:
-        lock.release()
+        os.close(handle)
 
 
-def acquire(path: Path, busy: str, timeout_s: float) -> "FileLock":
-    """Locks a file that every user can lock; if another process holds it, prints `busy` and waits. Returns the lock.
+@contextmanager
+def locked(path: Path, busy: str, timeout_s: float = PATIENCE_S) -> Iterator[None]:
+    """Holds the lock of a file while the block runs; if another process holds it, prints `busy` and who, and waits.
 
     Raises:
-        filelock.Timeout: The lock was not free within `timeout_s` seconds.
-        OSError: The file cannot be opened.
+        TimeoutError: The lock was not free within `timeout_s` seconds.
+        OSError: The file cannot be created or locked.
     """
-    import filelock
-
-    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
+    handle = _lock(path, busy, timeout_s)
     try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        print(busy, file=sys.stderr, flush=True)
-        lock.acquire(timeout=timeout_s)
-    return lock
+        yield
+    finally:
+        os.close(handle)
 
 
 def is_held(uuid: str, folder: Path | None = None) -> bool:
     """Returns whether a process holds the lock of this GPU; False if there is no lock file or it cannot be opened."""
-    import filelock
-
     path = lock_path(uuid, folder)
-    if not path.is_file():
-        return False
-    lock = filelock.FileLock(path, mode=_FOR_ALL_USERS, thread_local=False)
     try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        return True
+        handle = _open(path, shared=True) if path.is_file() else None
     except OSError:
         return False
-    lock.release()
-    return False
+    if handle is None:
+        return False
+    free = _take(handle)
+    os.close(handle)
+    return not free
 
 
 def lock_path(uuid: str, folder: Path | None = None) -> Path:
@@ -101,20 +106,18 @@ def hold_folder(folder: str) -> None:
     Raises:
         WarplogError: Another run holds the lock, or the folder cannot be written.
     """
-    import filelock
-
     path = Path(folder) / ".lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path, thread_local=False)
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise WarplogError(f"{path}: another run is working in {folder}; wait for it or stop it") from None
+        _HELD.append(_lock(path, "", 0))
+    except TimeoutError:
+        raise WarplogError(
+            f"{path}: another run is working in {folder}{holder(path)}; wait for it or stop it"
+        ) from None
     except OSError as error:
         raise WarplogError(
-            f"{path}: cannot be locked ({error.strerror or error}); check free space and permissions of {folder}"
+            f"{path}: cannot be locked ({error.strerror}); check free space and permissions of {folder}"
         ) from None
-    _HELD.append(lock)
 
 
 def holds_folder() -> bool:
@@ -122,4 +125,65 @@ def holds_folder() -> bool:
     return bool(_HELD)
 
 
-_HELD: list[object] = []  # garbage collection of a lock would release it
+_HELD: list[int] = []
+
+
+def holder(path: Path) -> str:
+    """Returns who holds a lock, as " (process 1 on host since 2026-11-24 08:00:00 UTC)"; "" if that is not known."""
+    try:
+        note = _NOTE.fullmatch(read_bytes(path, 200, ""))
+    except WarplogError:
+        return ""
+    if note is None:
+        return ""
+    pid, host, since = (part.decode() for part in note.groups())
+    words = f"process {pid} on {host} since {since}"
+    if host == socket.gethostname() and not is_running(int(pid)):
+        left = ", ".join(map(str, processes_with(path)))
+        words += f", which has ended and left behind process {left or 'another'}"
+    return f" ({words})"
+
+
+def _lock(path: Path, busy: str, timeout_s: float, *, shared: bool = False) -> int:
+    """Locks a file, notes in it who did, and returns the descriptor that holds the lock; prints `busy` if it waits."""
+    end = time.monotonic() + timeout_s
+    handle = _open(path, shared=shared)
+    try:
+        if not _take(handle):
+            if busy:
+                say(busy + holder(path))
+            while not _take(handle):
+                if time.monotonic() >= end:
+                    raise TimeoutError
+                time.sleep(_POLL_S)
+    except BaseException:
+        os.close(handle)
+        raise
+    with suppress(OSError):  # the disk is full: nobody can be named, but the lock holds
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {socket.gethostname()} {datetime.now(UTC):%F %T UTC}\n".encode(), 0)
+    return handle
+
+
+def _open(path: Path, *, shared: bool) -> int:
+    """Opens a lock file and creates it if need be, for all users if `shared`; follows no link and waits for nothing."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, _FOR_ALL_USERS)
+        if shared:
+            os.fchmod(handle, _FOR_ALL_USERS)
+    except FileExistsError:
+        handle = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return handle
+
+
+def _take(handle: int) -> bool:
+    """Returns whether this process has the lock now."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

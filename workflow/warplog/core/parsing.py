@@ -1,11 +1,14 @@
 """Parses JSON and YAML strictly: what readers understand differently is refused, and time and memory are bounded.
 
-Refused are keys that occur twice, numbers that are not finite, integers of more than 64 bits, deep nesting, and YAML
-aliases that expand to many values. Both parsers take time in proportion to the length of the text.
+Refused are keys that occur twice, numbers that are not finite, integers of more than 64 bits, halves of characters
+(`"\\ud800"`), deep nesting, and in YAML tags, numbers to the base 60, and aliases that expand to many values. Both
+parsers take time in proportion to the length of the text.
 """
 
 import json
 import math
+import re
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -18,6 +21,11 @@ _MOST_VALUES = (
 )
 _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**64 - 1
 _MOST_DIGITS = 20
+_LONGEST_NUMBER = 100  # characters; the time to convert a number grows with the square of its length
+_A_VALUE = 1000  # characters of a text that count as one value
+_HALF = re.compile(
+    rb"\\u[dD][89a-fA-F]"
+)  # of a character beyond the first 65,536, which is written as two halves
 _TOO_MANY = f"the document has more than {_MOST_VALUES} values"
 _TOO_DEEP = f"nested deeper than {_DEEPEST} levels"
 
@@ -26,24 +34,28 @@ def parse_json(data: bytes) -> Any:
     """Returns the content of a JSON document.
 
     Raises:
-        ValueError: It is not JSON, a key occurs twice, or a number is not finite or has more than 64 bits.
+        ValueError: It is not JSON, a key occurs twice, a number is not finite or has more than 64 bits, or a text is
+            not valid Unicode.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(
+    found = json.loads(
         data,
         object_pairs_hook=_object,
         parse_constant=_refuse_constant,
         parse_float=_finite,
         parse_int=_integer,
     )
+    if _HALF.search(data):
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
 
 
 def parse_yaml(text: str) -> Any:
     """Returns the content of a YAML document.
 
     Raises:
-        yaml.YAMLError: It is not YAML, a key occurs twice, a number is not finite or has more than 64 bits, it is
-            nested deeper than 64 levels, or holds more than 50,000 values.
+        yaml.YAMLError: It is not YAML, a key occurs twice, a value has a tag, a number is not finite, has more than 64
+            bits or is to the base 60, it is nested deeper than 64 levels, or holds more than 50,000 values.
         ValueError: A date does not exist.
     """
     _check_bounds(text)
@@ -87,12 +99,16 @@ class _StrictLoader(_Loader):  # type: ignore[misc, valid-type]
     """The safe loader; numbers are finite, and integers have at most 64 bits."""
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
-        """Returns the number of a scalar."""
+        """Returns the number of a scalar; one that is too long, and would take long to convert, counts as infinite."""
+        if ":" in node.value:
+            raise _refused(
+                f"{node.value[:_MOST_DIGITS]} is a number to the base 60 to some readers; quote it", node
+            )
         whole = node.tag.endswith(":int")
-        try:
-            value: float = self.construct_yaml_int(node) if whole else self.construct_yaml_float(node)
-        except (ValueError, OverflowError):
-            value = math.inf
+        value = math.inf
+        if len(node.value) <= _LONGEST_NUMBER:
+            with suppress(ValueError, OverflowError):
+                value = self.construct_yaml_int(node) if whole else self.construct_yaml_float(node)
         if whole and not _LEAST_INTEGER <= value <= _MOST_INTEGER:
             raise _refused(f"{node.value[:_MOST_DIGITS]} is not an integer of at most 64 bits", node)
         if not math.isfinite(value):
@@ -105,11 +121,13 @@ for _kind in ("int", "float"):
 
 
 def _check_bounds(text: str) -> None:
-    """Refuses long documents and deep nesting before the loader builds them: its recursion in C has no limit."""
+    """Refuses long documents, deep nesting and tags before the loader, whose recursion in C has no limit."""
     depth = values = 0
     for event in yaml.parse(text, _Loader):
         values += isinstance(event, yaml.NodeEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if (tag := getattr(event, "tag", None)) is not None:
+            raise _refused(f"the tag {tag[:80]} is not supported; remove it", event)
         if values > _MOST_VALUES:
             raise _refused(_TOO_MANY, event)
         if depth > _DEEPEST:
@@ -117,7 +135,10 @@ def _check_bounds(text: str) -> None:
 
 
 class _Survey:
-    """Counts the values of a document with aliases expanded, visiting each node once, and looks for repeated keys."""
+    """Counts the values of a document with aliases expanded, visiting each node once, and looks for repeated keys.
+
+    A long text counts as several, since a reader that does not know aliases copies it.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int] | None] = {}
@@ -133,7 +154,7 @@ class _Survey:
                 raise _refused("an alias refers to a value that contains it", node)
             return known
         self._known[id(node)] = None
-        values, levels = 1, 0
+        values, levels = 1 + len(node.value) // _A_VALUE if isinstance(node, yaml.ScalarNode) else 1, 0
         for below in self._below(node):
             more, deeper = self.size(below)
             values, levels = values + more, max(levels, deeper)

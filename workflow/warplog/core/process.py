@@ -1,6 +1,7 @@
 """Runs other programs with bounded output, time limits, signal handling and a minimal environment."""
 
 import ctypes
+import errno
 import os
 import re
 import select
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, NoReturn, Self
+
+from warplog.core.errors import naming
 
 LOG_BYTES = 64 << 20
 TAIL_BYTES = 64 << 10
@@ -53,10 +56,11 @@ class Transcript:
             del self._kept[:-TAIL_BYTES]
         if self._log is None or self._room <= 0:
             return
-        self._log.write(data[: self._room])
-        self._room -= len(data)
-        if self._room <= 0:
-            self._log.write(f"\n[log truncated after {LOG_BYTES} bytes]\n".encode())
+        with naming(Path(self._log.name)):
+            self._log.write(data[: self._room])
+            self._room -= len(data)
+            if self._room <= 0:
+                self._log.write(f"\n[log truncated after {LOG_BYTES} bytes]\n".encode())
 
     def tail(self) -> str:
         """Returns the last 64 KiB as text; undecodable bytes are replaced."""
@@ -199,6 +203,25 @@ def die_with_parent(number: signal.Signals) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
+def is_running(pid: int) -> bool:
+    """Returns whether a process of any user has this id."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return True
+
+
+def processes_with(file: Path) -> list[int]:
+    """Returns the ids of this user's other processes that have the file open."""
+    wanted, found = file.resolve(), set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or belongs to another user
+            if any(entry.readlink() == wanted for entry in (process / "fd").iterdir()):
+                found.add(int(process.name))
+    return sorted(found - {os.getpid()})
+
+
 def end_process(pid: int | None, argument: str) -> None:
     """Kills the process if its command line still has `argument`, since the id may have been reused.
 
@@ -266,7 +289,8 @@ def run(
             deferred.release()
             timed_out = not _follow(child, output, start + timeout_s, stop)
         finally:
-            _end(child, output, gently=timed_out)
+            with Deferred():  # a second signal must not leave the program behind
+                _end(child, output, gently=timed_out)
         code = -signal.SIGKILL if child.returncode is None else child.returncode
         return Completed(code, _signal_name(-code), timed_out, time.monotonic() - start, output.tail())
 

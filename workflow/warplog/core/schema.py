@@ -2,10 +2,10 @@
 
 import difflib
 import pickle
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import islice
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ FOLDER = Path(__file__).with_name("schemas")
 _MOST_YAML_BYTES = 1 << 20
 _DEEPEST = 200  # levels of a record; the validator follows 255
 _MOST_MISFITS = 100  # are compared to find the one to report
+# What PyYAML says of `idea: tiles: in shared memory`.
+_UNQUOTED = re.compile("mapping values are not allowed|expected ',' or '}'")
 _TYPES = {
     "object": "a mapping of keys to values",
     "array": "a list",
@@ -63,7 +65,9 @@ def load_yaml(path: Path) -> Any:
         text = read_bytes(path, _MOST_YAML_BYTES, "is it the right file?").decode()
         return pickle.loads(_parsed(text))  # noqa: S301 - this process made it
     except (yaml.YAMLError, ValueError) as error:
-        raise WarplogError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from None
+        said = " ".join(str(error).split()).replace(' in "<unicode string>",', " at")
+        hint = "; a text with a comma or colon needs quotes" if _UNQUOTED.search(said) else ""
+        raise WarplogError(f"{path}: is not valid YAML ({said}){hint}") from None
 
 
 @lru_cache(maxsize=64)
@@ -107,11 +111,11 @@ def _deepest(misfits: Iterable[Any]) -> Any:
 
 def _explain(misfit: Any, data: Any, schema: Any) -> str:
     path, kind = misfit.instance_path, misfit.kind
-    key, value = _dotted(path), _shorten(repr(_at(data, path)))
+    key, value = _dotted(path, data), _shorten(repr(_at(data, path)))
     match kind.name:
         case "additionalProperties":
             known = _at(schema, misfit.schema_path[:-1]).get("properties", {})
-            return f"{key}: unknown key {kind.unexpected[0]!r}; {suggest(kind.unexpected[0], known)}"
+            return f"{key}: {_unknown_key(kind.unexpected[0], _at(data, path), known)}"
         case "unevaluatedProperties":
             return f"{key}: unknown key {kind.unexpected[0]!r}"
         case "anyOf":
@@ -122,21 +126,42 @@ def _explain(misfit: Any, data: Any, schema: Any) -> str:
             return f"{key}: {value} is not one of {', '.join(map(str, kind.options))}"
         case "required":
             return f"{key}: the required key {kind.property!r} is missing"
-        case "pattern":
-            return f"{key}: {value} does not match {kind.pattern}"
+        case "pattern" | "propertyNames":
+            of_key = kind.name == "propertyNames"
+            return f"{key}: {'the key ' * of_key}{_mismatched(kind.error if of_key else misfit, schema)}"
+        case "maxLength":
+            return f"{key}: {value} is longer than {kind.limit} characters"
+        case "exclusiveMinimum":
+            return f"{key}: expected a number larger than {kind.limit}, got {value}"
         case _:
             return f"{key}: {_shorten(misfit.message, 300)}"
+
+
+def _unknown_key(name: str, found: Any, known: Iterable[str]) -> str:
+    """Returns the words about a key; one without a value and with spaces is the rest of an unquoted text."""
+    torn = found[name] is None and " " in name
+    return f"unknown key {name!r}; {'a text with a comma needs quotes' if torn else suggest(name, known)}"
+
+
+def _mismatched(misfit: Any, schema: Any) -> str:
+    """Returns "'90': expected ...", in the words that the schema has for a pattern as its `$comment`."""
+    node = _at(schema, misfit.schema_path[:-1])
+    listed = f"one of {', '.join(map(str, node.get('enum', ())))}"
+    expected = node.get("$comment") or (f"what matches {node['pattern']}" if "pattern" in node else listed)
+    return f"{_shorten(repr(misfit.instance))}: expected {expected}"
 
 
 def _explain_alternatives(misfit: Any, data: Any, schema: Any) -> str:
     """Explains the alternative that comes closest; if all have another type, names the types."""
     path = misfit.instance_path
     found = [inner for alternative in misfit.kind.context for inner in alternative]
-    close = [inner for inner in found if inner.kind.name != "type" or inner.instance_path != path]
+    # A mapping is no misspelled name: an alternative of its type says more than a list of names.
+    other = ("type", "enum") if isinstance(_at(data, path), dict) else ("type",)
+    close = [inner for inner in found if inner.kind.name not in other or inner.instance_path != path]
     if close:
         return _explain(_deepest(close), data, schema)
     types = [name for inner in found for name in inner.kind.types]
-    return f"{_dotted(path)}: {_mistyped(_shorten(repr(_at(data, path))), types)}"
+    return f"{_dotted(path, data)}: {_mistyped(_shorten(repr(_at(data, path))), types)}"
 
 
 def _mistyped(value: str, types: Iterable[str]) -> str:
@@ -163,11 +188,24 @@ def _not_json(data: object, path: Sequence[str | int] = ()) -> str:
 
 
 def _at(data: Any, path: Sequence[str | int]) -> Any:
-    return reduce(getitem, path, data)
+    return reduce(_item, path, data)
 
 
-def _dotted(path: Sequence[str | int]) -> str:
-    return ".".join(map(str, path)) or "(top level)"
+def _item(data: Any, key: str | int) -> Any:
+    """Returns an item; jsonschema_rs gives a key such as "1024" as a number."""
+    if isinstance(data, dict) and key not in data:
+        key = next(name for name in data if name.isdecimal() and int(name) == key)
+    return data[key]
+
+
+def _dotted(path: Sequence[str | int], data: Any = None) -> str:
+    """Returns a path such as `variants.tiled.idea`: an entry of a list by its name, if it has one in `data`."""
+    parts = []
+    for part in path:
+        data = data[part] if data is not None else None
+        name = data.get("name") if isinstance(part, int) and isinstance(data, dict) else None
+        parts.append(_shorten(name) if isinstance(name, str) else str(part))
+    return ".".join(parts) or "(top level)"
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

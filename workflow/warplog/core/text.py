@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 # At the start of a line these make a heading, a quotation or a list.
@@ -55,6 +56,35 @@ HIDDEN = re.compile(
 def visible(text: str) -> str:
     r"""Returns the text with hidden characters as escapes such as `\u{202e}`; line ends, tabs and spaces stay."""
     return HIDDEN.sub(lambda found: rf"\u{{{ord(found[0]):x}}}", text)
+
+
+class Screen:
+    """A text stream through which everything is printed that may come from a record, a report or another machine.
+
+    Hidden characters are shown as escapes. It says that it is no terminal, so that nothing colours its output: what is
+    drawn in colours is made `visible` text by text and written to `stream`.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes the visible text."""
+        self.stream.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes each of the lines."""
+        for line in lines:
+            self.write(line)
+
+    def isatty(self) -> bool:
+        """Returns False."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns everything else as the stream has it."""
+        return getattr(self.stream, name)
 
 
 def printable(text: str) -> str:

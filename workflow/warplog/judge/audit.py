@@ -12,6 +12,7 @@ from typing import TextIO
 
 from warplog.core.errors import WarplogError
 from warplog.core.text import one_line, printable
+from warplog.core.verification.digests import check_manifest
 from warplog.judge import evidence
 from warplog.judge.audited import Check, Place, agrees
 from warplog.judge.audited_sentences import RULES
@@ -54,8 +55,10 @@ def audit(folder: Path, stream: TextIO) -> Audit:
     """Audits worklog/*.md of a results folder with its tables, and prints the findings and the coverage.
 
     Raises:
-        WarplogError: There are no pages, or a table is missing or not readable.
+        WarplogError: There are no pages, a table is missing or not readable, or a file of a recorded campaign is not as
+            its manifest says.
     """
+    check_manifest(folder)
     pages = sorted((folder / "worklog").glob("*.md"))
     if not pages:
         raise WarplogError(f"{folder}/worklog: no pages; run `snakemake worklog`")

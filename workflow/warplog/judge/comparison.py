@@ -9,7 +9,7 @@ from statistics import median_high
 from typing import Any, TextIO
 
 from warplog.core.csv_text import csv_of_rows
-from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable
+from warplog.core.text import Table, escape_markdown, join_notes, markdown_table, printable, visible
 from warplog.judge import sources as compared_campaigns
 from warplog.judge import verdicts
 from warplog.judge.floors import ASSUMED, Floors, measure_floors, same_code
@@ -284,8 +284,9 @@ def show(found: Comparison, out: TextIO, everything: bool = False) -> None:
     for row in folded(found.rows):
         if row.word == "SAME" and row.counters in ("", "SAME") and not everything:
             continue
-        table.add_row(*(Text(cell) for cell in _cells(row)))
-    console = Console(file=out, highlight=False, width=None if out.isatty() else 220)
+        table.add_row(*(Text(visible(cell)) for cell in _cells(row)))
+    terminal = getattr(out, "stream", out)
+    console = Console(file=terminal, highlight=False, width=None if terminal.isatty() else 220)
     if table.row_count:
         console.print(table)
     print(found.summary(), file=out)

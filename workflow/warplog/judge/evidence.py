@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pyarrow import ArrowException
 
 from warplog.core.errors import WarplogError
 
@@ -52,8 +53,8 @@ def read(folder: Path, family: str) -> "Evidence":
             tables[name] = pd.DataFrame()
             continue
         try:
-            table = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
+            table = pd.read_parquet(path, page_checksum_verification=True)
+        except (OSError, ValueError, TypeError, LookupError, ArrowException) as error:
             raise WarplogError(f"{path}: cannot be read ({error}); run `snakemake tables`") from None
         tables[name] = table if name == "gpus" else table[table["family"] == family]
     if tables["variants"].empty:

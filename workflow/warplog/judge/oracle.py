@@ -18,6 +18,7 @@ from warplog.core.errors import WarplogError
 from warplog.core.formula import evaluate
 from warplog.core.schema import suggest
 from warplog.core.text import printable
+from warplog.core.verification.digests import check_manifest
 from warplog.machine import device
 from warplog.metrics import METRICS, STALL_REASONS, dominant_state, occupancy, occupancy_limiter
 from warplog.tables.files import as_rows
@@ -270,12 +271,12 @@ def run_oracle(project: Path, out: TextIO) -> int:
     """Runs `snakemake oracle` and returns its exit status; without a GPU prints the recorded tables instead.
 
     Raises:
-        WarplogError: there is no GPU, and no recorded campaign holds the oracle.
+        WarplogError: there is no GPU, and no recorded campaign holds the oracle, or one is not as its manifest says.
     """
     if device.detect() is not None:
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "oracle"]
         return 1 if subprocess.run(command, cwd=project, check=False).returncode else 0
-    recorded = sorted((project / paths.RECORDED).glob("*/tables/oracle.csv"))
+    recorded = sorted((project / paths.RECORDED).glob("[!.]*/tables/oracle.csv"))
     if not recorded:
         raise WarplogError(
             f"no GPU found ({device.why_not()}), and no campaign in {paths.RECORDED} holds the oracle;"
@@ -283,6 +284,7 @@ def run_oracle(project: Path, out: TextIO) -> int:
         )
     status = 0
     for path in recorded:
+        check_manifest(path.parents[1])
         print(f"no GPU found ({device.why_not()}): recorded in {path.parent.relative_to(project)}", file=out)
         rows = read_verdicts(path.parent)
         show_verdicts(rows, out)

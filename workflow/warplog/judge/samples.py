@@ -8,6 +8,7 @@ from typing import Any
 from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import FamilyRecord, Record, read_json, sustained_runs
+from warplog.core.verification.digests import check_manifest
 from warplog.core.verification.invariants import shown_correct
 from warplog.judge.verdicts import Samples
 
@@ -79,8 +80,10 @@ def load(folder: Path, gpu: str = "", counted: bool = True) -> Campaign:
     Without `counted`, no counters are read, which takes half as long.
 
     Raises:
-        WarplogError: the folder has no timings, or timings of several GPUs but not of `gpu`; a record is not readable.
+        WarplogError: the folder has no timings, or timings of several GPUs but not of `gpu`; a record is not readable;
+            a file is not as the manifest of a recorded campaign says.
     """
+    check_manifest(folder)
     found = gpus(folder)
     if len(found) != 1 and gpu not in found:
         what = f"several GPUs ({', '.join(found)}); name one with --gpu" if found else "no timings"

@@ -1,7 +1,6 @@
 """Finds campaigns by name: a recorded campaign, a results folder, or runs in a tracking store."""
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from warplog.catalog.family import Family
 from warplog.core import paths
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.core.records import FamilyRecord, Record, misplaced, read_json
 from warplog.core.verification.digests import check_manifest
 from warplog.judge.samples import Campaign, Key, Measured, load
 from warplog.machine import device
-from warplog.track import address, connection, versions
+from warplog.track import address, connection, identity, versions
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -125,20 +125,18 @@ class Sources:
         return self.results or self.project / paths.RESULTS
 
     def load(self, name: str) -> Campaign:
-        """Loads a campaign: a results folder, a recorded campaign, a report, or mlflow:<campaign or run id>.
+        """Loads a campaign: a results folder, a recorded campaign, a report, or mlflow:<campaign, its id or a run id>.
 
         Raises:
             WarplogError: `name` is none of these, or the campaign is not readable.
         """
         if name.startswith(MLFLOW):
-            with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
-                fetch(name.removeprefix(MLFLOW), self.uri, Path(folder))
-                return replace(load(Path(folder), self.gpu), name=name)
+            with temporary_folder() as folder:
+                fetch(name.removeprefix(MLFLOW), self.uri, folder)
+                return replace(load(folder, self.gpu), name=name)
         if self.read_report is not None and Path(name).is_file():
             return self.read_report(Path(name))
-        found = folder_of(name, self.project)
-        check_manifest(found)
-        return load(found, self.gpu)
+        return load(folder_of(name, self.project), self.gpu)
 
 
 def parent_of(families: Mapping[str, Family]) -> dict[tuple[str, str], str]:
@@ -165,7 +163,8 @@ def fetch(name: str, uri: str, folder: Path) -> None:
     """Writes the records of a campaign or a single run, from the store at `uri`, to `folder` as a results folder.
 
     Raises:
-        WarplogError: the store does not respond or has no such campaign or run, or a record is not valid.
+        WarplogError: the store does not respond or has no such campaign or run, several campaigns have that name, or a
+            record is not valid.
     """
     if not re.fullmatch(NAME, name):
         raise WarplogError(f"{MLFLOW}{name}: neither the name of a campaign nor the id of a run")
@@ -183,7 +182,7 @@ def fetch(name: str, uri: str, folder: Path) -> None:
 
 
 def _runs(client: Any, name: str) -> Iterator["Run"]:
-    """Yields the runs of that campaign, else the run with that id, from all experiments that warplog created.
+    """Yields the runs of the campaign with that name or id, else the run with that id, from warplog's experiments.
 
     Of a campaign, only current runs; of several runs of a variant, the one with the most cases comes last.
     """
@@ -192,7 +191,8 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
         for experiment in client.search_experiments(max_results=1000)
         if connection.FAMILY in experiment.tags
     ]
-    for search in (f"tags.campaign = '{name}'", f"attributes.run_id = '{name}'"):
+    campaign = (f"tags.{key} = '{name}'" for key in ("campaign", identity.CAMPAIGN_ID))
+    for search in (*campaign, f"attributes.run_id = '{name}'"):
         found: Sequence[Run] = client.search_runs(mine, search, max_results=_MOST_RUNS) if mine else ()
         if found and search.startswith("attributes"):
             yield from found
@@ -200,6 +200,7 @@ def _runs(client: Any, name: str) -> Iterator["Run"]:
         kept = [
             run for run in found if run.data.tags.get(versions.STATE, versions.CURRENT) == versions.CURRENT
         ]
+        identity.check_one(name, kept)
         if kept:
             yield from sorted(kept, key=lambda run: run.data.tags.get(versions.SELECTION, "").count(","))
             return
@@ -211,9 +212,9 @@ def _records_of(client: Any, run_id: str) -> Iterator[tuple[str, Record]]:
     for stage in _RECORDS:
         if f"records/{stage}.json" not in logged:
             continue
-        with tempfile.TemporaryDirectory(prefix="warplog-record-") as part:
+        with temporary_folder() as part:
             record = read_json(
-                Path(client.download_artifacts(run_id, f"records/{stage}.json", part)), "record"
+                Path(client.download_artifacts(run_id, f"records/{stage}.json", str(part))), "record"
             )
         if record["stage"] != stage:
             raise WarplogError(f"run {run_id}: records/{stage}.json is a record of stage {record['stage']}")

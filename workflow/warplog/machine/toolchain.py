@@ -13,6 +13,7 @@ from pathlib import Path
 
 from warplog.core import process
 from warplog.core.errors import WarplogError
+from warplog.core.locks import locked
 from warplog.machine import packages, wheels
 from warplog.machine.wheels import Extra
 
@@ -135,9 +136,7 @@ def ensure(extra: Extra, project: Path | None = None) -> None:
     if not _missing(extra):
         return
     command = wheels.fetch_command(extra, project)
-    import filelock
-
-    with filelock.FileLock(Path(sys.prefix) / ".warplog-fetch.lock"):
+    with locked(Path(sys.prefix) / ".warplog-fetch.lock", f"waiting: another process is installing {extra}"):
         if not _missing(extra):
             return
         wheels.fetch(extra, command)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError, progress
+from warplog.core.errors import TEMPORARY, WarplogError, fullest, progress
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import FamilyRecord, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
@@ -268,6 +268,8 @@ def _over_cases(results: Sequence[Record]) -> tuple[str, str]:
 
 def _diagnose(log: Path, error: str) -> tuple[str, str]:
     text = log.read_text(errors="replace") if log.is_file() else ""
+    if "No space left on device" in text + error:
+        raise WarplogError(f"{log}: the disk is full ({fullest(log, TEMPORARY)}); free space and run again")
     if _DENIED in text or _DENIED in error:
         return "denied", _DENIED_REMEDY + (_OR_BUSY if _BUSY in text else "")
     errors = [w.strip() for w in text.splitlines() if "==ERROR==" in w and "application returned" not in w]

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from warplog.core.errors import naming, say
+from warplog.core.locks import holder
 from warplog.core.records import Record
 
 _SHOW_WAITING_AFTER_S = 60.0
@@ -15,7 +17,7 @@ _SHOW_WAITING_AFTER_S = 60.0
 
 def note(journal: Path, entry: Record) -> None:
     """Appends one line and returns once it is on disk."""
-    with journal.open("a", encoding="utf-8") as file:
+    with naming(journal), journal.open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry, allow_nan=False) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -52,7 +54,8 @@ class Journal:
         self._offset = 0
         header = {"fingerprint": fingerprint}
         if not self.path.is_file() or self._first_line() != header:
-            self.path.write_text(json.dumps(header) + "\n")
+            with naming(path):
+                self.path.write_text(json.dumps(header) + "\n")
         self.read()
         self.start_s = 0.0
         if resumed := sum(case in self.results for case in cases):
@@ -73,10 +76,10 @@ class Journal:
             self.start_s += time.monotonic() - self._held_since
         self._held_since = None
 
-    def say_waiting(self, seconds: float) -> None:
-        """Prints once that another process holds the GPU, if the worker has waited for a minute."""
+    def say_waiting(self, seconds: float, lock: Path) -> None:
+        """Prints once that another process holds the GPU, and which, if the worker has waited for a minute."""
         if seconds > _SHOW_WAITING_AFTER_S and not self._shown_waiting:
-            print("  waiting for the GPU: another process is measuring on it", file=sys.stderr, flush=True)
+            say(f"  waiting for the GPU: another process is measuring on it{holder(lock)}")
             self._shown_waiting = True
 
     def read(self) -> list[Record]:

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import re
+import secrets
 import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -36,18 +37,39 @@ def content_sha256(project: Path) -> str:
 def commit_of(project: Path) -> str:
     """Returns the checkout's commit, with '-dirty' if code, kernels or config differ; '' outside of git."""
 
-    def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(project), *arguments], capture_output=True, text=True, check=False, timeout=30
-        )
-        return done.stdout.strip() if done.returncode == 0 else ""
-
     try:
-        head = git("rev-parse", "HEAD")
-        dirty = git("status", "--porcelain", "--untracked-files=no", "--", "workflow", "kernels", "config")
+        head = _git(project, "rev-parse", "HEAD")
+        dirty = _git(
+            project, "status", "--porcelain", "--untracked-files=no", "--", "workflow", "kernels", "config"
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return f"{head}-dirty" if head and dirty else head
+
+
+def project_of(project: Path) -> Record:
+    """Returns name and id of the repository that measures: its folder's name, and the hash of its first commit.
+
+    Outside of git the name is that of the project's folder and the id is ''. A shallow clone has no id either, since it
+    lacks the first commit.
+    """
+    top = first = ""
+    try:
+        top = _git(project, "rev-parse", "--show-toplevel")
+        if _git(project, "rev-parse", "--is-shallow-repository") == "false":
+            first = _git(project, "rev-list", "--max-parents=0", "HEAD").rpartition("\n")[2]
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", Path(top or project.resolve()).name)
+    return {"name": name[:64] or "_", "id": first}
+
+
+def _git(project: Path, *arguments: str) -> str:
+    """Returns what git prints about the project; '' if it fails."""
+    done = subprocess.run(
+        ["git", "-C", str(project), *arguments], capture_output=True, text=True, check=False, timeout=30
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def commit_in(campaign: Record, project: Path) -> str:
@@ -81,7 +103,8 @@ def write_campaign(
     """Writes and returns the campaign record, whose name, tools and code all measurements on this GPU share.
 
     `name` and `commit` are those of the configuration; "auto" derives the name from GPU, date and commit, and asks git
-    for the commit. A commit that the configuration names is marked, so that all measurements carry it.
+    for the commit. A commit that the configuration names is marked, so that all measurements carry it. Two campaigns
+    may have the same name; the random id tells them apart wherever the record goes.
     """
     started, named = now(), commit != "auto"
     if not named:
@@ -91,6 +114,8 @@ def write_campaign(
         "schema": SCHEMA_VERSION,
         "stage": "campaign",
         "campaign": label,
+        "id": secrets.token_hex(8),
+        "project": project_of(paths.project()),
         "gpu": gpu.slug,
         "gpu_name": gpu.name,
         "arch": gpu.arch,

@@ -12,6 +12,7 @@ from typing import Any
 from warplog.core import paths
 from warplog.core.errors import WarplogError, note
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
+from warplog.core.verification.digests import check_manifest
 
 VARIABLE = "WARPLOG_REPLAY"
 
@@ -20,7 +21,7 @@ def wanted(project: Path) -> Path | None:
     """Returns the folder of the campaign to replay; None if the GPU stages are to measure.
 
     Raises:
-        WarplogError: No recorded campaign has that name.
+        WarplogError: No recorded campaign has that name, or a file is not as its manifest says.
     """
     name = os.environ.get(VARIABLE, "")
     if not name:
@@ -29,6 +30,7 @@ def wanted(project: Path) -> Path | None:
     found = next((place for place in places if (place / "campaign").is_dir()), None)
     if found is None:
         raise WarplogError(f"{VARIABLE}={name}: no recorded campaign {places[0]}; unset it to measure")
+    check_manifest(found)
     return found
 
 
@@ -40,6 +42,7 @@ def replay_campaign(root: Path, gpu: str, record: Path) -> None:
     """
     (source,) = sorted((root / "campaign").glob("*.json"))
     campaign = read_json(source, "record")
+    campaign.pop("id", None)  # it is another campaign
     write_json(record, {**campaign, "gpu": gpu, "campaign": f"replayed-{gpu}"}, "record")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError, say
-from warplog.core.locks import PATIENCE_S
+from warplog.core.locks import PATIENCE_S, lock_path
 from warplog.core.paths import PACKAGE
 from warplog.core.process import Completed, end_process, explain_exit, minimal_env, run
 from warplog.core.records import Record, sha256_file, sha256_of, write_json
@@ -164,7 +164,7 @@ def _one_worker(
         show_new()
         quiet_s = time.monotonic() - journal.last_note
         if journal.waiting:
-            journal.say_waiting(quiet_s)
+            journal.say_waiting(quiet_s, lock_path(task.gpu_lock))
             return quiet_s > _WAIT_S
         return quiet_s > (timeout_s if journal.running is not None else _START_S)
 

@@ -27,8 +27,8 @@ class Evaluated(NamedTuple):
 def evaluate(counters: Counters, compute_capability: Capability | None = None) -> list[Evaluated]:
     """Evaluates every metric that campaigns collect with ncu, in registry order.
 
-    If a counter is absent, has no value or is NaN, the metric is "missing" and the reason names the counter;
-    it is never treated as zero.
+    If a counter is absent, has no value or is NaN, negative or infinite, the metric is "missing" and the reason names
+    the counter; it is never treated as zero.
     """
     return _evaluated(filter(is_collected, METRICS.values()), counters, compute_capability)
 
@@ -138,12 +138,14 @@ def _input(
     name = next((n for n in names if n in counters), None)
     if name is None:
         return _why_absent(names, capability)
-    if counters[name] is not None and ":" in slot:
-        return counters.get(slot) or 0.0
     value = counters[name]
-    if value is None or math.isnan(value):
-        return f"counter {name} has no value" if value is None else f"counter {name} is not a number (NaN)"
-    return value
+    if value is not None and ":" in slot:
+        value = counters.get(slot) or 0.0
+    if value is None:
+        return f"counter {name} has no value"
+    if math.isnan(value):
+        return f"counter {name} is not a number (NaN)"
+    return value if 0 <= value < math.inf else f"counter {name} is {value:g}, which no counter can be"
 
 
 def _why_absent(names: tuple[str, ...], capability: Capability | None) -> str:

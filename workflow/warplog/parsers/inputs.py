@@ -3,13 +3,13 @@
 import os
 import select
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, cannot_write, naming
+from warplog.core.files import temporary_folder
 
 STDIN = "-"
 _STDIN_PATHS = frozenset({STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -40,8 +40,8 @@ def opened(name: str) -> Iterator[Input]:
     if not _is_pipe(name):
         yield Input(name, Path(name))
         return
-    with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-        path = Path(folder) / "piped"
+    with temporary_folder() as folder:
+        path = folder / "piped"
         _copy(name, path)
         try:
             yield Input(name, path)
@@ -104,8 +104,11 @@ def _copy(name: str, path: Path) -> None:
                     raise WarplogError(
                         f"{name}: over the limit of {MOST_PIPED_BYTES} bytes; profile fewer launches"
                     )
-                file.write(piece)
+                with naming(path):
+                    file.write(piece)
     except OSError as error:
+        if error.filename:
+            raise WarplogError(cannot_write(error, path)) from None
         raise WarplogError(f"{name}: cannot be read ({error.strerror})") from None
     finally:
         os.close(handle)

@@ -54,7 +54,7 @@ def write(table: "pd.DataFrame", style: str, output: Path | None) -> None:
     if not output.parent.is_dir():
         raise WarplogError(f"{output}: cannot be written (its folder does not exist)")
     if style == "parquet":
-        write_bytes(output, table.to_parquet(index=False))
+        write_bytes(output, table.to_parquet(index=False, write_page_checksum=True))
     else:
         write_bytes(output, _as_text(table, style).encode(errors="replace"))
 
@@ -73,7 +73,7 @@ def _json_lines(table: "pd.DataFrame") -> Iterator[str]:
     for cells in table.itertuples(index=False, name=None):
         for cell in cells:
             if isinstance(cell, str) and cell not in texts:
-                texts[cell] = json.dumps(cell, ensure_ascii=False)
+                texts[cell] = json.dumps(cell)
         shown = (texts[cell] if isinstance(cell, str) else _number(cell) for cell in cells)
         yield "{" + ", ".join(f"{name}: {cell}" for name, cell in zip(names, shown, strict=True)) + "}"
 

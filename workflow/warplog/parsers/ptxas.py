@@ -3,18 +3,33 @@
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from warplog.core.errors import WarplogError
 
-_ENTRY = re.compile(r"^ptxas info\s*: Compiling entry function '([^']+)' for '([^']+)'")
-_PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for '?([^'\s]+)'?")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"^ptxas info\s*: Used (\d+) registers(.*)")
-_BARRIERS = re.compile(r"used (\d+) barriers")
-_SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
-_CONSTANT = re.compile(r"(\d+)(?:\+\d+)? bytes cmem\[\d+\]")
+_ENTRY = re.compile(r"ptxas info\s*: Compiling entry function '([^']+)' for '(sm_[0-9]{2,4}[a-z]?)'\s*")
+_PROPERTIES = re.compile(r"ptxas info\s*: Function properties for '?([^'\s]+)'?\s*")
+_STACK = re.compile(
+    r"\s*([0-9]{1,9}) bytes stack frame, ([0-9]{1,9}) bytes spill stores, ([0-9]{1,9}) bytes spill loads\s*"
+)
+_PART = (
+    r", (?:used [0-9]{1,9} barriers|[0-9]{1,9}(?:\+[0-9]{1,9})? bytes (?:[gls]mem|cmem\[[0-9]+\]|cumulative stack size)"
+    r"|[0-9]{1,9} (?:texture|sampler|surface)s?)"
+)
+_USED = re.compile(rf"ptxas info\s*: Used ([0-9]{{1,9}}) registers((?:{_PART})*)\s*")
+_FORMS = (_ENTRY, _PROPERTIES, _STACK, _USED)
+# A line with one of these that has none of the forms is a damaged one, whose values would be taken for zero.
+_WORDS = re.compile(
+    r".*(?:Compiling entry|entry function '.*' for 'sm_)"
+    r"|(?:ptxas\b(?! *(?:warning|error|fatal)).*|\s*[0-9]+ bytes )"
+    r"(?:entry function|for 'sm_|properties for|stack frame|spill|registers)"
+)
+_BARRIERS = re.compile(r"used ([0-9]+) barriers")
+_SHARED = re.compile(r"([0-9]+)(?:\+[0-9]+)? bytes smem")
+_CONSTANT = re.compile(r"([0-9]+)(?:\+[0-9]+)? bytes cmem\[[0-9]+\]")
 _FAILED = re.compile(r"^ptxas (?:error|fatal)", re.MULTILINE)
 _DEMANGLE_S = 20
 
@@ -51,18 +66,36 @@ def parse(log: str) -> tuple[KernelResources, ...]:
 
 
 def check_whole(log: str) -> None:
-    """Checks that the log does not stop inside a kernel; a log that stops between two kernels is not detected.
+    """Checks that the log does not stop inside a kernel, and that no line about a kernel is damaged.
+
+    A log that stops between two kernels is not detected.
 
     Raises:
-        WarplogError: if the last line has no line end, or a kernel lacks its registers although ptxas did not fail.
+        WarplogError: if the last line has no line end, a kernel lacks its stack frame, or its registers although ptxas
+            did not fail, or a line is not as ptxas prints it.
     """
     if not log.endswith("\n"):
         raise WarplogError("is truncated: its last line has no line end; compile again")
-    begun = [entry[1] for line in log.splitlines() if (entry := _ENTRY.match(line))]
-    finished = sum(_USED.match(line) is not None for line in log.splitlines())
-    if not begun or (finished < len(begun) and not _FAILED.search(log)):
-        last = f"the registers of kernel {begun[-1]} are missing" if begun else "it names no kernel"
+    lines, failed = log.splitlines(), _FAILED.search(log)
+    for number, line in enumerate(lines, 1):
+        if _WORDS.match(line) and not any(form.fullmatch(line) for form in _FORMS):
+            raise WarplogError(
+                f"line {number} is damaged, or of a newer ptxas ({line.strip()[:200]!r}); compile again"
+            )
+    begun = [entry[1] for line in lines if (entry := _ENTRY.fullmatch(line))]
+    finished = sum(_USED.fullmatch(line) is not None for line in lines)
+    if not begun or (finished < len(begun) and not failed):
+        last = f"the registers of kernel {begun[-1][:200]} are missing" if begun else "it names no kernel"
         raise WarplogError(f"is truncated: {last}; compile again")
+    frames = [(_PROPERTIES.fullmatch(line), _STACK.fullmatch(below)) for line, below in pairwise(lines)]
+    bare = Counter(begun) - Counter(found[1] for found, stack in frames if found and stack)
+    if (bare and not failed) or finished > len(begun) or any(stack and not found for found, stack in frames):
+        which = (
+            f"the stack frame of kernel {next(iter(bare))[:200]} is missing"
+            if bare
+            else "a kernel has no name"
+        )
+        raise WarplogError(f"is damaged: {which}; compile again")
 
 
 def demangle(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -85,14 +118,14 @@ def _kernels(lines: Iterable[str]) -> Iterator[KernelResources]:
     owner = ""
     stack = (0, 0, 0)
     for line in lines:
-        if entry := _ENTRY.match(line):
+        if entry := _ENTRY.fullmatch(line):
             mangled, arch = entry[1], entry[2]
             stack = (0, 0, 0)
-        elif properties := _PROPERTIES.match(line):
+        elif properties := _PROPERTIES.fullmatch(line):
             owner = properties[1]
-        elif (sizes := _STACK.search(line)) and owner == mangled:
+        elif (sizes := _STACK.fullmatch(line)) and owner == mangled:
             stack = (int(sizes[1]), int(sizes[2]), int(sizes[3]))
-        elif (used := _USED.match(line)) and mangled:
+        elif (used := _USED.fullmatch(line)) and mangled:
             yield _kernel(mangled, arch, stack, int(used[1]), used[2])
             mangled = ""
 

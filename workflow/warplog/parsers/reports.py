@@ -5,14 +5,13 @@ import os
 import re
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.files import read_bytes
+from warplog.core.files import read_bytes, temporary_folder
 from warplog.core.paths import PACKAGE
 from warplog.core.process import die_with_parent, explain_exit, run
 from warplog.metrics import Evaluated, evaluate_any
@@ -129,6 +128,8 @@ def _nsys(path: Path) -> Iterator[Row]:
 
 def _text(path: Path) -> Iterator[Row]:
     raw = inputs.decoded(read_bytes(path, _MOST_TEXT_BYTES, "split it; is it a report at all?"))
+    if "\0" in raw:
+        raise WarplogError(f"{path}: is damaged: it contains zero bytes; print it again")
     text = re.sub("\r\n?", "\n", raw)
     if text.count("\n") > _MOST_LINES:
         raise WarplogError(f"{path}: over {_MOST_LINES} lines of text; split it; is it a report at all?")
@@ -220,8 +221,8 @@ def _apart(files: Sequence[Path]) -> Iterator[Found]:
             yield from _here(left[:1])
             left = left[1:]
             continue
-        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-            output = Path(folder) / "rows.jsonl"
+        with temporary_folder() as folder:
+            output = folder / "rows.jsonl"
             command = [sys.executable, "-m", "warplog.parsers.reports", str(output), *map(str, chunk)]
             ended = run(command, timeout_s=_PROCESS_S, env=_environment())
             done = 0

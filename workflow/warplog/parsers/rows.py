@@ -53,5 +53,5 @@ def row(
 
 def capability_of(arch: str) -> str:
     """Returns `9.0` for `sm_90a`; "" if `arch` is empty."""
-    digits = "".join(re.findall(r"\d", arch))
+    digits = "".join(re.findall(r"[0-9]", arch))
     return f"{digits[:-1]}.{digits[-1]}" if len(digits) > 1 else ""

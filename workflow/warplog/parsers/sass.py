@@ -12,6 +12,7 @@ _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?\w+\s+)?([A-Z][A-Za
 
 _WHOLE = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+([^;]*);")
 _END = re.compile(r"^\s*\.{6,}[ \t]*\n", re.MULTILINE)
+_VOLTA, _BYTES = 70, 16
 
 Listing = list[tuple[int, str, str]]
 
@@ -58,16 +59,30 @@ def instructions(text: str, kernel: str) -> tuple[str, ...]:
 
 
 def check_whole(text: str) -> None:
-    """Checks that the dump does not stop inside a function; cuobjdump ends each function with a line of dots.
+    """Checks that the dump does not stop inside a function and lacks no instruction.
+
+    cuobjdump ends each function with a line of dots. From Volta on, each instruction takes 16 bytes.
 
     Raises:
-        WarplogError: if the last function has no end.
+        WarplogError: if the last function has no end, or the addresses in a function are not those of its instructions.
     """
     _, function, rest = text.rpartition("Function : ")
     if function and not _END.search(rest):
         raise WarplogError(
             f"is truncated: function {rest.split(None, 1)[0] if rest.split() else ''} has no end; dump it again"
         )
+    arch, next_place = 0, 0
+    for line in text.splitlines():
+        if target := _TARGET.match(line):
+            arch = int("".join(re.findall("[0-9]", target[1]))[:4] or 0)
+        elif _FUNCTION.match(line):
+            next_place = 0
+        elif arch >= _VOLTA and (found := _INSTRUCTION.match(line)):
+            next_place += _BYTES
+            if int(found[1], 16) != next_place - _BYTES:
+                raise WarplogError(
+                    f"is damaged: the instruction at {found[1][:16]} is not in its place; dump it again"
+                )
 
 
 def targets(text: str) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ _SINGLE = frozenset(
     | {"register", "sm", "pass", "passes", "wavefront", "conflict", "branch", "branches", "flop", "sample"}
     | {"cluster", "wave", "ratio", "tag", "op", "operation", "access", "accesses", "transaction", "barrier"}
 )
-_PLAIN = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f ]\d{3})+(?:\.\d+)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:[.'\u2019\u00a0\u202f ]\d{3})+),\d+")
+_PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[,'\u2019\u00a0\u202f ][0-9]{3})+(?:\.[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:[.'\u2019\u00a0\u202f ][0-9]{3})+),[0-9]+")
 _AGGREGATE = re.compile(r"(\S+) [({].*[)}]", re.DOTALL)
 _MOST_DIGITS = 64
 
@@ -43,7 +43,7 @@ def number(text: str) -> float | None:
     if len(text) > _MOST_DIGITS:
         return None
     if _GROUPED.fullmatch(text):
-        text = re.sub(r"[^\d.+-]", "", text)
+        text = re.sub(r"[^0-9.+-]", "", text)
     if _PLAIN.fullmatch(text):
         value = float(text)
         return value if math.isfinite(value) else None

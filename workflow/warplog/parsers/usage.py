@@ -9,7 +9,7 @@ from warplog.parsers.ptxas import KernelResources, demangle
 _CODE = re.compile(r"^Fatbin (elf|ptx) code:")
 _ARCH = re.compile(r"^arch = (sm_\w+)")
 _FUNCTION = re.compile(r"^\s*Function (\S+?):?\s*$")
-_COUNT = re.compile(r"(\w+(?:\[\d+\])?):(\d+)")
+_COUNT = re.compile(r"(\w+(?:\[[0-9]+\])?):([0-9]{1,18})")
 # What the driver reserves in each block; cuobjdump counts it from compute capability 9 on, ptxas does not.
 _RESERVED_BYTES = 1024
 _LOCAL = re.compile(r"(STL|LDL)\b(.*)")

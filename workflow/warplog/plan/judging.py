@@ -72,7 +72,7 @@ class Judging:
         recorded = {
             path.parent.name: path.parent
             for place in (self.plan.project, Path())
-            for path in (place / paths.RECORDED).glob("*/time")
+            for path in (place / paths.RECORDED).glob("[!.]*/time")
             if path.is_dir()
         }
         found = [recorded[name] for name in sorted(recorded)]

@@ -150,9 +150,12 @@ class Plan:
         return cls.made_of(data, data["chosen"])
 
     @property
-    def retries(self) -> int:
-        """How often a measuring job is tried again: once if another board can take the family of a lost one."""
-        return int(self.boards.several)
+    def retries(self) -> int | None:
+        """How often a measuring job is tried again: once if another board can take the family of a lost one.
+
+        None leaves it to `retries` of the profile.
+        """
+        return 1 if self.boards.several else None
 
     def gres(self, wildcards: Any = None) -> str | None:
         """Returns the type of GPU that a job requests from a cluster's scheduler; None for any."""
@@ -324,6 +327,32 @@ class Plan:
     def code(self, stage: str) -> list[str]:
         """Returns the modules that the results of a stage depend on."""
         return staleness.code(stage)
+
+    @cached_property
+    def tried(self) -> list[Family]:
+        """The families whose references are tried: all that are measured, else those that are not as recorded.
+
+        A run from a recorded campaign executes no code of the others.
+        """
+        return [
+            self.families[name]
+            for name, variants in self.chosen.items()
+            if self.live or not all(self.build_record(v).is_relative_to(self.root) for v in variants)
+        ]
+
+    def references(self) -> list[str]:
+        """Returns the reference.py of the families to try."""
+        return [str(family.folder / "reference.py") for family in self.tried]
+
+    def trial(self) -> list[str]:
+        """Returns the file that is written when the references were tried; [] if there are none to try."""
+        return [str(paths.RESULTS / "build" / ".references")] if self.tried else []
+
+    def trial_job(self) -> dict[str, Any]:
+        """Returns the parameters of trying the references: `contract` hashes what their arrays must be like."""
+        cases = [{c.name: dict(c.values) for c in f.check_cases.values()} for f in self.tried]
+        contract = sha256_of([f.arguments for f in self.tried], cases)
+        return {"family_files": [str(f.file) for f in self.tried], "contract": contract}
 
     # One variant
 
@@ -587,8 +616,10 @@ def _campaign(
             table = device.known_gpus(project)
             gpu = boards.expected_gpu(settings["gpu"], table)
             arch = str(table[gpu]["arch"])
-        named = found[0].name if found else gpu
-        return gpu, arch, True, results, f"live on {named} ({arch})", found
+        message = (
+            f"live on {found[0].name} ({arch})" if found else f"live for {gpu} ({arch}), which is not here"
+        )
+        return gpu, arch, True, results, message, found
     root, record = recorded_campaign(settings, project)
     why = "mode: recorded" if settings["mode"] == "recorded" else f"no GPU here ({device.why_not()})"
     message = (

@@ -12,6 +12,7 @@ from warplog.core import paths
 from warplog.core.errors import as_one_line
 from warplog.core.process import die_with_parent
 from warplog.core.records import sha256_file, sha256_of
+from warplog.core.text import Screen
 from warplog.core.verification import digests
 from warplog.measure import replay
 
@@ -115,9 +116,6 @@ class _Tee:
         self.log.flush()
         self._terminal.flush()
 
-    def isatty(self) -> bool:
-        return self._terminal.isatty()
-
     def fileno(self) -> int:
         return self._terminal.fileno()
 
@@ -131,7 +129,7 @@ def job(log: str) -> Iterator[None]:
     gc.set_threshold(100_000, 50, 100)
     path, terminal = Path(log), sys.stderr
     with as_one_line(), _opened(path) as file:
-        sys.stderr = _Tee(terminal, file)
+        sys.stderr = Screen(_Tee(terminal, file))
         try:
             with as_one_line():
                 yield

@@ -21,6 +21,7 @@ _PYTHON = "measure.worker.python_launcher"  # the worker's main module imports i
 # The modules that compute the results of a stage.
 ROOTS: Mapping[str, tuple[str, ...]] = {
     "build": ("measure.building.build", "measure.building.python_build"),
+    "trial": ("measure.trial",),
     "check": ("measure.worker.check_case", _PYTHON),
     "sanitize": ("measure.sanitize", "measure.worker.sanitize_case", _PYTHON),
     "time": ("measure.worker.time_case", "measure.pooling", _PYTHON),
@@ -57,7 +58,7 @@ _CARRIERS = frozenset(
 )
 # What these contribute to a measuring job is hashed into its inputs (contract, library, settings), or only affects how
 # the job is run.
-_MEASURING = frozenset(("build", "check", "sanitize", "time", "profile", "timeline", "tune"))
+_MEASURING = frozenset(("build", "trial", "check", "sanitize", "time", "profile", "timeline", "tune"))
 _HASHED_OTHERWISE = frozenset(
     (
         *("catalog", "machine.toolchain", "machine.wheels"),

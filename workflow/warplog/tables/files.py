@@ -1,18 +1,26 @@
 """Writes and reads tables as Parquet and CSV files with documented columns."""
 
+import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pyarrow import ArrowException
+from pyarrow.parquet import read_metadata
 
 from warplog.core.columns import BOARDS, CLAIMS, FLOORS, ORACLE, ORIGIN, TABLES, TUNE, Column
 from warplog.core.csv_text import csv_of_table, restored
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_bytes, write_text
+from warplog.core.text import one_line
+from warplog.core.verification.digests import check_manifest
 
 Row = dict[str, Any]
+
+_check_once = cache(check_manifest)  # a recorded campaign, when the first of its tables is read
 
 # Pages and figures read text cell by cell, for which Python's strings take a fraction of the time of Arrow's.
 pd.set_option("mode.string_storage", "python")
@@ -49,7 +57,12 @@ def write_table(rows: list[Row], columns: Mapping[str, Column], path: Path) -> N
     """
     table = as_frame(rows, columns, path.name)
     write_text(path.with_name(f"{path.name}.csv"), csv_of_table(table))
-    write_bytes(path.with_name(f"{path.name}.parquet"), table.to_parquet(index=False))
+    write_bytes(path.with_name(f"{path.name}.parquet"), as_parquet(table))
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """Returns a table as Parquet, with a checksum of each page."""
+    return table.to_parquet(index=False, write_page_checksum=True)
 
 
 def as_rows(table: pd.DataFrame) -> list[Row]:
@@ -82,6 +95,8 @@ def as_frame(rows: list[Row], columns: Mapping[str, Column], name: str) -> pd.Da
 
 
 _MOST_BYTES = 512 * 1024**2
+_MOST_VALUES = 100_000_000
+_MOST_REASON = 300  # characters
 ORIGIN_COLUMNS = list(ORIGIN)
 NEEDED = {
     "measurements": ["family", "variant", "case", "size", "status", "reason", "median_us", *ORIGIN_COLUMNS],
@@ -114,27 +129,54 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     Integer columns are float64 if they have missing values, otherwise int64.
 
     Raises:
-        WarplogError: if the table is missing, larger than 512 MiB, not readable, or lacks a column.
+        WarplogError: if the table is missing, larger than 512 MiB, not readable, or lacks a column, or if a file of the
+            recorded campaign is not as its manifest says.
     """
+    _check_once(folder.absolute().parent)
     parquet, csv = folder / f"{name}.parquet", folder / f"{name}.csv"
     path = parquet if parquet.is_file() else csv
     if not path.is_file():
         raise WarplogError(f"{parquet}: no such table; run `uv run snakemake tables`")
-    if path.stat().st_size > _MOST_BYTES:
-        raise WarplogError(f"{path}: {path.stat().st_size} bytes, over the limit of {_MOST_BYTES} for tables")
-    try:
-        table = pd.read_parquet(path) if path is parquet else _read_csv(path)
-    except (ValueError, OSError) as error:
-        why = str(error).splitlines()[0]
-        raise WarplogError(
-            f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`"
-        ) from error
+    table = read_file(path)
     for column in table.select_dtypes("Int64"):
         table[column] = table[column].astype("float64" if table[column].isna().any() else "int64")
     missing = [column for column in NEEDED[name] if column not in table]
     if missing:
         why = f"lacks the column {missing[0]!r}"
         raise WarplogError(f"{path}: not a readable table ({why}); run `uv run snakemake tables`")
+    return table
+
+
+def read_file(path: Path) -> pd.DataFrame:
+    """Returns the table in a Parquet or CSV file; the checksums of Parquet's pages, if it has any, are verified.
+
+    Raises:
+        WarplogError: if the file is larger than 512 MiB, has more than 100 million values, or is not readable.
+    """
+    if path.stat().st_size > _MOST_BYTES:
+        raise WarplogError(f"{path}: {path.stat().st_size} bytes, over the limit of {_MOST_BYTES} for tables")
+    try:
+        return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+    except (ValueError, TypeError, LookupError, NotImplementedError, OSError, ArrowException) as error:
+        why = one_line(str(error))[:_MOST_REASON]
+        raise WarplogError(
+            f"{path}: not a readable table ({why}); delete it and run `uv run snakemake tables`"
+        ) from error
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """Reads a table; the names of its columns, which have no checksum, must be the same in all three places."""
+    about = read_metadata(path)
+    if about.num_rows * about.num_columns > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES} values")
+    noted = json.loads((about.metadata or {}).get(b"pandas", "{}")).get("columns", ())
+    table = pd.read_parquet(path, page_checksum_verification=True)
+    if any(
+        [column["field_name"] for column in noted] != names
+        for names in (about.schema.names, list(table))
+        if noted
+    ):
+        raise ValueError("the names of its columns contradict each other")
     return table
 
 

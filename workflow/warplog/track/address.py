@@ -40,13 +40,16 @@ def is_database(uri: str) -> bool:
 def shown(uri: str) -> str:
     """Returns the address without user name, password, query and fragment.
 
-    An address that cannot be divided with certainty is reduced to its scheme.
+    An address that cannot be divided with certainty, or of a store that warplog does not know, such as
+    databricks://PROFILE, is reduced to its scheme.
     """
     scheme, mark, _ = uri.partition("://")
     if scheme.startswith("sqlite"):
         return uri.split("?")[0]
     if not mark:
         return "…" if "@" in uri else uri.split("?")[0]
+    if not (is_server(uri) or is_database(uri)):
+        return f"{scheme}://…"
     try:
         parts = urlsplit(uri)
         _ = parts.port  # raises ValueError if the password contains "/", "?" or "#" and is cut there

@@ -1,15 +1,14 @@
 """Explains errors of a tracking store: the cause and the remedy, on one line and without secrets."""
 
-import contextlib
 import errno
 import os
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from warplog.core.errors import fullest
+from warplog.core.process import processes_with
 from warplog.track.address import is_server, shown, sqlite_file, without_secrets
 
 _KEPT = "all results are kept on disk"
@@ -84,8 +83,10 @@ def _of_sqlite(uri: str, chain: list[BaseException]) -> str:
         owners = ", ".join(map(str, processes_with(file)))
         who = f"another process ({owners})" if owners else "another process"
         return f"locked by {who}; stop it or wait until it is done, then run again"
-    if name.startswith("SQLITE_FULL"):
-        return _full(file.parent)
+    # SQLite cannot create its journal on a full disk, although it may.
+    may_open = file.is_file() and os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_CANTOPEN") and may_open):
+        return _full(file)
     if name.startswith("SQLITE_IOERR"):
         return f"the disk failed to read or write ({name}); check it, then run again; {_KEPT}"
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH")):
@@ -98,7 +99,8 @@ def _of_sqlite(uri: str, chain: list[BaseException]) -> str:
 def _of_the_system(uri: str, chain: list[BaseException]) -> str:
     for error in chain:
         if isinstance(error, OSError) and error.errno in _NO_SPACE:
-            return _full(Path(error.filename or sqlite_file(uri) or ".").parent)
+            place = error.filename or sqlite_file(uri) or Path()
+            return f"no space for {place}: {_full(Path(place))}" if error.filename else _full(Path(place))
         if isinstance(error, OSError) and error.errno in _FORBIDDEN:
             return _forbidden(Path(error.filename or sqlite_file(uri) or "."))
         if isinstance(error, OSError) and error.errno in _IN_THE_WAY:
@@ -119,6 +121,7 @@ def _of_a_driver(uri: str, chain: list[BaseException]) -> str:
 def _of_a_server(uri: str, chain: list[BaseException]) -> str:
     import requests
     import urllib3.exceptions
+    from mlflow.exceptions import RestException
 
     status = next((code for error in chain if (code := _status(error))), 0)
     if any(getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST" for error in chain):
@@ -140,6 +143,10 @@ def _of_a_server(uri: str, chain: list[BaseException]) -> str:
         return f"MLflow does not answer in time; check the address and the server, then run again; {_KEPT}"
     if any(isinstance(error, requests.exceptions.SSLError) for error in chain):
         return "the certificate was refused; name its authority in REQUESTS_CA_BUNDLE, then run again"
+    answer = next((error.json for error in chain if isinstance(error, RestException)), None)
+    if answer is not None and "error_code" not in answer:  # of a proxy, for example
+        words = without_secrets(str(answer), uri)[:200] or "the answer repeats the login"
+        return f"does not answer as an MLflow server ({words}); check the address and the login; {_KEPT}"
     if any(isinstance(error, requests.ConnectionError) for error in chain):
         return (
             "MLflow does not answer; start the server, or unset MLFLOW_TRACKING_URI to use the store in results/,"
@@ -157,27 +164,18 @@ def _of_a_database(uri: str, chain: list[BaseException]) -> str:
 
 
 def _status(error: BaseException) -> int:
-    """Returns the HTTP status in MLflow's message about a failed request; 0 if there is none."""
+    """Returns the HTTP status of a failed request, from MLflow's error code or message; 0 if there is none."""
+    from mlflow.exceptions import RestException
+
+    if isinstance(error, RestException) and error.get_http_status_code() in (401, 403, 404):
+        return int(error.get_http_status_code())
     found = re.search(r"error code (\d{3}) != 200|too many (\d{3}) error", str(error))
     return int(found[1] or found[2]) if found else 0
 
 
-def _full(folder: Path) -> str:
-    places = [place for place in (folder, Path(tempfile.gettempdir())) if place.is_dir()]
-    free = {place: shutil.disk_usage(place).free for place in places}
-    place = min(free, key=lambda place: free[place], default=folder)
-    return f"the disk is full ({place}: {free.get(place, 0) / 2**20:.0f} MiB free); free some space, then run again"
+def _full(*files: Path) -> str:
+    return f"the disk is full ({fullest(*files)}); free some space, then run again"
 
 
 def _forbidden(path: Path) -> str:
     return f"{path} cannot be written; give yourself the permission to write it and its folder, or use another store"
-
-
-def processes_with(file: Path) -> list[int]:
-    """Returns the ids of this user's other processes that have the file open."""
-    wanted, found = file.resolve(), set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended, or belongs to another user
-            if any(entry.readlink() == wanted for entry in (process / "fd").iterdir()):
-                found.add(int(process.name))
-    return sorted(found - {os.getpid()})

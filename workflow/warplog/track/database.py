@@ -1,6 +1,7 @@
 """The file of an SQLite store: created whole, used by one writer at a time, repaired after an interrupted migration."""
 
 import contextlib
+import errno
 import functools
 import sqlite3
 import sys
@@ -9,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
-from warplog.core.locks import PATIENCE_S, acquire
-from warplog.track.causes import processes_with
+from warplog.core.locks import PATIENCE_S, holder, locked
+from warplog.core.process import processes_with
 
 FAMILY = "warplog.family"
 ARTIFACTS = "mlartifacts"
 _JOURNALS = ("-journal", "-wal", "-shm")
+_NO_LOCK = (errno.ENOENT, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)  # of /proc, and of some file systems
 _BUSY_S = 10.0  # longest wait for a process that holds the database itself
 
 
@@ -23,23 +25,27 @@ def hold(file: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Holds the lock beside the database, so that one process at a time creates or changes the store.
 
     Raises:
-        WarplogError: another process held it for all of `patience_s` seconds.
-        OSError: the lock file cannot be opened.
+        WarplogError: another process held it for all of `patience_s` seconds, or the folder cannot hold a lock.
+        OSError: the lock file cannot be created, for want of space or permission.
     """
-    import filelock
-
-    file.parent.mkdir(parents=True, exist_ok=True)
     path = file.with_name(f"{file.name}.lock")
-    try:
-        lock = acquire(path, f"waiting for {file}: another process is logging to it", patience_s)
-    except filelock.Timeout:
-        raise WarplogError(
-            f"{path}: held by another process for {patience_s:.0f} s; stop it, then run again"
-        ) from None
-    try:
+    with contextlib.ExitStack() as held:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(
+                locked(path, f"waiting for {file}: another process is logging to it", patience_s)
+            )
+        except TimeoutError:
+            raise WarplogError(
+                f"{path}: held by another process{holder(path)} for {patience_s:.0f} s; stop it, then run again"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCK:
+                raise
+            raise WarplogError(
+                f"{path}: cannot be locked ({error.strerror}); keep the store in another folder"
+            ) from None
         yield
-    finally:
-        lock.release()
 
 
 def prepare(file: Path) -> None:

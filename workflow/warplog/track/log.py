@@ -1,6 +1,5 @@
 """The MLflow stage: add the tables, and later the figures, to a tracking store without duplicates."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from warplog.core.csv_text import csv_of_table
 from warplog.core.errors import WarplogError
-from warplog.core.files import write_text
+from warplog.core.files import temporary_folder, write_text
 from warplog.core.records import Record, read_json, write_json
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
-from warplog.track import address, connection, gallery, notes, versions
+from warplog.track import address, connection, gallery, identity, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
 from warplog.track.runs import Jobs, Run
@@ -114,9 +113,8 @@ def log_campaign(
     """Adds the tables to the store at `uri`: one experiment per family, one run per variant, not nested.
 
     Logging the same tables again changes nothing. A variant whose numbers or files changed gets a new run, and the
-    former one is marked as superseded. No run is deleted or replaced: one of another origin, or with cases that are not
-    in these tables, stays current (`versions.states`). `campaign` is the campaign record; `progress` receives each
-    progress line.
+    former one is marked as superseded. No run is deleted or replaced: one with cases that are not in these tables stays
+    current (`versions.states`). `campaign` is the campaign record; `progress` receives each progress line.
 
     Raises:
         WarplogError: the tables do not hold the campaign, or the store does not answer.
@@ -124,12 +122,16 @@ def log_campaign(
     for key in _CAMPAIGN_KEYS:
         if not campaign.get(key) or "'" in str(campaign[key]):
             raise WarplogError(f"campaign record: {key}: {campaign.get(key)!r} is not usable; measure again")
+    campaign = identity.identified(campaign)
     families = _families(tables, campaign)
     frames = figure_data.read_all(tables)
     with connection.connect(uri) as link:
+        store = Store(link)
+        places = {family: store.experiment(EXPERIMENT.format(family=family), family) for family in families}
+        store.mark_interrupted([place.experiment_id for place in places.values()])
         jobs = _jobs(tables, campaign)
-        job = _Job(Store(link), tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
-        logged = tuple(job.log_family(family, origin) for family, origin in families.items())
+        job = _Job(store, tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
+        logged = tuple(job.log_family(family, origin, places[family]) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {ui_command(uri)}")
     last = max(
@@ -173,30 +175,29 @@ class _Job:
     base: str
     progress: Callable[[str], None]
 
-    def log_family(self, family: str, origin: str) -> LoggedFamily:
+    def log_family(self, family: str, origin: str, experiment: "Experiment") -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
         runs = mlflow_runs.runs(data, campaign, _colours(data), self.jobs.get(family, {}))
-        experiment = self.store.experiment(EXPERIMENT.format(family=family), family)
-        names = experiment.experiment_id, str(campaign["campaign"]), str(campaign["gpu"])
-        before = self.store.lines(*names)
+        place = experiment.experiment_id
+        before = self.store.lines(place, campaign)
         changes = {}
         for run, variant in zip(runs, as_rows(data.variants), strict=True):
             note = notes.run_note(run, variant, data, campaign)
             files = self.artefacts.get((family, run.variant), VariantFiles())
-            with tempfile.TemporaryDirectory(prefix="warplog-mlflow-") as folder:
-                lay_out(Path(folder), files, data, run.variant)
+            with temporary_folder() as folder:
+                lay_out(folder, files, data, run.variant)
                 if run is mlflow_runs.home(runs) and len(data.claims):
-                    write_text(Path(folder) / "tables" / "claims.csv", csv_of_table(data.claims))
-                done = self.store.add(names[0], run, note, Path(folder), before.get(run.line, []))
+                    write_text(folder / "tables" / "claims.csv", csv_of_table(data.claims))
+                done = self.store.add(place, run, note, folder, before.get(run.line, []))
             changes[run.variant] = done.change
             link = (
                 ""
                 if done.change == "unchanged"
-                else f"  {self._link(mlflow_view.run_path(names[0], done.run_id))}"
+                else f"  {self._link(mlflow_view.run_path(place, done.run_id))}"
             )
             self.progress(f"  track   {family}/{run.variant}  {run.status}  run {done.change}{link}")
-        after = self.store.settle(*names)
+        after = self.store.settle(place, campaign)
         logged = {run.variant: _stored(run, after, changes[run.variant]) for run in runs}
         key = self._put_views(experiment, data, runs, logged, campaign)
         link = self._link(mlflow_view.path(experiment.experiment_id, key))
@@ -224,13 +225,14 @@ class _Job:
         self.store.set_experiment_tag(experiment, "mlflow.note.content", note)
         label = notes.text_of(data, "size_label", "problem size")
         shared = (quantity.column, data.case, label, runs)
-        origin = ", recorded" if campaign["origin"] == "recorded" else ""
-        key = f"warplog-{campaign['gpu']}-{campaign['origin']}"
+        names = (identity.project_in(campaign), campaign["gpu"], campaign["origin"])
+        key = "-".join(filter(None, ("warplog", *names)))
         every = f"tags.`{versions.STATE}` = '{versions.CURRENT}'"
-        here = f"{every} and tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
-        here += f" and tags.origin = '{campaign['origin']}'"
+        here = f"{every} and tags.{identity.CAMPAIGN_ID} = '{campaign['id']}'"
+        about = [campaign["project"]["name"], campaign["gpu_name"]]
+        about += ["recorded"] if campaign["origin"] == "recorded" else []
         views = {
-            key: View(f"Speed and counters ({campaign['gpu_name']}{origin})", here, *shared),
+            key: View(f"Speed and counters ({', '.join(filter(None, about))})", here, *shared),
             "warplog-all": View("Speed and counters (all campaigns)", every, *shared, several=True),
         }
         for name, view in views.items():

@@ -1,11 +1,10 @@
 """Delete runs of warplog from a tracking store: superseded and interrupted ones, or those of a campaign."""
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warplog.track import versions
+from warplog.track import identity, versions, writers
 from warplog.track.address import shown
 from warplog.track.connection import FAMILY, connect
 from warplog.track.store import by_line, search_all
@@ -14,14 +13,13 @@ from warplog.track.traces import trace_id
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun
 
-_SURELY_INTERRUPTED = datetime.timedelta(hours=1)
-
 
 @dataclass(frozen=True)
 class Choice:
     """Which runs to delete; an empty text matches all.
 
     Attributes:
+        campaign: name or id of the campaign.
         current: whether to delete current runs as well.
     """
 
@@ -37,7 +35,7 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
     MLflow keeps deleted runs until `mlflow gc`.
 
     Raises:
-        WarplogError: the store does not exist or does not answer.
+        WarplogError: the store does not exist or does not answer, or several campaigns have the chosen name.
     """
     with connect(uri, write=delete) as link:
         experiments = link.client.search_experiments(max_results=1000)
@@ -49,6 +47,8 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
             for run, state in _states(lines[line])
             if _matches(run, state, choice)
         ]
+        if choice.campaign:
+            identity.check_one(choice.campaign, (run for _, run, _ in found))
         for line, run, state in found:
             report(_described(line, run, state))
             if delete:
@@ -66,21 +66,17 @@ def _states(line: "list[StoredRun]") -> "list[tuple[StoredRun, str]]":
 
 
 def _incomplete(run: "StoredRun") -> str:
-    """Returns the state of an incomplete run: being written, or interrupted if it was begun over an hour ago."""
-    if run.data.tags.get(versions.STATE) == versions.INTERRUPTED:
-        return versions.INTERRUPTED
-    try:
-        begun = datetime.datetime.fromisoformat(run.data.tags.get(versions.LOGGED_AT, ""))
-    except ValueError:
-        return versions.INTERRUPTED
-    old = datetime.datetime.now(datetime.UTC) - begun > _SURELY_INTERRUPTED
-    return versions.INTERRUPTED if old else versions.WRITING
+    """Returns the state of an incomplete run: being written, or interrupted."""
+    marked = run.data.tags.get(versions.STATE) == versions.INTERRUPTED
+    return versions.INTERRUPTED if marked or writers.has_died(run) else versions.WRITING
 
 
 def _matches(run: "StoredRun", state: str, choice: Choice) -> bool:
     tags = run.data.tags
-    wanted = {"campaign": choice.campaign, "family": choice.family, "origin": choice.origin}
+    wanted = {"family": choice.family, "origin": choice.origin}
     if any(value and tags.get(name) != value for name, value in wanted.items()):
+        return False
+    if choice.campaign and choice.campaign not in (tags.get("campaign"), tags.get(identity.CAMPAIGN_ID)):
         return False
     return state in (versions.SUPERSEDED, versions.INTERRUPTED) or (
         choice.current and state == versions.CURRENT

@@ -16,7 +16,7 @@ from warplog.core.errors import WarplogError
 from warplog.tables import view
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables
-from warplog.track import versions
+from warplog.track import identity, versions
 from warplog.track.points import (
     MEASURES,
     Point,
@@ -67,8 +67,9 @@ Jobs = tuple[tuple[str, float], ...]  # name and seconds
 class Run:
     """Everything that is logged for one variant of one campaign, except its files and its note.
 
-    `line` is campaign/gpu/family/variant/origin. `selection` is what the content depends on: the cases, and for the run
-    with the verdicts on claims also the variants. Runs of another selection are other runs.
+    `line` is project/campaign/gpu/family/variant, `identity` the tags that name project and campaign.
+    `selection` is what the content depends on: the cases, and for the run with the verdicts on claims also the
+    variants. Runs of another selection are other runs.
     `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
     place; any other change creates a new run. `jobs` are the jobs from build to profile with their seconds.
     """
@@ -84,6 +85,7 @@ class Run:
     tags: Mapping[str, str]
     points: tuple[Point, ...]
     looks: Mapping[str, str]
+    identity: Mapping[str, str]
     jobs: Jobs = ()
 
     @property
@@ -142,7 +144,7 @@ def runs(
 ) -> list[Run]:
     """Returns one run per variant, in ladder order.
 
-    `colours` maps variants to hexadecimal colours, `jobs` to their jobs.
+    `campaign` is an identified campaign record; `colours` maps variants to hexadecimal colours, `jobs` to their jobs.
 
     The home run carries the verdicts on the family's claims as tags.
     """
@@ -216,7 +218,7 @@ def _run(
     return Run(
         family=data.family,
         variant=name,
-        line=f"{campaign['campaign']}/{campaign['gpu']}/{data.family}/{name}/{campaign['origin']}",
+        line=identity.line(campaign, data.family, name),
         selection=tuple(sorted({str(row["case"]) for row in times})),
         status=status,
         reason=reason,
@@ -225,6 +227,7 @@ def _run(
         tags={key: value for key, value in (tags | ({"commit": commit} if commit else {})).items() if value},
         points=tuple(limited(points)),
         looks={"ladder_order": _number(variant["order"])},
+        identity=identity.tags(campaign),
     )
 
 

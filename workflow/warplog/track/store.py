@@ -2,7 +2,9 @@
 
 import contextlib
 import datetime
+import getpass
 import os
+import platform
 import re
 import shutil
 import tempfile
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.records import sha256_file, sha256_of
-from warplog.track import gallery, traces, versions
+from warplog.track import gallery, identity, traces, versions, writers
 from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.entities import Run as StoredRun
 
-CAMPAIGN, FIGURES = "campaign", "warplog.figures"
+FIGURES = "warplog.figures"
 _METRICS_A_BATCH, _PARAMS_A_BATCH = 1000, 100
 _MOST_TAG = 5000  # characters; the limit of older servers
 _MOST_PASSES = 20
@@ -63,13 +65,37 @@ class Store:
             _again(lambda: self.client.set_experiment_tag(found.experiment_id, FAMILY, family))
         return self.client.get_experiment(found.experiment_id)
 
-    def lines(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
-        """Returns warplog's runs of a campaign on a GPU by line, including incomplete ones."""
-        return by_line(
-            search_all(
-                self.client, [experiment_id], f"tags.`{CAMPAIGN}` = '{campaign}' and tags.`gpu` = '{gpu}'"
-            )
-        )
+    def lines(self, experiment_id: str, campaign: Mapping[str, Any]) -> Lines:
+        """Returns warplog's runs of an identified campaign by line, including incomplete ones.
+
+        Runs of the campaign that an earlier version of warplog logged, without identity, get their tags first.
+        """
+        search = f"tags.campaign = '{campaign['campaign']}' and tags.gpu = '{campaign['gpu']}'"
+        named = search_all(self.client, [experiment_id], search)
+        before = [run for run in named if _is_earlier(run, campaign)]
+        for run in before:
+            self._adopt(run, campaign)
+        if before:
+            return self.lines(experiment_id, campaign)
+        return by_line([run for run in named if run.data.tags.get(identity.CAMPAIGN_ID) == campaign["id"]])
+
+    def _adopt(self, run: "StoredRun", campaign: Mapping[str, Any]) -> None:
+        """Gives a run of an earlier version the tags of its campaign, all in one request."""
+        from mlflow.entities import RunTag
+
+        tags = run.data.tags
+        line = identity.line(campaign, tags.get("family", ""), tags.get("variant", ""))
+        new = {versions.KEY: versions.renewed(tags[versions.KEY], line), **identity.tags(campaign)}
+        _again(partial(self.client.log_batch, run.info.run_id, tags=[RunTag(*tag) for tag in new.items()]))
+
+    def mark_interrupted(self, experiments: Sequence[str]) -> None:
+        """Marks the runs whose writer has died; while no other process can write, all that are incomplete."""
+        for search in ("attributes.status = 'RUNNING'", f"tags.`{versions.STATE}` = '{versions.WRITING}'"):
+            for run in search_all(self.client, experiments, search):
+                run_id, ended = run.info.run_id, self.link.alone or writers.has_died(run)
+                if versions.KEY in run.data.tags and not versions.is_complete(run) and ended:
+                    self.client.set_terminated(run_id, status="KILLED")
+                    _again(partial(self.client.set_tag, run_id, versions.STATE, versions.INTERRUPTED))
 
     def add(
         self, experiment_id: str, run: Run, note: str, folder: Path, line: Sequence["StoredRun"]
@@ -97,8 +123,8 @@ class Store:
             _again(partial(self.client.set_tag, run_id, key, value))
         return Logged(run_id, "new version" if versions.VERSION in changes else "unchanged")
 
-    def settle(self, experiment_id: str, campaign: str, gpu: str) -> Lines:
-        """Marks the campaign's runs as current or superseded; returns them by line.
+    def settle(self, experiment_id: str, campaign: Mapping[str, Any]) -> Lines:
+        """Marks the campaign's complete runs as current or superseded; returns them by line.
 
         Looks again after each change until there is nothing to change. Whichever writer changes last has then seen all
         that the others wrote, so that the marks agree with `versions.states` once all writers are done.
@@ -107,18 +133,15 @@ class Store:
             WarplogError: other writers keep changing the runs.
         """
         for _ in range(_MOST_PASSES):
-            lines = self.lines(experiment_id, campaign, gpu)
+            lines = self.lines(experiment_id, campaign)
             tags = {run.info.run_id: run.data.tags for runs in lines.values() for run in runs}
             wanted = {
                 run_id: state for runs in lines.values() for run_id, state in versions.states(runs).items()
             }
-            wanted |= {run.info.run_id: versions.INTERRUPTED for run in self._left_behind(lines)}
             wrong = {r: state for r, state in wanted.items() if tags[r].get(versions.STATE) != state}
             if not wrong:
                 return lines
             for run_id, state in wrong.items():
-                if state == versions.INTERRUPTED:
-                    self.client.set_terminated(run_id, status="KILLED")
                 _again(partial(self.client.set_tag, run_id, versions.STATE, state))
         raise WarplogError(
             f"experiment {experiment_id}: other processes keep changing its runs; run again later"
@@ -197,11 +220,6 @@ class Store:
                 raise
         return self.client.get_experiment_by_name(name)
 
-    def _left_behind(self, lines: Lines) -> list["StoredRun"]:
-        """Returns runs whose writer was interrupted; none if another process may be writing them."""
-        every = [run for runs in lines.values() for run in runs]
-        return [run for run in every if self.link.alone and not versions.is_complete(run)]
-
     def _write(
         self, experiment_id: str, run: Run, note: str, folder: Path | None, mark: str, number: int
     ) -> str:
@@ -213,8 +231,10 @@ class Store:
             versions.VERSION: str(number),
             versions.STATE: versions.WRITING,
             versions.LOGGED_AT: datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
+            writers.WRITER: writers.this_process(),
             "mlflow.note.content": note,
             **_mlflow_tags(run),
+            **run.identity,
             **run.tags,
             **run.looks,
         }
@@ -228,8 +248,10 @@ class Store:
             self._upload(made, folder)
         self._put_trace(experiment_id, run_id, run)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.ended_ms)
-        # The first run of its line is current; whether a further one is, `settle` decides.
-        last = {versions.FINGERPRINT: mark} | ({versions.STATE: versions.CURRENT} if number == 1 else {})
+        # The first run of its line is current; whether a further one is, `settle` decides. A run that others took for
+        # interrupted is none any more.
+        state = versions.CURRENT if number == 1 else versions.WRITING
+        last = {versions.FINGERPRINT: mark, versions.STATE: state}
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
 
@@ -341,7 +363,22 @@ def _staging(artifacts: Path | None) -> Iterator[Path]:
 
 
 def _mlflow_tags(run: Run) -> dict[str, str]:
-    """Returns the tags that the UI shows as source, version and user."""
-    tags = {"mlflow.source.name": "warplog", "mlflow.source.type": "JOB", "mlflow.user": "warplog"}
+    """Returns the tags that the UI shows as source, version and user, and the host that logs."""
+    tags = {"mlflow.source.name": "warplog", "mlflow.source.type": "JOB"}
+    tags |= {"mlflow.user": _user(), "host": platform.node()}
     commit = run.tags.get("commit", "")
     return tags | ({"mlflow.source.git.commit": commit} if commit else {})
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user id without a name, as in a container
+        return f"uid {os.getuid()}"
+
+
+def _is_earlier(run: "StoredRun", campaign: Mapping[str, Any]) -> bool:
+    """Returns whether a run with the campaign's name and GPU is of this campaign, and logged by an earlier version."""
+    tags = run.data.tags
+    known = versions.KEY in tags and identity.CAMPAIGN_ID not in tags
+    return known and tags.get("content_sha256") == campaign["content_sha256"]

@@ -1,6 +1,6 @@
 """Which of several runs of one variant is current: runs are added and marked, never changed or deleted.
 
-The key of a run is its line (campaign, GPU, family, variant, origin) and a digest of its selection. Which runs of a
+The key of a run is its line (project, campaign, GPU, family, variant) and a digest of its selection. Which runs of a
 line are current depends on its complete runs alone. So writers that do not know of each other reach the same result,
 whichever of them marks last.
 """
@@ -25,11 +25,17 @@ def key(line: str, selection: Sequence[str]) -> str:
 
 
 def line_of(run: "StoredRun") -> str:
-    """Returns campaign/gpu/family/variant/origin of a stored run."""
+    """Returns project/campaign/gpu/family/variant of a stored run; of earlier versions, what their key begins with."""
     tags = run.data.tags
     if len(tags[KEY].split("/")) == _PARTS_OF_AN_OLD_KEY:
         return f"{tags[KEY]}/{tags.get('origin', '')}"
     return str(tags[KEY]).rpartition("/")[0]
+
+
+def renewed(key: str, line: str) -> str:
+    """Returns the key on `line` of a run that an earlier version of warplog gave this key."""
+    parts = key.split("/")
+    return f"{line}/{'' if len(parts) == _PARTS_OF_AN_OLD_KEY else parts[-1]}"
 
 
 def is_complete(run: "StoredRun") -> bool:
@@ -53,15 +59,17 @@ def states(line: Sequence["StoredRun"]) -> Mapping[str, str]:
     """Returns run id -> state of the complete runs of a line.
 
     A run is superseded if a newer one contains everything that it selected. So a smaller selection adds a run beside
-    the larger one, and only the same or a larger selection takes its place.
+    the larger one, and only the same or a larger selection takes its place. A run without results, of a copy of the
+    campaign that lacks the variant, takes the place of none with results.
     """
     left = [run for run in line if is_complete(run)]
     found: dict[str, str] = {}
-    newer: list[set[str]] = []
+    newer: list[tuple[bool, set[str]]] = []
     while (run := newest(left)) is not None:
         left.remove(run)
-        mine = _selection(run)
-        found[run.info.run_id] = SUPERSEDED if any(mine <= other for other in newer) else CURRENT
+        mine = run.data.tags.get("status") != "missing", _selection(run)
+        superseded = any(mine[0] <= has_results and mine[1] <= other for has_results, other in newer)
+        found[run.info.run_id] = SUPERSEDED if superseded else CURRENT
         newer.append(mine)
     return found
 

@@ -155,7 +155,7 @@ def _columns(view: View) -> dict[str, int]:
     """Returns column -> width in pixels; speed and tuning parameters come first, to fit on a small screen."""
     knobs = [name for name in (*_common_knobs(view.runs), *FACTS[:2]) if view.has_param(name)]
     numbers = [f"metrics.`{n}`" for n in (headline(view.speed), *_COLUMNS) if n in view.metrics]
-    names = ["tags.`campaign`"] if view.several else []
+    names = ["tags.`campaign`", "tags.`project`"] if view.several else []
     names += ["tags.`status`", *numbers[:2]]
     names += [*(f"params.`{name}`" for name in knobs), *numbers[2:], *(f"tags.`{name}`" for name in _LAST)]
     return {name: max(62, 7 * len(name) - 45) for name in names} | {"tags.`status`": 118}

@@ -43,7 +43,6 @@ from warplog.worklog.explain import Explanation
 from warplog.worklog.kinship import faster_ancestor
 from warplog.worklog.page import Rung
 from warplog.worklog.pictures.story import Waterfall, counters, main_path, waterfall
-from warplog.worklog.pictures.tiles import panels, tiling
 from warplog.worklog.sentences import (
     LEAST_TRAFFIC,
     OVERLAP,
@@ -252,7 +251,6 @@ class Ladder:
         same = self._is_same(variant.name)
         apart = [step] if step and not step.gap and not same else []
         heat = HeatMap() if same else self.heat[variant.name]
-        tiles = tiling(variant.parameters, "\n".join(self.texts[variant.name].values()))
         claims = self.claimed.get(variant.name, ())
         expected = plain(row.get("expected"))
         figures, got = self._figures(row), self._got(row) if expected else None
@@ -295,7 +293,6 @@ class Ladder:
             else (),
             header=replace(read_header(variant.file), expected=expected),
             on_path=variant.name in self.path,
-            tiles=panels(tiles) if tiles else (),
             code=self._code(variant),
             counters=counters(step) if good and self.counted and not same else (),
             sources=views(self.texts[variant.name], heat) if heat.places else (),

@@ -11,7 +11,6 @@ from warplog.worklog.code.listing import Code
 from warplog.worklog.code.sources import SourceView
 from warplog.worklog.excerpt import Excerpt
 from warplog.worklog.pictures.story import Waterfall
-from warplog.worklog.pictures.tiles import Panel
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class Rung:
         remarks: Caveats about the numbers.
         header: The fields of the source's header: what was expected, and at what cost.
         on_path: Whether it is a step of the main path; the others are detours.
-        tiles: Drawings of its tiles; empty where its parameters do not give them.
         code: Its code as a diff to its parent's.
         counters: The two or three counters that explain the step, as (name, before, after).
         sources: Its sources with all line numbers; `heat` is where the samples fall.
@@ -80,7 +78,6 @@ class Rung:
     remarks: tuple[str, ...]
     header: Header = field(default_factory=Header)
     on_path: bool = True
-    tiles: tuple[Panel, ...] = ()
     code: Code | None = None
     counters: tuple[tuple[str, str, str], ...] = ()
     sources: tuple[SourceView, ...] = ()

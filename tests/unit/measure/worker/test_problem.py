@@ -2,6 +2,7 @@
 
 import ctypes
 from dataclasses import replace
+from random import Random
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -197,3 +198,24 @@ def test_an_array_whose_type_depends_on_the_case_is_stored_in_the_type_of_the_ca
     for array in arrays.values():
         array.store(np.full(array.nbytes // array.dtype.itemsize, 1 + 2.0**-10, dtype=np.float32))
     assert [array.load()[0] for array in arrays.values()] == [1.0, 1 + 2.0**-10]
+
+
+def test_small_arrays_begin_anywhere_in_a_page_and_keep_their_guard_bands(tmp_path):
+    family = make_family(tmp_path)
+    found = set()
+    for seed in range(20):
+        made = Problem(np, family, family.case("64"), offsets=Random(seed))
+        again = Problem(np, family, family.case("64"), offsets=Random(seed))
+        made.fill(1)
+        places = [{name: lead(array) for name, array in one.arrays.items()} for one in (made, again)]
+        assert places[0] == places[1], "the seed decides"
+        assert all(place % 512 == 0 and place < 2 << 20 for place in places[0].values())
+        assert not any(array.damage() for array in made.arrays.values())
+        found |= set(places[0].values())
+    assert len(found) > 30
+    assert {lead(array) for array in Problem(np, family, family.case("64")).arrays.values()} == {0}
+
+
+def lead(array):
+    """Returns how many bytes after the start of its allocation the first guard band begins."""
+    return array._raw.ctypes.data - array._raw.base.ctypes.data

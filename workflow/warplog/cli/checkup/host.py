@@ -81,7 +81,7 @@ def configuration(project: Path) -> Finding:
 
 def recordings(project: Path, gpu_present: bool) -> Finding:
     """Lists the recorded campaigns of the project."""
-    found = [_campaign(file) for file in sorted((project / RECORDED).glob("*/campaign/*.json"))]
+    found = [_campaign(file) for file in sorted((project / RECORDED).glob("[!.]*/campaign/*.json"))]
     known = [text for text in found if text]
     if known:
         use = "" if gpu_present else "; without a GPU, a campaign uses these records"

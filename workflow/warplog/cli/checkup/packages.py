@@ -7,7 +7,6 @@ from warplog.cli.checkup.finding import Finding
 
 # Name on PyPI -> name of the module, as in pyproject.toml.
 READER: Mapping[str, str] = {
-    "filelock": "filelock",
     "jsonschema-rs": "jsonschema_rs",
     "ncu-report": "ncu_report",
     "numpy": "numpy",

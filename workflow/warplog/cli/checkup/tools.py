@@ -2,13 +2,13 @@
 
 import importlib.util
 import sys
-import tempfile
 from pathlib import Path
 from typing import Literal
 
 from warplog.cli.checkup.finding import Finding
 from warplog.core import process
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.machine import toolchain, wheels
 from warplog.machine.toolchain import Tool
 
@@ -43,13 +43,13 @@ def _nvcc(tool: Tool, arch: str | None, project: Path) -> Finding:
 
 def try_nvcc(tool: Tool, arch: str) -> str:
     """Compiles and links an empty kernel; returns "", or the first error on one line."""
-    with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-        source = Path(folder) / "nothing.cu"
+    with temporary_folder() as folder:
+        source = folder / "nothing.cu"
         source.write_text(_KERNEL)
         target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
         command = [*toolchain.nvcc_command(tool), "-shared", "-Xcompiler", "-fPIC", "-gencode", target]
         command += [str(source), "-o", str(source.with_suffix(".so"))]
-        done = process.run(command, timeout_s=_TRY_S, env=process.minimal_env())
+        done = process.run(command, timeout_s=_TRY_S, env=process.minimal_env({"TMPDIR": str(folder)}))
     if done.ok:
         return ""
     lines = [line for line in done.output_tail.splitlines() if line.strip()]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog import __version__
+from warplog.core import paths
 from warplog.core.errors import WarplogError
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 
@@ -19,18 +20,20 @@ def write_manifest(folder: Path, campaign: Record) -> None:
     """Writes `folder`/manifest.json: the SHA-256 of every file, with name and commit of the campaign.
 
     Raises:
-        WarplogError: A file cannot be read, or the manifest not written.
+        WarplogError: A file cannot be read or is a symbolic link, or the manifest cannot be written.
     """
+    if found := _links(folder):
+        raise WarplogError(found[0])
     head = {"schema": SCHEMA_VERSION, "campaign": campaign["campaign"], "commit": campaign["commit"]}
     files = _digests(folder, _files(folder))
     write_json(folder / MANIFEST, {**head, "warplog": __version__, "files": files}, "manifest")
 
 
 def check_manifest(folder: Path) -> None:
-    """Compares every file of a recorded campaign with its manifest; one without a manifest is not checked.
+    """Compares every file of a recorded campaign with its manifest.
 
     Raises:
-        WarplogError: A file was changed, removed or added; the text names the first one.
+        WarplogError: A file was changed, removed or added, or the manifest is missing; the text names the first one.
     """
     if found := manifest_problems(folder):
         more = f" ({len(found) - 1} more: `warplog verify {folder}`)" if len(found) > 1 else ""
@@ -38,15 +41,31 @@ def check_manifest(folder: Path) -> None:
 
 
 def manifest_problems(folder: Path) -> list[str]:
-    """Returns one line with a remedy per file that is not as the manifest says; none if there is no manifest."""
+    """Returns one line with a remedy per file that is not as the manifest says.
+
+    Nothing outside of the folder is read. Only a folder in results/recorded/ must have a manifest.
+    """
     path = folder / MANIFEST
-    if not path.is_file():
+    places = folder.absolute(), folder.resolve()
+    if not path.exists() and not any(place.parent.match(str(paths.RECORDED)) for place in places):
         return []
+    if found := _links(folder):
+        return found
+    if not path.exists():
+        write = f"`warplog verify {folder} --write-manifest` writes one and trusts the files as they are now"
+        return [f"{folder}: has no {MANIFEST}, so nothing shows whether a file was changed; {write}"]
     written: Mapping[str, str] = read_json(path, "manifest")["files"]
-    added = {str(file.relative_to(folder)) for file in _files(folder)} - set(written)
+    here = {str(file.relative_to(folder)): file for file in _files(folder)}
     restore = f"restore it (git checkout -- {folder}) or record the campaign again (warplog record)"
-    found = [f"{folder / name}: {why}; {restore}" for name, why in _changed(folder, written)]
-    return found + [f"{folder / name}: is not in {MANIFEST}; remove it" for name in sorted(added)]
+    for name, digest in written.items():
+        if name not in here:
+            leaves = Path(name).is_absolute() or ".." in Path(name).parts
+            what = f"{path}: {name!r} leads out of the folder" if leaves else f"{folder / name}: is missing"
+            found.append(f"{what}; {restore}")
+        elif sha256_file(here[name]) != digest:
+            found.append(f"{folder / name}: was changed after it was written; {restore}")
+    added = sorted(here.keys() - written.keys())
+    return found + [f"{folder / name}: is not in {MANIFEST}; remove it" for name in added]
 
 
 def write_digests(path: Path, target: str, files: Iterable[Path], made_from: Iterable[Path]) -> None:
@@ -94,11 +113,15 @@ def _jobs(results: Path) -> list[Mapping[str, Any]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Returns all files below the folder except the manifest and hidden ones."""
+    """Returns all files below the folder except the manifest."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
+
+
+def _links(folder: Path) -> list[str]:
     return [
-        path
+        f"{path}: is a symbolic link, which may lead out of the campaign; remove it"
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path != folder / MANIFEST and not path.name.startswith(".")
+        if path.is_symlink()
     ]
 
 

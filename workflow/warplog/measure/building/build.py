@@ -8,8 +8,8 @@ from pathlib import Path
 
 from warplog.catalog.compiling import root_of
 from warplog.catalog.family import Family, Variant
-from warplog.core.errors import WarplogError
-from warplog.core.files import write_text
+from warplog.core.errors import WarplogError, fullest
+from warplog.core.files import temporary_folder, write_text
 from warplog.core.process import Completed, explain_exit, minimal_env, run
 from warplog.core.records import SCHEMA_VERSION, Record, read_json, sha256_file, write_json
 from warplog.machine import aslr
@@ -25,6 +25,10 @@ FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v", "-Xcompiler", "-fPIC,-Wall", "-sha
 _TIMEOUT_S = 900
 _MOST_OUTPUT = 4000
 _NO_LIBRARY = re.compile(r"cannot find -l[\w.+-]+")
+_NO_HEADER = re.compile(r"fatal error: .+: No such file or directory|cannot open source file")
+_NO_LAUNCH = 'identifier "launch" is undefined'
+# nvcc's description of the `launch` that it found: "int (const float *, long)"
+_FOUND = re.compile(r"argument types are: \((\w.*?) \((.*)\)\)$", re.MULTILINE)
 
 
 def build_variant(
@@ -90,8 +94,6 @@ def _compile(command: list[str], family: Family, variant: Variant, folder: Path,
     commands = [*_further_commands(command, variant, folder), linking]
     listings = [folder / f"{number}.d" for number in range(len(commands))]
     done = _run_all(zip(commands, listings, strict=True), log)
-    if "No space left on device" in done.output_tail:
-        raise WarplogError(f"{folder}: the disk is full; free space and run again")
     output = places.quoted(log.read_text(errors="replace"))
     write_text(log, output)
     if not done.ok:
@@ -144,13 +146,28 @@ def _run_all(commands: Iterable[tuple[Sequence[str], Path]], log: Path) -> Compl
     output, part = "", log.with_suffix(".part")
     with aslr.fixed():
         for command, listing in commands:
-            more = ["-MMD", "-MF", str(listing)]
-            done = run([*command, *more], timeout_s=_TIMEOUT_S, env=minimal_env(), log=part)
+            done = _run([*command, "-MMD", "-MF", str(listing)], log.parent, part)
             output += part.read_text(errors="replace")
             if not done.ok:
                 break
     part.unlink()
     write_text(log, output)
+    return done
+
+
+def _run(command: Sequence[str], folder: Path, log: Path | None = None) -> Completed:
+    """Runs a tool that writes to `folder` and to a temporary folder, where a compiler that is killed leaves its files.
+
+    Raises:
+        WarplogError: The disk is full.
+    """
+    with temporary_folder() as temporary:
+        done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env({"TMPDIR": str(temporary)}), log=log)
+        if not done.ok and "No space left on device" in done.output_tail:
+            full = fullest(folder, temporary)
+            raise WarplogError(
+                f"{folder}: {Path(command[0]).name} found the disk full ({full}); free space on it and run again"
+            )
     return done
 
 
@@ -297,7 +314,7 @@ def build_timer(nvcc: Tool, arch: str, library: Path) -> None:
     target = f"arch={arch.replace('sm_', 'compute_')},code={arch}"
     flags = [f for f in FLAGS if f != "-lineinfo"]
     command = [*nvcc_command(nvcc), "-std=c++17", *flags, "-gencode", target, str(source), "-o", str(library)]
-    done = run(command, timeout_s=_TIMEOUT_S, env=minimal_env())
+    done = _run(command, library.parent)
     if not done.ok:
         raise WarplogError(f"{source}: nvcc failed: {_first_error(done.output_tail) or explain_exit(done)}")
 
@@ -307,9 +324,7 @@ def _dump(cuobjdump: Tool, what: str, library: Path, output: Path) -> str:
     if cuobjdump.path is None:
         raise WarplogError(f"cuobjdump: not found; {cuobjdump.remedy}")
     temporary = output.with_suffix(".part")
-    done = run(
-        [str(cuobjdump.path), what, str(library)], timeout_s=_TIMEOUT_S, env=minimal_env(), log=temporary
-    )
+    done = _run([str(cuobjdump.path), what, str(library)], output.parent, temporary)
     if not done.ok and "does not contain device code" not in done.output_tail:
         raise WarplogError(
             f"{library}: cuobjdump failed ({explain_exit(done)}): {done.output_tail[-300:].strip()}"
@@ -354,10 +369,17 @@ def _reason(output: str, family: Family, variant: Variant) -> str:
     error = _first_error(output)
     if unfound := _NO_LIBRARY.search(output):
         return f"{unfound[0]}: install the library, or name its folder: `compile: {{flags: [-L/folder]}}`"
+    if _NO_HEADER.search(error):
+        return (
+            f"{error}; name the folder that has it, relative to family.yaml: `compile: {{include: [FOLDER]}}`"
+        )
     if f"{SOURCE}(" not in error:
         return error
+    found = _FOUND.search(output)
+    other = "none" if _NO_LAUNCH in output else "another"
+    got = f"{found[1]} launch({found[2]})" if found else f"{other}: {error}"
     needed = f"int {signature(family, variant)}"
-    return f"{variant.file}: must define {needed}, with the arguments of {family.file}: {error}"
+    return f"{variant.file}: must define {needed}, with the arguments of {family.file}; got {got}"
 
 
 def _first_error(output: str) -> str:

@@ -115,16 +115,17 @@ def why_not_loaded(library: Path, launcher: str = LAUNCHER, driver: bool = False
         return f"the library cannot be loaded: {words}"
     (name,) = demangle((missing[1],))
     readable = "" if name == missing[1] else f", {name}"
-    return f"the library cannot be loaded: {words}{readable}; {_remedy(missing[1], launcher)}"
+    return f"the library cannot be loaded: {words}{readable}; {_remedy(missing[1], launcher, library)}"
 
 
-def _remedy(symbol: str, launcher: str) -> str:
+def _remedy(symbol: str, launcher: str, library: Path) -> str:
     if symbol == launcher:
-        return (
-            f'it must define extern "C" int {launcher}, with the arguments in family.yaml and a cudaStream_t'
-        )
-    library = next((name for prefix, name in _PREFIXES.items() if symbol.startswith(prefix)), "")
-    library = library or ("cuda" if _DRIVER.match(symbol) else "")
-    if library:
-        return f"lib{library} has it: add `compile: {{link: [{library}]}}` to the variant or its family"
+        # As C++ names a function without extern "C".
+        found = re.search(rf"_Z{len(launcher)}{launcher}\w+".encode(), library.read_bytes())
+        got = f"; got {demangle((found[0].decode(),))[0]} of C++" if found else ""
+        return f'it must define extern "C" int {launcher}, with the arguments in family.yaml and a cudaStream_t{got}'
+    owner = next((name for prefix, name in _PREFIXES.items() if symbol.startswith(prefix)), "")
+    owner = owner or ("cuda" if _DRIVER.match(symbol) else "")
+    if owner:
+        return f"lib{owner} has it: add `compile: {{link: [{owner}]}}` to the variant or its family"
     return _REMEDY

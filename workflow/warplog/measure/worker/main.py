@@ -209,13 +209,13 @@ class _Runner:
             )
         return self._launchers[key]
 
-    def _problem(self, case: Case, memory: Mapping[str, str]) -> Problem:
+    def _problem(self, case: Case, memory: Mapping[str, str], offsets: Random | None = None) -> Problem:
         """Returns the problem of a case; the pool of pinned memory is kept while the shapes stay the same."""
         shapes = self._family.shapes(case)
         if shapes != self._shapes and isinstance(self._backend, CupyBackend):
             self._backend.xp.get_default_pinned_memory_pool().free_all_blocks()
         self._shapes = shapes
-        return Problem(self._backend.xp, self._family, case, memory, self._shared)
+        return Problem(self._backend.xp, self._family, case, memory, self._shared, offsets)
 
     def _run(self, name: str) -> dict[str, Any]:
         settings, backend, mode = self._task["settings"], self._backend, self._task["mode"]
@@ -259,7 +259,7 @@ class _Runner:
         if process > settings["processes"]:  # which show the spread alone
             settings = settings | {"hot_cases": "none", "max_samples": settings["min_samples"]}
         with self._scattered(name) as seed:
-            problem = self._problem(self._family.case(case), memory)
+            problem = self._problem(self._family.case(case), memory, Random(seed))  # noqa: S311 - no secret
             launcher.prepare(problem, SEEDS["time"])
             found = time_case(
                 self._backend, launcher, self._timer, problem, settings, self._watching(), process
@@ -295,8 +295,8 @@ class _Runner:
     def _scattered(self, name: str) -> Iterator[int]:
         """Holds memory of random sizes meanwhile, so that arrays have other addresses in each process; yields the seed.
 
-        The time of some kernels depends on where their arrays lie, by up to 5 %: the addresses decide which slices of
-        L2 and which channels of memory are used at the same time.
+        The time of some kernels depends on where their arrays lie: the addresses decide which slices of L2 and which
+        channels of memory are used at the same time. Arrays smaller than a page are moved within it (`Problem`).
         """
         seed = zlib.crc32(f"{self._task['settings']['seed']}/{name}".encode())
         random = Random(seed)  # noqa: S311 - no secret

@@ -1,8 +1,10 @@
 """Guarded arrays in device or host memory, packed launcher arguments, and the verdict on a launch."""
 
 import ctypes
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +21,7 @@ from warplog.measure.worker.case_data import CaseData
 GUARD_BYTES = 64 << 10
 GUARD_VALUE = 0xFF
 _ROW = 4096
+_PAGE, _ALIGNMENT = 2 << 20, 512  # bytes of device memory: a page, and how allocations are aligned
 
 SCALARS: Mapping[str, Any] = {
     "float32": ctypes.c_float,
@@ -57,18 +60,20 @@ def launcher_type(family: Family) -> type[ctypes.Structure]:
 
 
 class GuardedArray:
-    """An array between two guard bands, in one allocation.
+    """An array between two guard bands, in one allocation, `lead` bytes after its start.
 
     Values are stored and loaded as arrays of `xp`, whether the array is in device, pinned or pageable memory.
     """
 
-    def __init__(self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device") -> None:
+    def __init__(
+        self, xp: ModuleType, shape: tuple[int, ...], dtype: str, memory: str = "device", lead: int = 0
+    ) -> None:
         self._caller = xp
         self._xp = xp if memory == "device" else np
         self._type = dtype
         self.dtype = encoding.stored_dtype(dtype)
         self.nbytes = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
-        self._raw = _allocate(xp, self.nbytes + 2 * GUARD_BYTES, memory)
+        self._raw = _allocate(xp, lead + self.nbytes + 2 * GUARD_BYTES, memory)[lead:]
         self._raw[:GUARD_BYTES] = GUARD_VALUE
         self._raw[GUARD_BYTES + self.nbytes :] = GUARD_VALUE
         self._body = self._raw[GUARD_BYTES : GUARD_BYTES + self.nbytes]
@@ -154,6 +159,7 @@ class Problem:
         case: the case, which defines shapes and scalars.
         memory: arrays in host memory by name: "pinned" or "pageable".
         data: inputs and answers to share with other problems; by default, they are not shared.
+        offsets: where in a page of device memory a smaller array begins; by default, it begins an allocation.
     """
 
     def __init__(
@@ -163,25 +169,26 @@ class Problem:
         case: Case,
         memory: Mapping[str, str] | None = None,
         data: CaseData | None = None,
+        offsets: Random | None = None,
     ) -> None:
         self._xp = xp
         self.family = family
         self.case = case
         self.memory = memory or {}
         self._data = data or CaseData(xp, family)
-        self.arrays = {
-            a.name: GuardedArray(
-                xp, family.shape(a, case), family.dtype(a, case), self.memory.get(a.name, "device")
-            )
-            for a in family.arguments
-            if a.kind != "scalar"
-        }
+        self.arrays = {a.name: self._array(a, offsets) for a in family.arguments if a.kind != "scalar"}
         self._seed = 0
         self.arguments = launcher_type(family)()
         for a in family.arguments:
             scalar = case.values[a.name] if a.kind == "scalar" else None
             value = self.arrays[a.name].pointer() if scalar is None else _as_scalar(a, scalar)
             setattr(self.arguments, a.name, value)
+
+    def _array(self, argument: Argument, offsets: Random | None) -> GuardedArray:
+        shape, dtype = self.family.shape(argument, self.case), self.family.dtype(argument, self.case)
+        is_small = math.prod(shape) * encoding.stored_dtype(dtype).itemsize < _PAGE
+        lead = offsets.randrange(0, _PAGE, _ALIGNMENT) if offsets and is_small else 0
+        return GuardedArray(self._xp, shape, dtype, self.memory.get(argument.name, "device"), lead)
 
     def fill(self, seed: int) -> None:
         """Stores the random inputs of `seed` and poisons the outputs and workspaces."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warplog.core.errors import WarplogError
+from warplog.core.errors import WarplogError, naming
 from warplog.core.statistics import summarise
 from warplog.core.verification.timelines import overhead
 from warplog.measure.worker.backend import Backend, Launcher, LaunchFailed
@@ -73,7 +73,8 @@ class Marks:
     def save(self, path: Path) -> None:
         """Writes the buffer to a file for `warplog.parsers.timeline_buffer`."""
         head, warps = self._read(self._head, HEAD), self._read(self._warps, WARP)
-        np.savez(path, head=head, warps=warps, events=self._read(self._events, EVENT))
+        with naming(path):
+            np.savez(path, head=head, warps=warps, events=self._read(self._events, EVENT))
 
     def _hold(self, warps: int, events: int) -> None:
         parts = (_address(part) for part in (self._head, self._warps, self._events))

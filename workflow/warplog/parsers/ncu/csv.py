@@ -17,7 +17,7 @@ from warplog.parsers.ncu.printed import PrintedLaunch, check_count, check_whole
 _HEADER = re.compile(
     r'^\ufeff?(?:"ID", ?"Process ID"|ID, ?Process ID|"?Process ID"?),.*Kernel Name', re.MULTILINE
 )
-_NUMBERS = re.compile(r"\d{1,18}")
+_NUMBERS = re.compile(r"[0-9]{1,18}")
 _SECTION, _METRIC, _UNIT, _VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
 _AVERAGE, _INVOCATIONS = "Average", "Invocations"
 _KEY = ("ID", "Process ID", "Host Name")
@@ -49,11 +49,15 @@ _LAST_SECTIONS = ("Occupancy", "GPU and Memory Workload Distribution", "Source C
 
 @dataclass
 class _Table:
-    """A header row and its units; `by_id` maps the identity of a details row to its launch."""
+    """A header row and its units; `by_id` maps the identity of a details row to its launch.
+
+    `numbers` are the numbers of the launches, with those of their processes.
+    """
 
     header: list[str]
     units: list[str] = field(default_factory=list)
     by_id: dict[tuple[str, ...], PrintedLaunch] = field(default_factory=dict)
+    numbers: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def is_details(self) -> bool:
@@ -154,6 +158,10 @@ def _details(row: list[str], table: _Table) -> list[PrintedLaunch]:
     cells = dict(zip(table.header, row, strict=False))
     key = tuple(cells.get(name, "") for name in (_KEY if "ID" in cells else _SUMMARY_KEY))
     new = key not in table.by_id
+    if "ID" in cells and new:
+        _check_new(cells, table)
+    elif "ID" in cells and key != next(reversed(table.by_id)):
+        raise WarplogError(f"is damaged: rows of the launch {cells['ID'][:20]} are apart; print it again")
     launch = table.by_id.setdefault(key, _launch(cells)) if new else table.by_id[key]
     if cells[_METRIC]:
         launch.add(cells[_SECTION], cells[_METRIC], cells[_UNIT], cells[table.value])
@@ -168,12 +176,20 @@ def _raw(row: list[str], table: _Table) -> list[PrintedLaunch]:
     if not cells["ID"].strip() and not cells["Kernel Name"].strip():
         table.units = row
         return []
+    _check_new(cells, table)
     launch = _launch(cells)
     units = table.units or [""] * len(row)
     for name, unit, value in zip(table.header, units, row, strict=True):
         if name not in _DESCRIPTION:
             launch.add_counter(name, unit, value)
     return [launch]
+
+
+def _check_new(cells: dict[str, str], table: _Table) -> None:
+    number = (cells["ID"], cells.get("Process ID", ""))
+    if number in table.numbers:
+        raise WarplogError(f"is damaged: the launch {number[0][:20]} occurs twice; print it again")
+    table.numbers.add(number)
 
 
 def _launch(cells: dict[str, str]) -> PrintedLaunch:

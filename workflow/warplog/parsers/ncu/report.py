@@ -1,7 +1,6 @@
 """Reads a .ncu-rep report with NVIDIA's package `ncu_report`, after checking that the file is complete."""
 
 import math
-import tempfile
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.parsers.inputs import valid_unicode
 from warplog.parsers.ncu import blocks, source
 from warplog.parsers.ncu.source import SourceLine
@@ -90,8 +90,8 @@ def _nameable(path: Path) -> Iterator[str]:
     if path == Path(valid_unicode(str(path))):
         yield str(path)
     else:
-        with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-            link = Path(folder) / "report.ncu-rep"
+        with temporary_folder() as folder:
+            link = folder / "report.ncu-rep"
             link.symlink_to(path.absolute())
             yield str(link)
 

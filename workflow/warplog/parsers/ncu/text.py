@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from warplog.core.errors import WarplogError
 from warplog.parsers.ncu.printed import PrintedLaunch, check_count, check_whole
 
-_DEVICE = r", Device \d+, CC (\d{1,4})\.(\d{1,4})"
-_LAUNCHED = rf", Context \d+, Stream \d+(?:{_DEVICE})?(?:, [\w .:]{{1,80}})?"
-_TAIL = re.compile(rf"(?:{_LAUNCHED}|{_DEVICE}, Invocations (\d{{1,9}}))[ \t\r]*$", re.MULTILINE)
-_SIZES = re.compile(r"(?:^| )\((\d{1,18}), (\d{1,18}), (\d{1,18})\)x\((\d{1,18}), (\d{1,18}), (\d{1,18})\)$")
-_TIME = re.compile(r", \d{4}-\w{3}-\d\d \d\d:\d\d:\d\d$")
+_DEVICE = r", Device [0-9]+, CC ([0-9]{1,4})\.([0-9]{1,4})"
+_LAUNCHED = rf", Context [0-9]+, Stream [0-9]+(?:{_DEVICE})?(?:, [\w .:]{{1,80}})?"
+_TAIL = re.compile(rf"(?:{_LAUNCHED}|{_DEVICE}, Invocations ([0-9]{{1,9}}))[ \t\r]*$", re.MULTILINE)
+_SIZES = re.compile(
+    r"(?:^| )\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)x\(([0-9]{1,18}), ([0-9]{1,18}), ([0-9]{1,18})\)$"
+)
+_NO_SIZES = re.compile(r"\)x\([^()]*\)$")
+_TIME = re.compile(r", [0-9]{4}-\w{3}-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]$")
 _RULER = re.compile(r"^    (-{3,}) (-{3,}) (-{3,})(?: (-{3,}) (-{3,}))?[ \t]*$")
 _SECTION = "    Section: "
 _INDENTED = re.compile(rf"^([ \t]{{0,200}}){_SECTION}", re.MULTILINE)
@@ -55,6 +58,8 @@ class _Reader:
         elif self.columns is not None:
             self._value(line, self.columns)
         elif line.startswith(_SECTION):
+            if not self.launches:
+                raise WarplogError("is truncated or damaged: it begins with a section; print it again")
             self.section = line.removeprefix(_SECTION).strip()
         elif _TAIL.search(line, _before_tail(line)):
             self._heading(line)
@@ -97,6 +102,8 @@ class _Reader:
             self.under_title = True
         elif not value:
             raise WarplogError(f"is truncated or damaged: {label[:60]} has no value; print it again")
+        elif (self.section, label) in self.launches[-1].labels:
+            raise WarplogError(f"is damaged: {label[:60]} occurs twice in a launch; print it again")
         else:
             self.launches[-1].add(self.section, label, unit, value)
 
@@ -146,8 +153,11 @@ def _unwrapped(lines: list[str]) -> str:
 
 
 def _is_whole(name: str) -> bool:
-    """Returns whether this can be the whole name of a kernel: it is not empty and closes what it opens."""
-    return bool(name) and name.count("(") == name.count(")")
+    """Returns whether this can be the whole name of a kernel: it is not empty and closes what it opens.
+
+    It does not end with the sizes of a launch, which `_launch` takes off if they are whole.
+    """
+    return bool(name) and name.count("(") == name.count(")") and not _NO_SIZES.search(name)
 
 
 def _launch(line: str) -> PrintedLaunch:

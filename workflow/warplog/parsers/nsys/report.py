@@ -1,11 +1,11 @@
 """Exports a .nsys-rep (formerly .qdrep), whose format is not public, with the installed nsys."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from warplog.core.errors import WarplogError
+from warplog.core.files import temporary_folder
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.machine.toolchain import find
 
@@ -34,9 +34,9 @@ def exported(path: Path) -> Iterator[Path]:
             f"{path}: reading it requires nsys: install NVIDIA Nsight Systems, or run "
             f"`nsys export -t sqlite {path}` on a machine with nsys and extract its output"
         )
-    with tempfile.TemporaryDirectory(prefix="warplog-") as folder:
-        database = Path(folder) / "export.sqlite"
-        report = Path(folder) / "report.nsys-rep"  # nsys expects the suffix, which a pipe does not have
+    with temporary_folder() as folder:
+        database = folder / "export.sqlite"
+        report = folder / "report.nsys-rep"  # nsys expects the suffix, which a pipe does not have
         report.symlink_to(path.absolute())
         where = (str(database), str(path.absolute() if path.suffix in _SUFFIXES else report))
         command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", *where]

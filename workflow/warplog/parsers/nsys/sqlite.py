@@ -196,16 +196,18 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
     found = []
     for row in select(connection, _KERNELS, (*columns, *shape, *memory)):
         demangled, short, mangled, start, end, stream, process, correlation, device, *numbers = row
-        gx, gy, gz, bx, by, bz, registers, static, dynamic = (int(n or 0) for n in numbers)
-        name = next((strings[i] for i in (demangled, mangled, short) if i in strings), "")
+        gx, gy, gz, bx, by, bz, registers, static, dynamic = map(_count, numbers)
+        if not min(gx, gy, gz, bx, by, bz):
+            raise ValueError("a kernel without threads")
+        name = next(strings[i] for i in (demangled, mangled, short) if i in strings)
         found.append(
             NsysKernel(
                 name=name,
                 start_ns=start,
-                duration_ns=end - start,
-                stream=int(stream or 0),
+                duration_ns=_duration(start, end),
+                stream=_count(stream),
                 ranges=calls.ranges.get(_key(process, correlation), ()),
-                device=int(device or 0),
+                device=_count(device),
                 short_name=strings.get(short, name),
                 grid=(gx, gy, gz),
                 block=(bx, by, bz),
@@ -220,12 +222,12 @@ def _kernels(connection: sqlite3.Connection, strings: Mapping[int, str], calls: 
 def _transfers(connection: sqlite3.Connection, what: str, calls: _Calls) -> list[NsysEvent]:
     columns = ("start", "end", "streamId", "globalPid", "correlationId", "copyKind", "deviceId", "bytes")
     found = []
-    for start, end, stream, process, correlation, kind, *rest in _activity(connection, what, columns):
-        device, moved = (int(number or 0) for number in rest)
+    for start, end, stream, process, correlation, kind, device, moved in _activity(connection, what, columns):
         name = "Memset" if what == "MEMSET" else _COPY_KINDS.get(kind, "Copy")
         ranges = calls.ranges.get(_key(process, correlation), ())
-        times = (start, end - start)
-        found.append(NsysEvent(name, *times, int(stream or 0), ranges, device=device, moved_bytes=moved))
+        times = (start, _duration(start, end))
+        where = {"device": _count(device or 0), "moved_bytes": _count(moved)}
+        found.append(NsysEvent(name, *times, _count(stream), ranges, **where))
     return sorted(found, key=lambda transfer: transfer.start_ns)
 
 
@@ -236,12 +238,27 @@ def _launching_calls(connection: sqlite3.Connection, calls: _Calls) -> tuple[Nsy
         for process, correlation in _activity(connection, what, ("globalPid", "correlationId"))
     }
     found = [(calls.by_key[key], calls.ranges.get(key, ())) for key in keys if key in calls.by_key]
-    events = [NsysEvent(name, start, end - start, -1, ranges) for (name, start, end), ranges in found]
+    events = [
+        NsysEvent(name, start, _duration(start, end), -1, ranges) for (name, start, end), ranges in found
+    ]
     return tuple(sorted(events, key=lambda event: event.start_ns))
 
 
 def _activity(connection: sqlite3.Connection, what: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
     return select(connection, f"CUPTI_ACTIVITY_KIND_{what}", columns)
+
+
+def _count(value: object) -> int:
+    """Returns a stored whole number that is not negative; SQLite holds values of any type in any column."""
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r:.40} in place of a number from 0")
+    return value
+
+
+def _duration(start: object, end: object) -> int:
+    if _count(end) < _count(start):
+        raise ValueError(f"an event that starts at {start} ns ends at {end} ns")
+    return _count(end) - _count(start)
 
 
 def _key(process: int | None, correlation: int | None) -> tuple[int, int]:

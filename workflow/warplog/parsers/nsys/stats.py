@@ -102,5 +102,5 @@ def _summary(table: Table, row: dict[str, str]) -> NsysSummary:
 
 
 def _size(text: str) -> int | None:
-    sizes = [int(size) for size in re.findall(r"\d{1,12}", text)]
+    sizes = [int(size) for size in re.findall(r"[0-9]{1,12}", text)]
     return prod(sizes) if len(sizes) == 3 else None

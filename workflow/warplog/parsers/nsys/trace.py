@@ -15,7 +15,7 @@ from warplog.parsers.nsys.sqlite import Gpu, NsysEvent, NsysKernel, NsysReport
 
 _HEADER = re.compile(r'\s*"?Start ?\(\w+\)"?(?:,"?|\s+)Duration')
 _ANY_HEADER = re.compile(r'^\ufeff?[ \t]*"?Start ?\(\w+\)"?(?:,"?|[ \t]+)Duration.*CorrId', re.MULTILINE)
-_DEVICE = re.compile(r"(.*\S) \((\d{1,4})\)")
+_DEVICE = re.compile(r"(.*\S) \(([0-9]{1,4})\)")
 UNKNOWN = ("static_shared_bytes", "nsys_bytes")
 _COPY = re.compile(r"\[CUDA memcpy (.+)\]")
 _MEMSET = "[CUDA memset]"

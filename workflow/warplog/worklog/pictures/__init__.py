@@ -1,1 +1,1 @@
-"""What a page draws itself: the main path as a waterfall, the tiles of a kernel, and interactive charts."""
+"""What a page draws itself: the main path as a waterfall, and interactive charts."""

@@ -1,0 +1,37 @@
+"""Tries make_inputs and reference of the chosen families on the CPU."""
+
+import sys
+from pathlib import Path
+
+from warplog.catalog.family import load_family
+from warplog.core.errors import WarplogError, note, say
+from warplog.core.text import listed
+from warplog.measure import trial
+from warplog.plan.script import job
+
+
+def main(family_files: list[str]) -> None:
+    mistakes, right = [], []
+    for file in family_files:
+        family = load_family(Path(file))
+        try:
+            why = trial.try_reference(family)
+        except WarplogError as error:
+            mistakes.append(error)
+            continue
+        if why:
+            say(f"  try     reference.py of {family.name}  not tried: {why}")
+        else:
+            right.append(family.name)
+    if right:
+        note(f"  try     reference.py of {listed(right)}  ok")
+    for mistake in mistakes[:-1]:
+        say(f"error: {mistake}")
+    if mistakes:
+        raise mistakes[-1]
+
+
+if "snakemake" in globals():
+    sys.dont_write_bytecode = True  # beside the files of a family
+    with job(snakemake.log[0]):
+        main(snakemake.params.job["family_files"])

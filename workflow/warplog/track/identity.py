@@ -1,0 +1,54 @@
+"""Which project and campaign a run belongs to, in a store that projects and people share.
+
+Both are read from the campaign record, so that a campaign has the same identity wherever it is logged. Its name is not
+unique: by default it is GPU, date and commit.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from warplog.core.errors import WarplogError
+from warplog.core.records import Record, sha256_of
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run as StoredRun
+
+PROJECT, PROJECT_ID, CAMPAIGN_ID = "project", "project_id", "campaign_id"
+
+
+def identified(record: Mapping[str, Any]) -> Record:
+    """Returns the campaign record with an id and a project; one of an earlier version gets the hash of its content."""
+    return {"id": sha256_of(record)[:16], "project": {"name": "", "id": ""}, **record}
+
+
+def project_in(campaign: Mapping[str, Any]) -> str:
+    """Returns name and id of the project that measured an identified campaign; '' if its record does not say."""
+    project = campaign["project"]
+    return "-".join(filter(None, (project["name"], project["id"][:12])))
+
+
+def line(campaign: Mapping[str, Any], family: str, variant: str) -> str:
+    """Returns the line of a variant's runs: project/campaign/gpu/family/variant."""
+    name = f"{campaign['campaign']}-{campaign['id']}"
+    return f"{project_in(campaign) or 'unknown'}/{name}/{campaign['gpu']}/{family}/{variant}"
+
+
+def tags(campaign: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the tags that name project and campaign."""
+    project = campaign["project"]
+    named = {PROJECT: project["name"], PROJECT_ID: project["id"], CAMPAIGN_ID: campaign["id"]}
+    return {key: value for key, value in named.items() if value}
+
+
+def check_one(name: str, runs: Iterable["StoredRun"]) -> None:
+    """Checks that all runs belong to one campaign.
+
+    Raises:
+        WarplogError: several campaigns have that name; the message lists their ids.
+    """
+    found = {run.data.tags.get(CAMPAIGN_ID, ""): run.data.tags.get(PROJECT, "unknown") for run in runs}
+    if len(found) > 1:
+        ids = [f"{id_ or 'none'} (project {project})" for id_, project in sorted(found.items())]
+        raise WarplogError(
+            f"campaign {name}: {len(ids)} campaigns have this name; use an id: {', '.join(ids)}"
+        )
