@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from warplog.catalog.family import load_family
-from warplog.core.errors import WarplogError, note, say
+from warplog.core.errors import WarplogError, say
 from warplog.core.text import listed
 from warplog.measure import trial
 from warplog.plan.script import job
@@ -24,7 +24,7 @@ def main(family_files: list[str]) -> None:
         else:
             right.append(family.name)
     if right:
-        note(f"  try     reference.py of {listed(right)}  ok")
+        say(f"  try     reference.py of {listed(right)}  ok")
     for mistake in mistakes[:-1]:
         say(f"error: {mistake}")
     if mistakes:
