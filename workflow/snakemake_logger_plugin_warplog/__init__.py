@@ -22,7 +22,7 @@ MESSAGE, STEPS = "warplog_message", "warplog_steps"
 RULES = {
     "start_campaign": ("start", 3),
     "try_reference": ("try", 3),
-    "build_timer": ("build", 5),
+    "build_timer": ("timer", 5),
     "build_variant": ("build", 4),
     "check_family": ("check", 5),
     "time_family": ("time", 40),
