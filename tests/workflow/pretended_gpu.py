@@ -36,17 +36,22 @@ def build_variant(family, variant, arch, nvcc, cuobjdump, folder, attempt):
     source.write_text(
         f"{HEADER}{STRUCT}int warplog_launch(const struct A* a, void* stream) {{ {body} return 0; }}\n"
     )
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
-    for name in ("kernel.sass", "compile.log"):
-        (folder / name).write_text("")
+    command = ["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (folder / "compile.log").write_text(done.stderr)
+    (folder / "kernel.sass").write_text("")
+    if done.returncode:
+        library.write_bytes(b"")
+        outcome = {"status": "compile_error", "reason": "error: expected expression"}
+    else:
+        outcome = {"library_sha256": sha256_file(library), "kernels": []}
     record = {
         **{"schema": 1, "stage": "build", "family": family.name, "variant": variant.name, "arch": arch},
         **{"status": "ok", "reason": "", "origin": "live", "parameters": {}, "command": [], "seconds": 0.0},
         "source_sha256": variant.fingerprint(),
-        "library_sha256": sha256_file(library),
         "tools": {"nvcc": "", "cuobjdump": ""},
-        "kernels": [],
         "attempt": attempt,
+        **outcome,
     }
     write_json(folder / "record.json", record, "record")
     return record

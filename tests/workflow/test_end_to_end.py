@@ -327,14 +327,14 @@ def test_a_lost_store_is_filled_again(place: Path) -> None:
     (place / "results" / "mlflow.db").unlink()
     output = snakemake(place, families=",".join(SHOWN))
     assert (place / "results" / "mlflow.db").is_file()
-    assert "log_mlflow" in output
-    assert "plot_family" not in output
+    assert "MLflow" in output
+    assert "figures" not in output
     assert "Nothing to be done" in snakemake(place, families=",".join(SHOWN))
 
 
 def test_another_store_is_filled_too(place: Path) -> None:
     output = snakemake(place, "track", families=",".join(SHOWN), store="sqlite:///results/other.db")
-    assert "log_mlflow" in output
+    assert "MLflow" in output
     assert (place / "results" / "other.db").is_file()
 
 

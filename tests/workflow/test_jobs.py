@@ -88,7 +88,7 @@ def test_edited_kernel_reruns_only_its_own_jobs(place: Path) -> None:
     rules = {rule for rule, variant in found if not variant}
     assert rules == {
         *("check_family", "time_family", "profile_ncu", "profile_nsys", "extract_family"),
-        *("check", "time", "profile", "extract", "all"),
+        *("check", "time", "profile", "extract", "summarize", "all"),
         *(
             "make_tables",
             "judge_floors",

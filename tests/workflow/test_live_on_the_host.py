@@ -1,6 +1,7 @@
 """The complete live workflow with its real scripts and workers, on a machine whose CPU stands in for the GPU."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -30,14 +31,19 @@ def launch(arrays, scalars, stream):
 VARIANTS = {"right": RIGHT, "slow": RIGHT * 3, "bad": RIGHT + "a->y[0] += 1;", "deadly": "abort();"}
 
 
-def snakemake(place: Path, *arguments: str) -> str:
+STRICT = ("strict=true",)
+
+
+def snakemake(place: Path, *arguments: str, config: tuple[str, ...] = (), status: int = 0) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "MLFLOW_TRACKING_URI"}
     environment["PYTHONPATH"] = f"{place / 'workflow'}:{place / 'site'}:{PROJECT / 'tests' / 'support'}"
     environment["PATH"] = f"{place / 'site'}:{environment['PATH']}"
     environment["LD_LIBRARY_PATH"] = str(place / "site")
     options = ("--cores", "2", "--nocolor")
-    done = snakemake_runs.run(place, *options, *arguments, "--config", *CONFIG, environment=environment)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    done = snakemake_runs.run(
+        place, *options, *arguments, "--config", *CONFIG, *config, environment=environment
+    )
+    assert done.returncode == status, done.stdout[-3000:] + done.stderr[-5000:]
     return done.stdout + done.stderr
 
 
@@ -107,7 +113,43 @@ def test_correct_kernels_have_times_and_others_a_status(place: Path) -> None:
     assert table.loc[["bad", "deadly"], "median_us"].isna().all()
     output = (place / "output").read_text()
     assert "live on pretended GPU" in output
-    assert "check   scale/right  odd  ok" in output
+    assert "scale/right  odd" not in output
+    log = (place / "results" / "logs" / "check" / "host" / "scale.log").read_text()
+    assert "check   scale/right  odd  ok" in log
+
+
+def ending(output: str) -> list[str]:
+    """Returns the lines after the empty one, with single spaces."""
+    return [" ".join(line.split()) for line in output.rpartition("\n\n")[2].splitlines()]
+
+
+def test_a_run_shows_a_line_per_stage_and_ends_with_its_result(place: Path) -> None:
+    output = (place / "output").read_text()
+    steps = [line for line in output.splitlines() if line.startswith("[")]
+    assert [line.split("]")[0].strip("[ ") for line in steps] == [
+        f"{i}/{len(steps)}" for i in range(1, len(steps) + 1)
+    ]
+    words = [" ".join(line.partition("]")[2].split()[:2]) for line in steps]
+    assert {"build scale", "check scale", "time scale", "extract scale", "figures scale", "page scale"} < set(
+        words
+    )
+    assert len(words) == len(set(words)), "one line each"
+    assert len(output.splitlines()) < 40
+    log = next((place / ".snakemake" / "log").glob("*.log")).read_text()
+    assert "Building DAG of jobs" in log
+    assert "rule check_family:" in log
+    first, family, *rest = ending(output)
+    assert first == "host, live on pretended GPU"
+    assert family.startswith("scale 3 of 5 ok ")
+    assert " % of right at 64" in family
+    assert any(line.startswith("wrong scale/bad ") for line in rest)
+    assert any(line.startswith("crashed scale/deadly ") for line in rest)
+    assert "results/logs/check/host/scale.log" in rest
+    assert rest[-1] == "open results/index.html; all variants: results/summary.md"
+    page = (place / "results" / "index.html").read_text()
+    for address in ("worklog/scale.html", "figures/scale/ladder.png", "track/runs.html", "summary.md"):
+        assert f'href="{address}"' in page
+        assert (place / "results" / address).is_file()
 
 
 def test_page_figures_and_runs_are_written(place: Path) -> None:
@@ -123,14 +165,28 @@ def test_page_figures_and_runs_are_written(place: Path) -> None:
     assert (record["status"], record["reason"]) == ("skipped", "config: profile.ncu is off")
 
 
+def test_second_run_does_nothing_and_shows_the_result_again(place: Path) -> None:
+    output = snakemake(place)
+    assert "Nothing to be done" in output
+    assert ending(output) == ending((place / "output").read_text())
+
+
+def test_plans_and_other_questions_show_no_result(place: Path) -> None:
+    for option in ("--dry-run", "--list", "--dag", "--summary", "--unlock"):
+        assert "pretended GPU\n  scale" not in snakemake(place, option), option
+
+
+def test_strict_fails_as_long_as_a_variant_is_not_ok_also_with_nothing_else_to_do(place: Path) -> None:
+    for _ in range(2):
+        output = snakemake(place, config=STRICT, status=1)
+        assert "error: strict: not ok: scale/bad (wrong) and scale/deadly (crashed)" in output
+        assert "scale 3 of 5 ok" in " ".join(ending(output))
+
+
 def test_with_a_strict_umask_no_result_can_be_read_by_others(place: Path) -> None:
     files = [path for path in (place / "results").rglob("*") if path.is_file()]
     assert len(files) > 50
     assert [path for path in files if path.stat().st_mode & 0o077] == []
-
-
-def test_second_run_does_nothing(place: Path) -> None:
-    assert "Nothing to be done" in snakemake(place)
 
 
 def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:
@@ -142,7 +198,9 @@ def test_only_an_edited_kernel_is_measured_again(place: Path) -> None:
     assert launched(place) == {"bad"}
     assert FamilyRecord.read(checks).variants["slow"] == kept
     assert set(measured(place).set_index("variant").loc["bad", "status"]) == {"ok"}
-    assert "Nothing to be done" in snakemake(place, "tables")
+    output = snakemake(place, "tables")
+    assert "Nothing to be done" in output
+    assert "scale 4 of 5 ok" in " ".join(ending(output))
 
 
 def test_only_an_edited_module_is_measured_again(place: Path) -> None:
@@ -151,7 +209,10 @@ def test_only_an_edited_module_is_measured_again(place: Path) -> None:
     module.write_text(module.read_text() + "\n# another comment\n")
     snakemake(place, "time")
     assert launched(place) == {"module"}
-    assert "Nothing to be done" in snakemake(place, "time")
+    output = snakemake(place, "time")
+    assert "Nothing to be done" in output
+    assert ending(output)[0] == "of 5 variants: 5 compiled, 4 checked, 4 timed"
+    assert "results/index.html shows an earlier evaluation, of " in ending(output)[-1]
 
 
 def test_only_a_lost_record_is_made_again(place: Path) -> None:
@@ -186,3 +247,24 @@ def test_the_same_code_is_compared_with_itself(place: Path) -> None:
     rounds = sorted((place / "results" / "aa").glob("round*/time/host/scale.json"))
     assert [FamilyRecord.read(path).variants["right"]["status"] for path in rounds] == ["ok"] * 3
     assert "Nothing to be done" in snakemake(place, "aa")
+
+
+def test_a_kernel_that_does_not_compile_is_named_at_the_end_of_each_run(place: Path) -> None:
+    write(place, "slow", "int x = ;")
+    for _ in range(2):
+        first, *rest = ending(snakemake(place, "build"))
+        assert first.startswith("of 5 variants: 4 compiled, ")
+        assert rest[0] == "compile error scale/slow error: expected expression"
+        assert rest[1] == "results/build/sm_90/scale/slow/compile.log"
+    output = snakemake(place, "build", config=STRICT, status=1)
+    assert "error: strict: not ok: scale/slow (compile error)" in output
+
+
+def test_a_failed_job_is_shown_with_its_family_and_log_and_what_is_known(place: Path) -> None:
+    script = place / "workflow" / "scripts" / "measure" / "check_family.py"
+    script.write_text('raise RuntimeError("planted")\n')
+    output = snakemake(place, "check", "--forcerun", "check_family", status=1)
+    assert "RuntimeError: planted" in output
+    assert re.search(r"\[\d/\d\] +check +scale +failed +results/logs/check/host/scale.log", output), output
+    assert "CalledProcessError" not in output
+    assert "the run did not come to its end" in " ".join(ending(output))

@@ -65,3 +65,4 @@ rule build:
     input:
         all_of(Plan.compiled),
         plan.trial(),
+        "results/build/.strict" if plan.settings["strict"] else [],

@@ -1,4 +1,5 @@
-# Metrics from the profilers' reports, tables of all records, the floor of each case, and verdicts on claims.
+# Metrics from the profilers' reports, tables of all records, the floor of each case, verdicts on claims, and the result of
+# the run in a few rows, which every run shows at its end.
 
 
 rule extract_family:
@@ -81,9 +82,57 @@ rule judge_claims:
         "../scripts/evaluate/judge_claims.py"
 
 
+rule summarize:
+    input:
+        tables=tables(*plan.tables()),
+        floors=rules.judge_floors.output.parquet,
+        campaign=each(Plan.campaign),
+        order=plan.order_files(),
+        code=plan.code("summary"),
+    output:
+        # Kept until it is made anew: the next summary says what moved since.
+        rows=update(results("summary.json")),
+        md=results("summary.md"),
+        html=results("index.html"),
+    log:
+        results("logs/summary.log"),
+    params:
+        plan=each(Plan.decisions),
+        figures=plan.drawn,
+        sanitized=each(Plan.sanitized_state),
+    script:
+        "../scripts/evaluate/summarize.py"
+
+
+# With `strict` these fail, and so run again each time, until all variants are ok.
+rule strict:
+    input:
+        rules.summarize.output.rows,
+    output:
+        touch(results(".strict")),
+    log:
+        results("logs/strict.log"),
+    script:
+        "../scripts/evaluate/strict.py"
+
+
+rule strict_build:
+    input:
+        all_of(Plan.compiled),
+    output:
+        touch("results/build/.strict"),
+    log:
+        "results/logs/strict_build.log",
+    params:
+        plan=plan.decisions(),
+    script:
+        "../scripts/evaluate/strict_build.py"
+
+
 rule tables:
     input:
         everywhere(rules.make_tables.output),
         everywhere(rules.judge_floors.output),
         everywhere(rules.judge_claims.output),
+        everywhere(rules.summarize.output),
         plans.joined(),

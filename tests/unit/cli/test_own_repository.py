@@ -14,7 +14,7 @@ import pytest
 import snakemake_runs
 from sass_builds import built
 from warplog.catalog.family import load_family
-from warplog.cli import main, starting
+from warplog.cli import main, running, starting
 from warplog.core.records import read_json
 from warplog.machine import device
 from warplog.measure.trial import try_reference
@@ -207,6 +207,26 @@ def test_a_repository_of_python_kernels_is_planned(tmp_path, capfd, without_gpu)
     assert main.main(["run", str(root / "warplog"), "-n"]) == 0
     said = capfd.readouterr()
     assert "build_variant        2" in said.out + said.err
+
+
+@pytest.mark.nvcc
+def test_a_run_that_only_compiles_ends_with_what_does_not_compile_each_time(tmp_path, capfd, without_gpu):
+    written(tmp_path)
+    (source,) = (tmp_path / "warplog" / "kernels").glob("*/naive.cu")
+    source.write_text(source.read_text().replace("__global__", "__global__ oops"))
+    for options, status in (([], 0), ([], 0), (["--strict"], 1)):
+        assert main.main(["run", str(tmp_path), *options]) == status
+        said = " ".join(capfd.readouterr().err.rpartition("\n\n")[2].split())
+        assert said.startswith("of 1 variant: none compiled compile error "), said
+        assert f"{os.path.relpath(tmp_path)}/warplog/results/build/sm_90/" in said
+
+
+def test_settings_are_added_to_those_of_the_user():
+    added = ["strict=true"]
+    assert running._configured(["-n"], added) == ["-n", "--config", "strict=true"]
+    assert running._configured(["--config", "gpu=l4", "-n"], added) == [
+        *("--config", "strict=true", "gpu=l4", "-n")
+    ]
 
 
 def block(language, holds):

@@ -27,7 +27,10 @@ def code(stage: str) -> set[str]:
         (f"{WORKER}/sampling.py", {"time", "tune"}),
         ("measure/pooling.py", {"time"}),
         ("machine/clocks.py", {"time", "tune", "profile"}),
-        ("core/statistics.py", {"time", "timeline", "tune", "tables", "floors", "claims", "oracle", "judge"}),
+        (
+            "core/statistics.py",
+            {"time", "timeline", "tune", "tables", "floors", "claims", "oracle", "judge", "summary"},
+        ),
         ("measure/building/build.py", {"build", "tune"}),
         ("measure/building/dependencies.py", {"build", "tune"}),
         ("measure/building/loading.py", {"build", "tune"}),
@@ -42,14 +45,15 @@ def code(stage: str) -> set[str]:
         ("figures/swim_lanes.py", {"plot"}),
         ("parsers/sanitizer.py", {"sanitize"}),
         ("parsers/ncu/report.py", {"extract"}),
-        ("judge/verdicts.py", {"judge", "floors", "claims"}),
+        ("judge/verdicts.py", {"judge", "floors", "claims", "summary"}),
+        ("judge/summary/gather.py", {"summary"}),
         ("judge/floors.py", {"judge", "floors", "claims"}),
         ("judge/claims.py", {"claims"}),
         ("judge/oracle.py", {"oracle"}),
         ("figures/ladder.py", {"plot"}),
         ("track/notes.py", {"track"}),
-        ("worklog/sentences.py", {"worklog"}),
-        ("worklog/page.css", {"worklog"}),
+        ("worklog/sentences.py", {"worklog", "summary"}),
+        ("worklog/page.css", {"worklog", "summary"}),
         # They carry data and start processes, but decide no value.
         ("core/files.py", set()),
         ("core/records.py", set()),
@@ -109,6 +113,8 @@ def test_every_rule_that_makes_results_lists_the_code_of_its_stage(project: Path
         "bundle_charts": "",  # JavaScript of a package, whose version is a parameter
         **dict.fromkeys(("log_mlflow", "log_figures"), "track"),
         **dict.fromkeys(("judge_rounds", "compare_campaigns", "plot_history"), "judge"),
+        "summarize": "summary",
+        **dict.fromkeys(("strict", "strict_build"), ""),  # they judge what others made
         "judge_oracle": "oracle",
         **dict.fromkeys(("oracle", "compare", "audit"), ""),  # they print what others made, or judge it
         **dict.fromkeys(("sanitize_family", "list_findings"), "sanitize"),

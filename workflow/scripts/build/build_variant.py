@@ -6,7 +6,7 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import locks
-from warplog.core.errors import WarplogError, say
+from warplog.core.errors import WarplogError, note, progress
 from warplog.machine import device, toolchain
 from warplog.measure.building import build, python_build
 from warplog.plan.script import job
@@ -25,12 +25,12 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     except WarplogError as error:
         if recorded is None or not recorded.is_file():
             raise
-        say(f"  build   {family.name}/{name}  recorded ({error})")
+        note(f"  build   {family.name}/{name}  recorded ({error})")
         build.take_recorded(recorded, record.parent)
         return
     cuobjdump, attempt = toolchain.find("cuobjdump"), values["attempt"]
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, attempt)
-    say(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip())
+    progress(f"  build   {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
 
 
 def python(
@@ -38,14 +38,14 @@ def python(
 ) -> None:
     gpu, name = device.detect(), f"{family.name}/{variant.name}"
     if gpu is None and recorded is not None and recorded.is_file():
-        say(f"  build   {name}  recorded (no GPU: {device.why_not()})")
+        note(f"  build   {name}  recorded (no GPU: {device.why_not()})")
         build.take_recorded(recorded, record.parent)
         return
     if gpu is not None:
         toolchain.ensure("gpu")
     cuobjdump = toolchain.find("cuobjdump")
     done = python_build.build_variant(family, variant, arch, cuobjdump, record.parent, attempt, gpu)
-    say(f"  build   {name}  {done['status']}  {done['reason']}".rstrip())
+    progress(f"  build   {name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
 
 
 def alone(values: dict[str, Any], name: str, arch: str, record: Path) -> None:

@@ -1,8 +1,8 @@
 """Makes the tables from the records of all variants."""
 
-import sys
 from pathlib import Path
 
+from warplog.core.errors import note
 from warplog.machine import device
 from warplog.plan.plan import Plan
 from warplog.plan.script import job, keep_digests
@@ -17,9 +17,7 @@ def main(plan: Plan, folder: Path) -> None:
     rows = make_rows(source, plan.families, plan.cases, plan.chosen, source.device, peaks)
     write_tables(rows, folder)
     if plan.live:
-        print(
-            f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}", file=sys.stderr, flush=True
-        )
+        note(f"  tables  {source.campaign['campaign']}: {summary(rows['stages'])}")
 
 
 if "snakemake" in globals():

@@ -1,9 +1,9 @@
 """Adds the figures of each family to its runs in MLflow."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from warplog.core.errors import note
 from warplog.core.records import read_json, write_json
 from warplog.plan.script import job
 from warplog.track import log
@@ -13,7 +13,7 @@ from warplog.track.address import tracking_uri
 def main(logged: Path, folders: Iterable[Path], uri: str, done: Path) -> None:
     record = read_json(logged)
     drawn = {folder.name: sorted(files(folder), key=in_order) for folder in folders}
-    log.log_figures(record, drawn, uri, lambda line: print(line, file=sys.stderr))
+    log.log_figures(record, drawn, uri, note)
     names = {family: [path.name for path in paths] for family, paths in drawn.items()}
     write_json(done, {"uri": record["uri"], "figures": names})
 

@@ -1,10 +1,10 @@
 """Logs the campaign's tables, with sources, records and reports, to MLflow."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from warplog.core import paths
+from warplog.core.errors import note
 from warplog.core.files import write_text
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
 from warplog.plan.plan import Plan
@@ -25,7 +25,7 @@ RECORDS = {  # artefact name: folder and suffix of the family's record
 def main(plan: Plan, tables: Path, campaign: Path, uri: str, attempt: int, done: Path, runs: Path) -> None:
     files = dict(artefacts(plan))
     record = read_json(campaign, "record")
-    result = log.log_campaign(tables, record, files, uri, lambda line: print(line, file=sys.stderr))
+    result = log.log_campaign(tables, record, files, uri, note)
     write_text(runs, links.page(result, uri))
     write_json(done, {**result.as_record(), "attempt": attempt})
 

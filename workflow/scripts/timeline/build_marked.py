@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog.family import load_family
-from warplog.core.errors import say
+from warplog.core.errors import progress
 from warplog.machine import toolchain
 from warplog.measure.building import build
 from warplog.plan.script import job
@@ -17,7 +17,7 @@ def main(values: dict[str, Any], name: str, arch: str, record: Path) -> None:
     toolchain.ensure("cuda")
     nvcc, cuobjdump = toolchain.find("nvcc"), toolchain.find("cuobjdump")
     done = build.build_variant(family, variant, arch, nvcc, cuobjdump, record.parent, values["attempt"])
-    say(f"  marked  {family.name}/{name}  {done['status']}  {done['reason']}".rstrip())
+    progress(f"  marked  {family.name}/{name}  {done['status']}  {done['reason']}".rstrip(), done["status"])
 
 
 if "snakemake" in globals():

@@ -15,7 +15,7 @@ from warplog.core import paths
 from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError, say
 
-OWN = ("-h", "--help", "--cores")  # other options are Snakemake's
+OWN = ("-h", "--help", "--cores", "--strict")  # other options are Snakemake's
 _ABOUT = """\
 Runs the campaign of a folder of kernels (FOLDER/warplog/, if there is one) with the workflow of this package; the
 results are in its folder results/. Without a GPU and without a recorded campaign, the kernels are compiled only.
@@ -58,7 +58,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="folder of the project, or one in it (default: this folder)",
     )
     run.add_argument("--cores", default="1", metavar="N", help="jobs at the same time, or all (default: 1)")
-    run.usage = "warplog run [FOLDER] [--cores N] [OPTIONS OF SNAKEMAKE] [-- TARGETS]"
+    run.add_argument("--strict", action="store_true", help="exit with status 1 if a variant is not ok")
+    run.usage = "warplog run [FOLDER] [--cores N] [--strict] [OPTIONS OF SNAKEMAKE] [-- TARGETS]"
     run.set_defaults(command="run", options=[])
 
 
@@ -84,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
     folder = campaign_folder(options.folder)
     given, why = list(options.options), _only_build(folder, options.options)
     if why:
-        given = _building(given, folder)
+        given = ["build", *_configured(given, _for_building(given, folder))]
+    if options.strict:
+        given = _configured(given, ["strict=true"])
     command = [sys.executable, "-c", _SNAKEMAKE, "-s", paths.WORKFLOW / "Snakefile", "-d", folder]
     command += ["--workflow-profile", paths.PROFILE, "--cores", options.cores, *given]
     status = _attended(list(map(str, command)))
@@ -148,13 +151,14 @@ def _only_build(folder: Path, given: Sequence[str]) -> str:
     return f"no GPU here ({device.why_not()})"
 
 
-def _building(given: Sequence[str], folder: Path) -> list[str]:
-    """Returns the options of Snakemake for compiling alone, for the GPU in the configuration or a known one."""
+def _for_building(given: Sequence[str], folder: Path) -> list[str]:
+    """Returns the settings for compiling alone, for the GPU in the configuration or a known one."""
+    named = _settings(folder).get("gpu", "auto") != "auto" or any(w.startswith("gpu=") for w in given)
+    return ["mode=live", *([] if named else [f"gpu={DEFAULTS['recorded']}"])]
+
+
+def _configured(given: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Returns the options of Snakemake with settings added to those in its option --config, which may occur once."""
     words = list(given)
-    pairs = ["mode=live"]
-    if _settings(folder).get("gpu", "auto") == "auto" and not any(w.startswith("gpu=") for w in words):
-        pairs.append(f"gpu={DEFAULTS['recorded']}")
-    place = next((i for i, word in enumerate(words) if word in ("--config", "-C")), None)
-    if place is None:
-        return ["build", *words, "--config", *pairs]
-    return ["build", *words[: place + 1], *pairs, *words[place + 1 :]]
+    place = next((i + 1 for i, word in enumerate(words) if word in ("--config", "-C")), None)
+    return [*words, "--config", *settings] if place is None else [*words[:place], *settings, *words[place:]]

@@ -44,4 +44,5 @@ DEFAULTS: Mapping[str, Any] = {
     "candidate": "results",
     "aa": {"rounds": 3},
     "history": "all",
+    "strict": False,
 }

@@ -12,6 +12,9 @@ from typing import NoReturn
 
 from warplog.core.text import printable
 
+# What these say is at the end of the run, if at all: neither a result nor a failure of the kernel.
+_QUIET = frozenset(("ok", "skipped", "unsupported", "denied", "missing"))
+
 
 class WarplogError(Exception):
     """Error outside the kernels, in the configuration, a tool or a file; its text is one line."""
@@ -32,6 +35,16 @@ _INTERRUPTED = 130  # as a shell reports SIGINT
 def say(line: str) -> None:
     """Prints a line to standard error, without characters that move the cursor or cannot be seen."""
     print(printable(line), file=sys.stderr, flush=True)
+
+
+def note(line: str) -> None:
+    """Prints a line to the log of the job, and to standard error if there is none."""
+    print(printable(line), file=getattr(sys.stderr, "log", sys.stderr), flush=True)
+
+
+def progress(line: str, status: str) -> None:
+    """Prints a line on a finished part of a job to its log, and to standard error if it failed."""
+    (note if status in _QUIET else say)(line)
 
 
 def cannot_write(error: OSError, file: str | Path | None) -> str:

@@ -109,7 +109,7 @@ def hold_folder(folder: str) -> None:
     path = Path(folder) / ".lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _lock(path, "", 0)
+        _HELD.append(_lock(path, "", 0))
     except TimeoutError:
         raise WarplogError(
             f"{path}: another run is working in {folder}{holder(path)}; wait for it or stop it"
@@ -118,6 +118,14 @@ def hold_folder(folder: str) -> None:
         raise WarplogError(
             f"{path}: cannot be locked ({error.strerror}); check free space and permissions of {folder}"
         ) from None
+
+
+def holds_folder() -> bool:
+    """Returns whether this process holds the lock of a results folder."""
+    return bool(_HELD)
+
+
+_HELD: list[int] = []
 
 
 def holder(path: Path) -> str:

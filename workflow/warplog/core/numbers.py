@@ -15,6 +15,16 @@ def rate_unit(unit: str, rates: Iterable[float]) -> tuple[str, float]:
     return ("TFLOP/s", 1e-3) if unit == "GFLOP/s" and largest >= LARGE_GFLOPS else (unit, 1.0)
 
 
+def rate_digits(rate: float) -> str:
+    """Formats a rate: whole units from 100 on, otherwise three digits."""
+    return f"{rate:.0f}" if rate >= 99.95 or rate == 0 else f"{rate:#.3g}"
+
+
+def percent_digits(ratio: float) -> str:
+    """Formats a ratio in percent with one decimal, or without any from 1000 % on."""
+    return f"{100 * ratio:.{0 if ratio >= 10 else 1}f}"
+
+
 def short_number(value: float) -> str:
     """Formats three significant digits with the suffix k, M, G or T: "285 M"; "n/a" for NaN and infinity."""
     if not math.isfinite(value):

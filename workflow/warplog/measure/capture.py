@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplog.core import paths
-from warplog.core.errors import TEMPORARY, WarplogError, fullest, say
+from warplog.core.errors import TEMPORARY, WarplogError, fullest, progress
 from warplog.core.process import explain_exit, minimal_env, run
 from warplog.core.records import FamilyRecord, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
@@ -255,7 +255,7 @@ def _record(
 
 def _show(job: Job, profiler: _Profiler, status: str, reason: str) -> None:
     label = f"{job.family.name}/{job.variant.name}"
-    say(f"  {profiler.name:7} {label}  {status}  {reason}")
+    progress(f"  {profiler.name:7} {label}  {status}  {reason}", status)
 
 
 def _over_cases(results: Sequence[Record]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from warplog.catalog.family import Family, Variant, load_family
 from warplog.core import paths
-from warplog.core.errors import WarplogError, say
+from warplog.core.errors import WarplogError, progress, say
 from warplog.core.files import state_of
 from warplog.core.numbers import rate_unit
 from warplog.core.records import SCHEMA_VERSION, FamilyRecord, Record, read_json, sha256_of
@@ -181,7 +181,7 @@ class Job:
             variant, case = parts_of(result["case"])
             label = f"{self.family.name}/{variant or self.variant.name}"
             line = f"  {mode:7} {label}  {case}  {result['status']}  {outcome}"
-            say(f"{line.rstrip()}  ({done}/{total})")
+            progress(f"{line.rstrip()}  ({done}/{total})", result["status"])
 
         return show
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.core import paths
-from warplog.core.errors import WarplogError, say
+from warplog.core.errors import WarplogError, note
 from warplog.core.records import FamilyRecord, Record, read_json, write_json
 from warplog.core.verification.digests import check_manifest
 
@@ -71,7 +71,7 @@ def replay_family(
     for variant in variants:
         if variant in recorded:
             made.put(_moved(recorded[variant], gpu, read_json(of_build[variant]) if of_build else {}))
-    say(f"  {stage:7} {name.partition('.')[0]}  replayed from {root}")
+    note(f"  {stage:7} {name.partition('.')[0]}  replayed from {root}")
     made.write()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from warplog.core.errors import WarplogError, say
+from warplog.core.errors import WarplogError, progress
 from warplog.core.locks import PATIENCE_S
 from warplog.core.records import SCHEMA_VERSION, Record, sha256_of, worst
 from warplog.machine.toolchain import Tool
@@ -137,7 +137,7 @@ def _check(part: _Part, tool: Tool, name: str) -> Record:
 
 def _entry(job: Job, name: str, status: str, reason: str, seconds: float, report: sanitizer.Report) -> Record:
     label = f"{job.family.name}/{job.variant.name}"
-    say(f"  {name:9} {label}  {status}  {reason}".rstrip())
+    progress(f"  {name:9} {label}  {status}  {reason}".rstrip(), status)
     return {
         "tool": name,
         "status": status,

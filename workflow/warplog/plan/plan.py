@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from warplog.catalog import family as catalog
-from warplog.catalog import winners
+from warplog.catalog import order, winners
 from warplog.catalog.family import Family, Variant
 from warplog.catalog.languages import MODULES
 from warplog.core import locks, paths, schema, text
@@ -23,6 +23,7 @@ from warplog.core.defaults import DEFAULTS
 from warplog.core.errors import WarplogError
 from warplog.core.records import read_json, sha256_file, sha256_of
 from warplog.judge.sources import recorded_campaign
+from warplog.judge.summary.known import Known, known
 from warplog.machine import device, interpreter, packages
 from warplog.machine.device import Gpu
 from warplog.plan import boards, staleness
@@ -268,6 +269,22 @@ class Plan:
     def gpu_files(self) -> list[str]:
         """Returns the files with the peak rates of known GPUs."""
         return [paths.shown(path) for path in device.gpu_files(self.project)]
+
+    def order_files(self) -> list[str]:
+        """Returns the files that say in which order families are introduced."""
+        return [paths.shown(path) for path in order.order_files(self.folders)]
+
+    def sanitized_state(self, _wildcards: Any = None) -> str:
+        """Returns the hash of the existing records of compute-sanitizer, which does not run for the summary."""
+        return sha256_of([sha256_file(Path(f)) for f in self.files("sanitize") if Path(f).is_file()])
+
+    def known(self) -> Known:
+        """Returns what the records say about the chosen variants.
+
+        Raises:
+            WarplogError: a file of records is damaged.
+        """
+        return known(self.root, self.results, self.arch, self.gpu, self.chosen)
 
     def tables(self) -> tuple[str, ...]:
         """Returns the names of the tables."""

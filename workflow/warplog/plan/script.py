@@ -86,20 +86,34 @@ def _files(path: Path) -> list[Path]:
     return [file for file in path.glob("[!.]*") if file.is_file()] if path.is_dir() else [path]
 
 
-class _Tee:
-    """Writes to standard error and to the log; what cannot be logged, since the disk is full, is only printed."""
+class _Log:
+    """Writes to the log of a job; what does not fit, since the disk is full, is lost."""
 
-    def __init__(self, terminal: TextIO, log: TextIO) -> None:
-        self._terminal, self._log = terminal, log
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
 
     def write(self, text: str) -> int:
         with suppress(OSError):
-            self._log.write(text)
-        return self._terminal.write(text)
+            self._file.write(text)
+        return len(text)
 
     def flush(self) -> None:
         with suppress(OSError):
-            self._log.flush()
+            self._file.flush()
+
+
+class _Tee:
+    """Writes to standard error and to the log, which `warplog.core.errors.note` finds as `log`."""
+
+    def __init__(self, terminal: TextIO, log: TextIO) -> None:
+        self._terminal, self.log = terminal, _Log(log)
+
+    def write(self, text: str) -> int:
+        self.log.write(text)
+        return self._terminal.write(text)
+
+    def flush(self) -> None:
+        self.log.flush()
         self._terminal.flush()
 
     def fileno(self) -> int:

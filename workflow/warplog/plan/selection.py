@@ -16,10 +16,12 @@ def typed(key: str, value: Any) -> Any:
     """Returns a value of the configuration with its type, which `--config` loses.
 
     Strings in a mapping are parsed: they come from `--config 'time={...}'`. A whole number is text again if the key
-    holds text, as in `--config commit=1234567`; a commit gets the leading zeros back.
+    holds text, as in `--config commit=1234567`; a commit gets the leading zeros back. `strict=true` is true.
     """
     if isinstance(value, Mapping):
         return {k: yaml.safe_load(v) if isinstance(v, str) and len(v) < 100 else v for k, v in value.items()}
+    if isinstance(DEFAULTS.get(key), bool) and value in ("true", "false"):
+        return value == "true"
     if type(value) is int and isinstance(DEFAULTS.get(key), str):
         return f"{value:07}" if key == "commit" else str(value)
     return value

@@ -35,6 +35,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "claims": ("judge.claims",),
     "floors": ("judge.floors",),
     "boards": ("judge.boards",),
+    "summary": ("judge.summary", "worklog.site.index"),
     "judge": ("judge.aa", "judge.comparison", "judge.history", "judge.figures"),
     "plot": ("figures",),
     "track": ("track.log", "track.links"),
@@ -67,7 +68,10 @@ _HASHED_OTHERWISE = frozenset(
 # Builds with these statuses are tried again; `unsupported` depends on family.yaml and the GPU only.
 _RETRIED = ("compile_error", "error", "timeout")
 # Templates and style sheets beside the modules.
-_DATA: Mapping[str, tuple[str, ...]] = {"worklog": ("worklog/*.j2", "worklog/*.css", "worklog/*.js")}
+_DATA: Mapping[str, tuple[str, ...]] = {
+    "worklog": ("worklog/*.j2", "worklog/*.css", "worklog/*.js"),
+    "summary": ("worklog/site.html.j2", "worklog/*.css"),
+}
 
 
 def code(stage: str) -> list[str]:

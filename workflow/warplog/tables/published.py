@@ -10,6 +10,7 @@ from warplog.catalog.contract import Published, status_words
 from warplog.catalog.family import Family, Variant
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
+from warplog.core.numbers import percent_digits, rate_digits
 from warplog.core.text import Table, escape_markdown, markdown_table
 from warplog.tables.files import as_rows
 
@@ -148,12 +149,12 @@ def speed(value: float, status: str = "ok", reason: str = "") -> str:
     """Formats a rate: whole units from 100 on, otherwise three digits; the status if `value` is NaN."""
     if math.isnan(value):
         return status_words(status, reason) if status != "ok" else "n/a"
-    return f"{value:.0f}" if value >= 99.95 or value == 0 else f"{value:#.3g}"
+    return rate_digits(value)
 
 
 def share(value: float) -> str:
     """Formats a ratio in percent with one decimal, or without any from 1000 % on; "n/a" for NaN."""
-    return "n/a" if math.isnan(value) else f"{100 * value:.{0 if value >= 10 else 1}f}"
+    return "n/a" if math.isnan(value) else percent_digits(value)
 
 
 def _cell(family: Family, figure: Published | None, scale: float) -> str:

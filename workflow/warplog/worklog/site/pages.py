@@ -28,7 +28,8 @@ from warplog.worklog.asides import number
 from warplog.worklog.html import Look, css, linked_script, render
 from warplog.worklog.page import Page
 from warplog.worklog.sentences import time_text
-from warplog.worklog.site.beside import beside, lead, overview, sections
+from warplog.worklog.site.beside import Section, beside, lead, overview, sections
+from warplog.worklog.site.index import share_text, site_index
 
 _UP = "../"
 _STYLE = '<link rel="stylesheet" href="{}assets/style.css">'
@@ -106,31 +107,17 @@ class Site:
 
     def finish(self, campaign: Mapping[str, Any]) -> None:
         """Writes the index of the campaign."""
-        rows, links = [], []
-        for page, tables in self._families:
-            rows.append((page.family, page.title, *_fastest(tables), str(len(page.rungs))))
-            links.append(f"{page.family}/index.html")
-        titles = ("family", "task", "case", "fastest variant besides the baseline", "speed", "% of the baseline",
-                  "baseline", "variants, with the baseline")  # fmt: skip
-        found = [("", links, Table(titles, tuple(rows), frozenset({4, 5, 7})))]
+        families = [(page.title, len(page.rungs), tables) for page, tables in self._families]
+        more: Section | None = None
         if self._more:
-            found.append(("Beside other campaigns", [address for _, address in self._more],
-                          Table(("campaigns",), tuple((title,) for title, _ in self._more))))  # fmt: skip
-        timed = regimes.where_timed(
-            row for _, tables in self._families for row in as_rows(tables.measurements)
-        )
-        about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
-        facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
-        known = [f"{word} {campaign[key]}" for word, key in facts.items() if campaign.get(key)]
-        content = {
-            "title": ", ".join(filter(None, about)),
-            "lead": f"{', '.join(known)}. Speeds are medians {timed} at the case named.",
-            "trail": (),
-            "rung": None,
-            "most": 0,
-            "tables": found,
-        }
-        write_text(self.folder / "index.html", render("site.html.j2", self._look("./"), **content))
+            rows = tuple((title,) for title, _ in self._more)
+            more = (
+                "Beside other campaigns",
+                [address for _, address in self._more],
+                Table(("campaigns",), rows),
+            )
+        text = site_index(families, more, campaign, self._look("./"))
+        write_text(self.folder / "index.html", text)
 
     def _steps(self, page: Page, look: Look) -> None:
         most = max([100.0, *(rung.percent for rung in page.rungs if rung.percent is not None)])
@@ -178,7 +165,7 @@ def _case_table(rows: Sequence[Mapping[str, Any]], tables: FigureTables) -> Tabl
             continue
         ends = " to ".join(_time(end) for end in regimes.interval_us(row))
         rate = published.speed(number(row.get(quantity.column)) * factor, "ok")
-        share = _share(number(row.get("ratio_to_baseline")))
+        share = share_text(number(row.get("ratio_to_baseline")))
         lines.append(
             (
                 str(row["variant"]),
@@ -199,31 +186,5 @@ def _long(rows: Sequence[Mapping[str, Any]]) -> str:
     return "sustained_us" if any(regimes.value(row, "sustained_us") > 0 for row in rows) else "hot_us"
 
 
-def _fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
-    """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
-    quantity = tables.quantity()
-    rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
-    own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
-    if not own:
-        return tables.case, "none", "", "", ""
-    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
-    best = min(own, key=lambda row: number(row["median_us"]))
-    rate = number(best.get(quantity.column)) * factor
-    share, baseline = _share(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
-    row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
-    note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
-    return (
-        tables.case,
-        str(best["variant"]),
-        f"{published.speed(rate)} {unit}",
-        share,
-        share and f"{baseline}{note}",
-    )
-
-
 def _time(us: float) -> str:
     return "" if math.isnan(us) else time_text(us)
-
-
-def _share(ratio: float) -> str:
-    return "" if math.isnan(ratio) else published.share(ratio)

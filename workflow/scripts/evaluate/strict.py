@@ -1,0 +1,11 @@
+"""Fails if a variant is not ok, according to the summary of the run."""
+
+from pathlib import Path
+
+from warplog.judge.summary.rows import Summary
+from warplog.judge.summary.shown import refuse
+from warplog.plan.script import job
+
+if "snakemake" in globals():
+    with job(snakemake.log[0]):
+        refuse(Summary.read(Path(snakemake.input[0])).troubles)

@@ -1,0 +1,133 @@
+"""The first page of a campaign: its families, with their fastest variants, and links to everything else.
+
+It is the index of a site, and results/index.html, the page to open after a run.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from warplog.core.numbers import rate_unit
+from warplog.core.text import Table
+from warplog.tables import published, regimes
+from warplog.tables.files import as_rows
+from warplog.tables.view import FigureTables
+from warplog.worklog.asides import number
+from warplog.worklog.html import Look, css, render
+from warplog.worklog.site.beside import Section
+
+
+def page(
+    families: Sequence[FigureTables],
+    teaches: Mapping[str, str],
+    figures: Mapping[str, Sequence[str]],
+    campaign: Mapping[str, Any],
+    troubles: Table,
+) -> str:
+    """Returns results/index.html, whose links are relative to the folder of results.
+
+    Args:
+        families: the tables of each family, in the order in which they are introduced.
+        teaches: what each family teaches; "" if nobody says it.
+        figures: the names of the figures of each family.
+        troubles: what is not ok, without rows if nothing is.
+    """
+    rows = []
+    for tables in families:
+        name, own = tables.family, as_rows(tables.variants)
+        ok = sum(row["status"] == "ok" for row in own)
+        drawn = figures.get(name, ())
+        first = "ladder" if "ladder" in drawn else next(iter(drawn), "")
+        picture = _link(f"figures/{name}/{first}.png", first.replace("_", " ")) if first else ""
+        about = teaches.get(name) or str(own[0]["title"])
+        case, best, speed, percent, baseline = fastest(tables)
+        share = f"{percent} % of {baseline}" if percent else ""
+        rows.append((name, about, f"{ok} of {len(own)}", f"{best} at {case}", speed, share, picture))
+    subject = "what it teaches" if any(teaches.values()) else "task"
+    titles = (
+        "family",
+        subject,
+        "variants ok",
+        "fastest besides the baseline",
+        "speed",
+        "of the baseline",
+        "figure",
+    )
+    links = [f"worklog/{tables.family}.html" for tables in families]
+    found: list[Section] = [
+        ("", links, Table(titles, tuple(rows), frozenset({4}))),
+        *([("Not ok", (), troubles)] if troubles.rows else []),
+        ("More", *_more()),
+    ]
+    return _render(Look(Markup(f"<style>{css()}</style>"), Markup("")), families, campaign, found)  # noqa: S704
+
+
+def _more() -> tuple[list[str], Table]:
+    rows = {
+        "summary.md": ("all variants", "status, time, speed and share of the baseline of each variant"),
+        "track/runs.html": ("MLflow", "links to the runs of all variants, and how to start MLflow's pages"),
+        "tables/columns.csv": ("tables", "the meaning of every column; the tables are beside it"),
+    }
+    return list(rows), Table(("also here", ""), tuple(rows.values()))
+
+
+def site_index(
+    families: Sequence[tuple[str, int, FigureTables]],
+    more: Section | None,
+    campaign: Mapping[str, Any],
+    look: Look,
+) -> str:
+    """Returns the index of a site, from title, number of variants and tables of each family."""
+    rows = tuple((tables.family, title, *fastest(tables), str(count)) for title, count, tables in families)
+    titles = (
+        *("family", "task", "case", "fastest variant besides the baseline", "speed", "% of the baseline"),
+        *("baseline", "variants, with the baseline"),
+    )
+    links = [f"{tables.family}/index.html" for _, _, tables in families]
+    found: list[Section] = [("", links, Table(titles, rows, frozenset({4, 5, 7}))), *([more] if more else [])]
+    return _render(look, [tables for _, _, tables in families], campaign, found)
+
+
+def _render(
+    look: Look, families: Sequence[FigureTables], campaign: Mapping[str, Any], found: Sequence[Section]
+) -> str:
+    timed = regimes.where_timed(row for tables in families for row in as_rows(tables.measurements))
+    about = [str(campaign.get("gpu_name", "GPU unknown")), str(campaign.get("started", ""))[:10]]
+    facts = {"Campaign": "campaign", "driver": "driver", "CUDA": "cuda", "clocks": "clocks"}
+    known = [f"{word} {campaign[key]}" for word, key in facts.items() if campaign.get(key)]
+    lead = f"{', '.join(known)}. Speeds are medians {timed} at the case named."
+    content = {"title": ", ".join(filter(None, about)), "lead": lead, "trail": (), "rung": None, "most": 0}
+    return render("site.html.j2", look, **content, tables=found)
+
+
+def fastest(tables: FigureTables) -> tuple[str, str, str, str, str]:
+    """Returns the headline case, the fastest variant besides the baseline, its speed and share, and the baseline."""
+    quantity = tables.quantity()
+    rows = [row for row in as_rows(tables.ladder(tables.case)) if row["status"] == "ok"]
+    own = [row for row in rows if not row["is_baseline"] and number(row["median_us"]) > 0]
+    if not own:
+        return tables.case, "none", "", "", ""
+    unit, factor = rate_unit(quantity.unit, (number(row.get(quantity.column)) for row in rows))
+    best = min(own, key=lambda row: number(row["median_us"]))
+    rate = number(best.get(quantity.column)) * factor
+    share, baseline = share_text(number(best.get("ratio_to_baseline"))), str(best.get("baseline") or "")
+    row = next((row for row in as_rows(tables.variants) if share and row["variant"] == baseline), {})
+    note = f" ({row['note']})" if isinstance(row.get("note"), str) and row["note"] else ""
+    return (
+        tables.case,
+        str(best["variant"]),
+        f"{published.speed(rate)} {unit}",
+        share,
+        share and f"{baseline}{note}",
+    )
+
+
+def share_text(ratio: float) -> str:
+    """Returns a ratio in percent; "" for NaN."""
+    return "" if math.isnan(ratio) else published.share(ratio)
+
+
+def _link(address: str, text: str) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address, text)
