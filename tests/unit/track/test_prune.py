@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 
-import pandas as pd
 import pytest
 from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
@@ -59,18 +58,6 @@ def test_current_runs_are_deleted_only_with_a_filter(project, capsys):
     main(["prune", "--uri", project.uri, "--current", "--campaign", "h200-later", "--yes"])
     assert states(project)["current"] == len(LADDER)
     assert {run.data.tags["campaign"] for run in project.current()} == {CAMPAIGN["campaign"]}
-
-
-def test_the_trace_of_a_run_is_deleted_with_it(project):
-    mark = {"family": "sgemm", "variant": "naive", "campaign": "traced", "gpu": "h200"}
-    write_tables(project.tables, campaign="traced")
-    stages = pd.DataFrame([{"stage": "time", "seconds": 5.0, **mark}])
-    stages.to_parquet(project.tables / "stages.parquet")
-    project.log({**CAMPAIGN, "campaign": "traced"})
-    locations = [project.experiment().experiment_id]
-    assert len(project.client.search_traces(locations=locations)) == 1
-    main(["prune", "--uri", project.uri, "--current", "--campaign", "traced", "--yes"])
-    assert project.client.search_traces(locations=locations) == []
 
 
 def test_a_store_that_does_not_exist_is_not_created(tmp_path, capsys):

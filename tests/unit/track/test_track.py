@@ -208,27 +208,6 @@ def test_the_duration_of_a_run_is_the_time_of_its_jobs(project):
     assert (took["naive"], took["warptile"], took["cublas"]) == (7500, 9000, 0)
 
 
-def test_the_tab_for_traces_has_the_jobs_of_the_run(project):
-    new = CAMPAIGN | {"campaign": "another"}
-    write_tables(project.tables, campaign="another")
-    mark = {"family": "sgemm", "variant": "naive", "campaign": "another", "gpu": "h200"}
-    jobs = {"build": 2.5, "check": 0.25, "time": 5.0}
-    stages = [{"stage": stage, "seconds": seconds, **mark} for stage, seconds in jobs.items()]
-    pd.DataFrame([*stages, {"stage": "ncu", "seconds": None, **mark}]).to_parquet(
-        project.tables / "stages.parquet"
-    )
-    project.log(new)
-    (run,) = (r for r in project.of("another") if r.data.params["variant"] == "naive")
-    locations = [run.info.experiment_id]
-    (trace,) = project.client.search_traces(locations=locations, run_id=run.info.run_id)
-    assert trace.info.execution_duration == run.info.end_time - run.info.start_time == 7750
-    root, *children = sorted(trace.data.spans, key=lambda span: span.parent_id or "")
-    assert root.name == "naive"
-    took = {span.name: (span.end_time_ns - span.start_time_ns) / 1e9 for span in children}
-    assert took == jobs
-    assert len(project.client.search_traces(locations=locations)) == 1, "no trace without known jobs"
-
-
 def test_verdicts_on_claims_lie_with_the_baselines_run_and_in_the_note(project):
     texts = {"claim": "Tiles | help.", "measured": 11.8, "unit": "x", "condition": ">= 5", "reason": ""}
     mark = {"family": "sgemm", "gpu": "h200", "campaign": CAMPAIGN["campaign"]}

@@ -10,13 +10,14 @@ from warplog.core.errors import WarplogError
 from warplog.core.files import temporary_folder, write_text
 from warplog.core.paths import own_command
 from warplog.core.records import Record, read_json, write_json
+from warplog.plotting import gallery
 from warplog.tables import view as figure_data
 from warplog.tables.files import as_rows, read_table
 from warplog.tables.view import FigureTables
-from warplog.track import address, connection, gallery, identity, notes, versions
+from warplog.track import address, connection, identity, notes, versions
 from warplog.track import runs as mlflow_runs
 from warplog.track import view as mlflow_view
-from warplog.track.runs import Jobs, Run
+from warplog.track.runs import Run
 from warplog.track.store import Lines, Logged, Store
 from warplog.track.view import View
 
@@ -39,7 +40,6 @@ _FOLDERS: Mapping[str, str] = {
     ".sqlite": "reports",
     ".json": "records",
 }
-_JOB = ["family", "variant", "stage", "seconds"]
 _NOT_PREVIEWED = (".cuh", ".sass", ".ptx", ".log")  # the UI previews them only with a further .txt
 
 
@@ -124,8 +124,8 @@ def log_campaign(
         store = Store(link)
         places = {family: store.experiment(EXPERIMENT.format(family=family), family) for family in families}
         store.mark_interrupted([place.experiment_id for place in places.values()])
-        jobs = _jobs(tables, campaign)
-        job = _Job(store, tables, frames, campaign, artefacts, jobs, link_base(uri), progress)
+        took = _took(tables, campaign)
+        job = _Job(store, tables, frames, campaign, artefacts, took, link_base(uri), progress)
         logged = tuple(job.log_family(family, origin, places[family]) for family, origin in families.items())
     if link_base(uri) == LOCAL_UI:
         progress(f"  track   to open the links, run: {own_command('ui')}")
@@ -166,14 +166,14 @@ class _Job:
     frames: Mapping[str, "pd.DataFrame"]
     campaign: Mapping[str, Any]
     artefacts: Artefacts
-    jobs: Mapping[str, Mapping[str, Jobs]]
+    took_s: Mapping[tuple[str, str], float]
     base: str
     progress: Callable[[str], None]
 
     def log_family(self, family: str, origin: str, experiment: "Experiment") -> LoggedFamily:
         campaign = {**self.campaign, "origin": origin}
         data = mlflow_runs.load(self.frames, self.tables, family, campaign)
-        runs = mlflow_runs.runs(data, campaign, _colours(data), self.jobs.get(family, {}))
+        runs = mlflow_runs.runs(data, campaign, _colours(data), self.took_s)
         place = experiment.experiment_id
         before = self.store.lines(place, campaign)
         changes = {}
@@ -285,17 +285,15 @@ def _families(tables: Path, campaign: Mapping[str, Any]) -> dict[str, str]:
     return {str(family): str(origin) for family, origin in zip(mine["family"], mine["origin"], strict=True)}
 
 
-def _jobs(tables: Path, campaign: Mapping[str, Any]) -> dict[str, dict[str, Jobs]]:
-    """Returns by family and variant the jobs from build to profile with their seconds; {} without a table `stages`."""
+def _took(tables: Path, campaign: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Returns (family, variant) -> seconds of its jobs, from build to profile; {} without a table `stages`."""
     if not any((tables / f"stages{suffix}").is_file() for suffix in (".parquet", ".csv")):
         return {}
     rows = read_table(tables, "stages")
     mine = rows[(rows["campaign"] == campaign["campaign"]) & (rows["gpu"] == campaign["gpu"])]
-    found: dict[str, dict[str, Jobs]] = {}
-    for family, variant, job, seconds in mine[_JOB].dropna().itertuples(index=False):
-        of_family = found.setdefault(str(family), {})
-        of_family[str(variant)] = (*of_family.get(str(variant), ()), (str(job), float(seconds)))
-    return found
+    return {
+        key: float(seconds) for key, seconds in mine.groupby(["family", "variant"])["seconds"].sum().items()
+    }
 
 
 def _colours(data: FigureTables) -> dict[str, str]:

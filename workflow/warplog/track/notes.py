@@ -9,10 +9,10 @@ from typing import Any
 from warplog.catalog.claims import verdict_words
 from warplog.core.numbers import rate_unit, with_unit
 from warplog.core.text import escape_markdown, visible
+from warplog.plotting import gallery
 from warplog.tables import regimes
 from warplog.tables.files import as_rows
 from warplog.tables.view import FigureTables, Quantity
-from warplog.track import gallery
 from warplog.track.points import Row, headlines
 from warplog.track.runs import Run
 

@@ -8,7 +8,6 @@ from warplog.track import identity, versions, writers
 from warplog.track.address import shown
 from warplog.track.connection import FAMILY, connect
 from warplog.track.store import by_line, search_all
-from warplog.track.traces import trace_id
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as StoredRun
@@ -53,7 +52,6 @@ def prune(uri: str, choice: Choice, delete: bool, report: Callable[[str], None])
             report(_described(line, run, state))
             if delete:
                 link.client.delete_run(run.info.run_id)
-                link.client.delete_traces(run.info.experiment_id, trace_ids=[trace_id(run.info.run_id)])
     did = "deleted" if delete else "would be deleted"
     how = "; `mlflow gc` frees their space" if delete else "; repeat with --yes to delete them"
     report(f"{shown(uri)}: {len(found)} runs {did}{how if found else ''}")

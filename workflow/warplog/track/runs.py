@@ -60,9 +60,6 @@ _PROVENANCE = (
 )
 
 
-Jobs = tuple[tuple[str, float], ...]  # name and seconds
-
-
 @dataclass(frozen=True)
 class Run:
     """Everything that is logged for one variant of one campaign, except its files and its note.
@@ -71,7 +68,7 @@ class Run:
     `selection` is what the content depends on: the cases, and for the run with the verdicts on claims also the
     variants. Runs of another selection are other runs.
     `looks` are tags that also depend on the other variants (colour, position in the ladder). They are updated in
-    place; any other change creates a new run. `jobs` are the jobs from build to profile with their seconds.
+    place; any other change creates a new run. `took_s` is the time of its jobs, from build to profile.
     """
 
     family: str
@@ -86,7 +83,7 @@ class Run:
     points: tuple[Point, ...]
     looks: Mapping[str, str]
     identity: Mapping[str, str]
-    jobs: Jobs = ()
+    took_s: float = 0.0
 
     @property
     def key(self) -> str:
@@ -106,7 +103,7 @@ class Run:
     @property
     def ended_ms(self) -> int:
         """The end of the run, such that the UI shows the time of its jobs as duration."""
-        return self.started_ms + round(1000 * sum(seconds for _, seconds in self.jobs))
+        return self.started_ms + round(1000 * self.took_s)
 
     def headline(self, column: str) -> float:
         """Returns a column of `measurements` at the headline case, in the table's unit; NaN if it is missing."""
@@ -140,11 +137,12 @@ def runs(
     data: FigureTables,
     campaign: Mapping[str, Any],
     colours: Mapping[str, str] = MappingProxyType({}),
-    jobs: Mapping[str, Jobs] = MappingProxyType({}),
+    took_s: Mapping[tuple[str, str], float] = MappingProxyType({}),
 ) -> list[Run]:
     """Returns one run per variant, in ladder order.
 
-    `campaign` is an identified campaign record; `colours` maps variants to hexadecimal colours, `jobs` to their jobs.
+    `campaign` is an identified campaign record; `colours` maps variants to hexadecimal colours, `took_s`
+    (family, variant) to the seconds of its jobs.
 
     The home run carries the verdicts on the family's claims as tags.
     """
@@ -162,7 +160,7 @@ def runs(
         dataclasses.replace(
             run,
             looks={**run.looks, **_colour(colours, run.variant)},
-            jobs=jobs.get(run.variant, ()),
+            took_s=took_s.get((run.family, run.variant), 0.0),
             tags={**run.tags, **(verdicts if run is home_run else {})},
             selection=run.selection + (judged if run is home_run else ()),
         )

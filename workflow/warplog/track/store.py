@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from warplog.core.errors import WarplogError
 from warplog.core.files import write_text
 from warplog.core.records import sha256_file, sha256_of
-from warplog.track import gallery, identity, traces, versions, writers
+from warplog.plotting import gallery
+from warplog.track import identity, versions, writers
 from warplog.track.connection import FAMILY, Connection
 from warplog.track.runs import Run
 
@@ -246,7 +247,6 @@ class Store:
         self._log(run_id, run)
         if folder is not None:
             self._upload(made, folder)
-        self._put_trace(experiment_id, run_id, run)
         self.client.set_terminated(run_id, status=run.outcome, end_time=run.ended_ms)
         # The first run of its line is current; whether a further one is, `settle` decides. A run that others took for
         # interrupted is none any more.
@@ -254,17 +254,6 @@ class Store:
         last = {versions.FINGERPRINT: mark, versions.STATE: state}
         self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in last.items()])
         return run_id
-
-    def _put_trace(self, experiment_id: str, run_id: str, run: Run) -> None:
-        """Adds the run's jobs as a trace; servers before MLflow 3.4 take none."""
-        from mlflow.tracing.client import TracingClient
-
-        jobs = traces.spans(run_id, run)
-        if not jobs:
-            return
-        with contextlib.suppress(NotImplementedError):
-            TracingClient(self.client.tracking_uri).log_spans(experiment_id, jobs)
-            self.client.link_traces_to_run([traces.trace_id(run_id)], run_id)
 
     def _upload(self, run: "StoredRun", folder: Path) -> None:
         """Uploads the files of a folder to a run; to a server, several at a time, since each is a request."""

@@ -1,4 +1,4 @@
-"""One HTML page with all figures of a family, which MLflow shows among the artifacts of a run."""
+"""One HTML page with all figures of a family."""
 
 import base64
 from collections.abc import Sequence
