@@ -17,6 +17,12 @@ RECORDED = Path(__file__).parents[2] / "tests" / "data" / "recorded" / "h200-fir
 DRIFT = 0.002
 SUSTAINED = 1.2  # a sustained time against one at rest, of the cases named here
 BRAKED = ("4096", "8192")
+# The GPU of a campaign record.
+H200: dict[str, Any] = {
+    **{"slug": "h200", "name": "NVIDIA H200", "uuid": "GPU-0", "compute_capability": [9, 0], "arch": "sm_90"},
+    **{"sms": 132, "memory_bytes": 0, "driver": "580.0", "cuda_driver": "13.0", "max_sm_mhz": 1980},
+    **{"power_limit_w": None, "pci_bus_id": ""},
+}
 
 
 def make(folder, seed, steps=None, about=None, driver=None, source=RECORDED, processes=0, board=None):

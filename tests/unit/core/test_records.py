@@ -106,7 +106,11 @@ def test_config_readme_describes_every_key(project: Path) -> None:
         ),
         ("campaign", lambda r: r["device"].pop("sms"), "device: the required key 'sms' is missing"),
         ("campaign", lambda r: r["device"].update(lanes=1), "device: unknown key 'lanes'"),
-        ("extract", lambda r: r["timeline"][0].update(duration_us=-1.0), "timeline.0.duration_us: -1.0"),
+        (
+            "extract",
+            lambda r: r["timeline"][0].update(duration_us=-1.0),
+            "timeline.0.duration_us: -1.0",
+        ),
     ],
 )
 def test_a_record_that_its_readers_do_not_expect_is_refused(stage: str, change: Any, words: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from made_up_device import H200
+from made_up_campaigns import H200
 from one_variant import write_record
 from warplog.cli.main import main
 from warplog.cli.recording import record_campaign
@@ -195,7 +195,7 @@ def test_a_campaign_without_a_manifest_is_refused_with_the_command_that_writes_o
     before = manifest.read_bytes()
     manifest.unlink()
     settings = {**DEFAULTS, "mode": "recorded", "recorded": "mine"}
-    (folder / "time").mkdir()
+    (folder / "time" / "h200").mkdir(parents=True)
     readers: list[Callable[[], object]] = [
         lambda: recorded_campaign(settings, Path()),
         lambda: Sources(Path()).load("mine"),

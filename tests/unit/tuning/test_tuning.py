@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from made_up_device import H200
+from made_up_campaigns import H200
 from script_modules import script
 from warplog.catalog import family, winners
 from warplog.core.errors import WarplogError

@@ -200,12 +200,13 @@ def _item(data: Any, key: str | int) -> Any:
 
 
 def _dotted(path: Sequence[str | int], data: Any = None) -> str:
-    """Returns a path such as `variants.tiled.idea`: an entry of a list by its name, if it has one in `data`."""
+    """Returns a path such as `variants.tiled.idea`: an entry of a list by its name, if no other in `data` has it."""
     parts = []
     for part in path:
-        data = data[part] if data is not None else None
-        name = data.get("name") if isinstance(part, int) and isinstance(data, dict) else None
-        parts.append(_shorten(name) if isinstance(name, str) else str(part))
+        names = [one.get("name") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+        data = _item(data, part) if data is not None else None
+        name = data.get("name") if isinstance(data, dict) else None
+        parts.append(_shorten(name) if isinstance(name, str) and names.count(name) == 1 else str(part))
     return ".".join(parts) or "(top level)"
 
 

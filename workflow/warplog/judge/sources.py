@@ -67,10 +67,12 @@ def newest_of_gpu(gpu: str, preferred: str, project: Path) -> str | None:
 def find(name: str, project: Path = Path(), holds: str = "time") -> Path | None:
     """Returns the folder that `name` refers to: a results folder, here or in `project`, or a recorded campaign.
 
-    Only folders with something in a folder `holds` count; "" accepts any that is not empty. None if there is none.
+    Only folders with a result in a folder `holds` count; "" accepts any. None if there is none.
     """
     recorded = [_recorded_root(name, project)] if re.fullmatch(NAME, name) else []
     places = (Path(name), project / name, *recorded)
+    if not holds:
+        return next(filter(Path.is_dir, places), None)
     return next((place for place in places if any((place / holds).glob("[!.]*"))), None)
 
 

@@ -90,4 +90,5 @@ def inline() -> Iterator[tuple[str, list[str]]]:
         prose = _FENCE.sub("", document.read_text(encoding="utf-8"))
         for match in _INLINE.finditer(prose):
             if match[1].startswith(_PROGRAMS):
-                yield str(document.relative_to(PROJECT)), next(iter(commands(match[1])))
+                text = re.sub(r"<[\w ]+>", "NAME", match[1])
+                yield str(document.relative_to(PROJECT)), next(iter(commands(text)))
