@@ -45,6 +45,12 @@ def test_a_family_is_summarised_by_its_fastest_variant_besides_the_baseline() ->
     assert words == "sgemm 3 of 3 ok warptile 36.3 TFLOP/s 70.8 % of cublas at 4096"
 
 
+def test_a_family_whose_other_variants_have_no_time_is_summarised_by_its_baseline() -> None:
+    broken = {name: "wrong" for name in NAMES if name != "cublas"}
+    words = " ".join(shown.lines(summary(sgemm(**broken)))[1].split())
+    assert words == "sgemm 3 of 3 ok cublas 51.2 TFLOP/s the baseline at 4096"
+
+
 def test_what_moved_is_what_differs_by_more_than_the_floor_on_the_same_board() -> None:
     former = summary(sgemm())
     assert summary(sgemm(1.004), former=former).families[0].moved == ()

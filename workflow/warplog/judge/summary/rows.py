@@ -70,9 +70,10 @@ class FamilyResult:
 
     @property
     def fastest(self) -> VariantResult | None:
-        """The fastest variant besides the baseline; None if none has a time."""
-        own = [one for one in self.variants if one.median_us and one.variant != self.baseline]
-        return min(own, key=lambda one: one.median_us or 0.0, default=None)
+        """The fastest variant besides the baseline, which is returned if no other has a time; None if none has."""
+        timed = [one for one in self.variants if one.median_us]
+        own = [one for one in timed if one.variant != self.baseline]
+        return min(own or timed, key=lambda one: one.median_us or 0.0, default=None)
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,7 @@ def _family_cells(family: FamilyResult) -> tuple[str, ...]:
     if best is None:
         return (*head, "no times", "", "", "")
     of_baseline = f"{share(best)} % of {family.baseline}" if share(best) else ""
+    of_baseline = "the baseline" if best.variant == family.baseline else of_baseline
     return (*head, best.variant, speed(family, best), of_baseline, f"at {family.case}{_moves(family)}")
 
 
