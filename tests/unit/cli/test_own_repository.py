@@ -269,9 +269,11 @@ def test_signals_reach_snakemake_and_its_end_is_the_status(tmp_path):
     (package / "__init__.py").touch()
     (package / "cli.py").write_text(
         "import os, signal, time\n"
+        "got = []\n"
         "for number in (signal.SIGINT, signal.SIGTERM):\n"
-        "    signal.signal(number, lambda number, _: print(number, flush=True))\n"
-        "def main():\n    print('on', flush=True); signal.pause(); signal.pause()\n"
+        "    signal.signal(number, lambda number, _: got.append(print(number, flush=True)))\n"
+        "def main():\n    print('on', flush=True)\n"
+        "    while len(got) < 2: time.sleep(0.01)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     path = f"{package.parent}:{Path(main.__file__).parents[2]}"
