@@ -14,8 +14,10 @@ from track_tables import CAMPAIGN, LADDER, write_tables
 from tracked_project import Project, moved
 
 from warplog.core.errors import WarplogError
-from warplog.track import log
+from warplog.track import identity, log
 from warplog.track.address import tracking_uri
+
+IDENTITY = {identity.PROJECT, identity.PROJECT_ID, identity.CAMPAIGN_ID}
 
 
 @pytest.fixture
@@ -162,12 +164,14 @@ def test_a_recorded_copy_of_the_campaign_takes_the_place_of_the_live_one_and_bac
 
 def test_runs_of_an_earlier_warplog_are_superseded_and_kept(project):
     for run in project.stored():
-        old = run.data.tags["warplog.key"].rsplit("/", 2)[0]
+        tags = run.data.tags
+        old = "/".join(tags[name] for name in ("campaign", "gpu", "family", "variant"))
         project.client.set_tag(run.info.run_id, "warplog.key", old)
-        for tag in ("warplog.state", "warplog.version", "warplog.selection"):
+        for tag in ("warplog.state", "warplog.version", "warplog.selection", *IDENTITY & tags.keys()):
             project.client.delete_tag(run.info.run_id, tag)
     project.log()
-    assert project.states("naive") == {"superseded": 1, "current": 1}
+    for variant in LADDER:
+        assert project.states(variant) == {"superseded": 1, "current": 1}
     assert len(project.stored()) == 2 * len(LADDER)
 
 
