@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warplog.core.process import is_running
 from warplog.track.versions import LOGGED_AT
 
 if TYPE_CHECKING:
@@ -49,8 +50,4 @@ def _start(pid: int) -> str | None:
     with contextlib.suppress(OSError):
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "" if state == "Z" else rest[18]
-    with contextlib.suppress(ProcessLookupError):
-        with contextlib.suppress(PermissionError):
-            os.kill(pid, 0)
-        return None
-    return ""
+    return None if is_running(pid) else ""

@@ -122,8 +122,10 @@ def _family_cells(family: FamilyResult) -> tuple[str, ...]:
     head = (f"  {family.family}", f"{family.ok} of {count} ok")
     if best is None:
         return (*head, "no times", "", "", "")
-    of_baseline = f"{share(best)} % of {family.baseline}" if share(best) else ""
-    of_baseline = "the baseline" if best.variant == family.baseline else of_baseline
+    if best.variant == family.baseline:
+        of_baseline = "the baseline"
+    else:
+        of_baseline = f"{share(best)} % of {family.baseline}" if share(best) else ""
     return (*head, best.variant, speed(family, best), of_baseline, f"at {family.case}{_moves(family)}")
 
 
